@@ -1,0 +1,73 @@
+"""floatlab: inspect IEEE 754 and machine-learning float formats, and see rounding happen.
+
+>>> import floatlab as fl
+>>> fl.read("1.12156456132", "fp16").result
+Datum(binary16 0x3c7c = 1.121)
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.errors import (
+        FileFormatError,
+        FloatlabError,
+        FormatError,
+        LiteralError,
+        MissingPartError,
+        PlanError,
+        UnsupportedError,
+    )
+    from floatlab.formats import Format, parse_format
+    from floatlab.numbers import (
+        Context,
+        Datum,
+        Derivation,
+        Direction,
+        Exact,
+        Flags,
+        NumberClass,
+        Rounded,
+        convert,
+        decode,
+        encode,
+        read,
+    )
+
+__version__ = "0.1.0"
+
+# The public names and the rooms they live in; each room is opened when its first name is used (PEP 562).
+_ROOMS = {
+    "floatlab.errors": (
+        "FileFormatError", "FloatlabError", "FormatError", "LiteralError", "MissingPartError", "PlanError",
+        "UnsupportedError",
+    ),
+    "floatlab.formats": ("Format", "parse_format"),
+    "floatlab.numbers": (
+        "Context", "Datum", "Derivation", "Direction", "Exact", "Flags", "NumberClass", "Rounded",
+        "convert", "decode", "encode", "read",
+    ),
+}  # fmt: skip
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "Context", "Datum", "Derivation", "Direction", "Exact", "FileFormatError", "Flags", "FloatlabError",
+    "Format", "FormatError", "LiteralError", "MissingPartError", "NumberClass", "PlanError", "Rounded",
+    "UnsupportedError", "convert", "decode", "encode", "parse_format", "read",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Open the room that a public name lives in."""
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'floatlab' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_ROOM_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, opened or not."""
+    return sorted({*globals(), *__all__})

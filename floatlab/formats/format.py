@@ -1,0 +1,220 @@
+"""A floating-point format: the set of its values and the codes that name them.
+
+Three facts describe every vendor's special values. Per sign, the codes form a strip
+
+    finite ... | infinity, if there is one | NaNs, if there are any
+
+and the code of −0 is either −0 or a NaN. A code without its sign (and, in x87 extended, without
+its integer bit) is called its *magnitude*: magnitudes count up the strip one by one, so that
+neighbours in value are neighbours in magnitude. Nothing in this module is a float.
+"""
+
+from __future__ import annotations
+
+from floatlab.errors import FormatError
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+MAX_EXPONENT_BITS = 19
+MAX_TRAILING_BITS = 236  # binary256, IEEE 754-2019 table 3.5's {k} column at k = 256
+
+
+class Format(Record):
+    """A format of floating-point numbers (IEEE 754-2019 clause 3, generalised to machine-learning formats).
+
+    Lengths are in bits. `bias=None` and `nans=None` stand for IEEE 754's own choice: bias
+    2^(w−1) − 1, and every code above infinity a NaN.
+
+    >>> half = Format("half", precision=11, exponent_bits=5)
+    >>> half.emin, half.emax, half.width, half.largest
+    (-14, 15, 16, Fraction(65504, 1))
+    """
+
+    name: str
+    precision: int  # p, the digits of the significand, the hidden one included
+    exponent_bits: int  # w
+    bias: int
+    infinities: bool
+    nans: int  # codes per sign above infinity
+    zero: bool  # e8m0 has none
+    negative_zero: bool  # False: its code is a NaN (fnuz and P3109)
+    signed: bool
+    subnormals: bool  # False: every code with a zero exponent field reads as zero
+    explicit_integer_bit: bool  # x87 extended
+    ties_to_even_code: bool  # matters at p = 1 only: P3109 yes, IEEE 754-2019 4.3.1 and e8m0 no
+    trailing_bits: int  # t = p − 1
+    width: int  # k
+    emin: int
+    qmin: int  # emin − t, the exponent of the last place of subnormals
+    magnitude_bits: int
+    largest_magnitude: int
+    infinity_magnitude: int  # −1 where there is none
+
+    _fields = (
+        "name", "precision", "exponent_bits", "bias", "infinities", "nans", "zero", "negative_zero",
+        "signed", "subnormals", "explicit_integer_bit", "ties_to_even_code",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        precision: int,
+        exponent_bits: int,
+        bias: int | None = None,
+        infinities: bool = True,
+        nans: int | None = None,
+        zero: bool = True,
+        negative_zero: bool = True,
+        signed: bool = True,
+        subnormals: bool = True,
+        explicit_integer_bit: bool = False,
+        ties_to_even_code: bool = False,
+    ) -> None:
+        """Check the parameters and derive the rest once."""
+        p, w = precision, exponent_bits
+        for what, value, least, most in (
+            ("precision", p, 1, MAX_TRAILING_BITS + 1),
+            ("exponent bits", w, 1, MAX_EXPONENT_BITS),
+            ("bias", 0 if bias is None else bias, -(1 << 40), 1 << 40),
+            ("NaN codes per sign", 0 if nans is None else nans, 0, 1 << MAX_TRAILING_BITS),
+        ):
+            if not isinstance(value, int) or not least <= value <= most:
+                raise FormatError(f"{name}: {what} must be an integer from {least} to {most}, not {value!r}")
+        t = p - 1
+        magnitudes = 1 << (w + t)
+        if nans is None:
+            nans = (1 << t) - 1
+        bias = (1 << (w - 1)) - 1 if bias is None else bias
+        # Without zero the exponent field's zero is one more normal binade, not zero and the subnormals.
+        emin = zero - bias
+        settled: dict[str, str | int] = {
+            "name": name,
+            "precision": p,
+            "exponent_bits": w,
+            "bias": bias,
+            "infinities": infinities,
+            "nans": nans,
+            "zero": zero,
+            "negative_zero": negative_zero and signed and zero,
+            "signed": signed,
+            "subnormals": subnormals and t > 0,
+            "explicit_integer_bit": explicit_integer_bit,
+            "ties_to_even_code": ties_to_even_code,
+            "trailing_bits": t,
+            "width": signed + w + t + explicit_integer_bit,
+            "emin": emin,
+            "qmin": emin - t,
+            "magnitude_bits": w + t,
+            "largest_magnitude": magnitudes - nans - infinities - 1,
+            "infinity_magnitude": magnitudes - nans - 1 if infinities else -1,
+        }
+        for field, settled_value in settled.items():
+            object.__setattr__(self, field, settled_value)
+        if not zero and t:
+            raise FormatError(f"{name}: a format without zero has precision 1, not {p}")
+        if self.largest_magnitude < self.smallest_normal_magnitude:
+            raise FormatError(f"{name}: no normal number is left; it needs more exponent bits or fewer special codes")
+
+    @property
+    def emax(self) -> int:
+        """Exponent of the largest finite number's leading digit."""
+        return (self.largest_magnitude >> self.trailing_bits) - self.bias
+
+    @property
+    def smallest_magnitude(self) -> int:
+        """Magnitude of the smallest positive number, subnormal where the format has subnormals."""
+        if not self.zero:
+            return 0
+        return 1 if self.subnormals else self.smallest_normal_magnitude
+
+    @property
+    def smallest_normal_magnitude(self) -> int:
+        """Magnitude of the smallest positive normal number."""
+        return 1 << self.trailing_bits if self.zero else 0
+
+    @property
+    def ieee_nans(self) -> bool:
+        """Whether every code above infinity is a NaN, so that a quiet bit and payloads exist (6.2.1)."""
+        t = self.trailing_bits
+        return self.infinities and self.nans == (1 << t) - 1 and t > 1
+
+    @property
+    def quiet_bit(self) -> int:
+        """The trailing significand's leading bit where it tells quiet NaNs from signaling ones, else 0."""
+        return 1 << (self.trailing_bits - 1) if self.ieee_nans else 0
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether any code is a NaN."""
+        return self.nans > 0 or self.nan_in_place_of_negative_zero
+
+    @property
+    def nan_in_place_of_negative_zero(self) -> bool:
+        """Whether the only NaN has the code that −0 has elsewhere (fnuz and signed P3109)."""
+        return self.signed and self.zero and not self.negative_zero
+
+    @property
+    def nan_code(self) -> int:
+        """The default NaN's code: positive and quiet, with payload 0 where there are payloads."""
+        if self.ieee_nans:
+            return self.compose(False, self.infinity_magnitude + self.quiet_bit)
+        if self.nans:
+            return self.compose(False, (1 << self.magnitude_bits) - 1)
+        if self.nan_in_place_of_negative_zero:
+            return 1 << (self.width - 1)
+        raise FormatError(f"{self.name} has no NaN")
+
+    def compose(self, negative: bool, magnitude: int) -> int:
+        """Return the code of a sign and a magnitude.
+
+        >>> from floatlab import parse_format
+        >>> hex(parse_format("fp16").compose(True, 0x3C00))
+        '0xbc00'
+        """
+        if self.explicit_integer_bit:
+            t = self.trailing_bits
+            field = magnitude >> t
+            magnitude = ((field << 1 | (field > 0)) << t) | (magnitude & ((1 << t) - 1))
+        return int(negative) << (self.width - 1) | magnitude
+
+    def magnitude(self, code: int) -> int:
+        """Return a code without its sign and without an explicit integer bit: its rank on the strip.
+
+        >>> from floatlab import parse_format
+        >>> hex(parse_format("fp16").magnitude(0xBC00))
+        '0x3c00'
+        """
+        if self.signed:
+            code &= (1 << (self.width - 1)) - 1
+        if self.explicit_integer_bit:
+            t = self.trailing_bits
+            field = code >> (t + 1)
+            # A set integer bit over a zero exponent field (a pseudo-denormal) is worth 2^emin: field 1.
+            return (field or code >> t) << t | (code & ((1 << t) - 1))
+        return code
+
+    def _value(self, magnitude: int) -> Fraction:
+        from fractions import Fraction
+
+        field, trailing = divmod(magnitude, 1 << self.trailing_bits)
+        if field or not self.zero:
+            trailing += 1 << self.trailing_bits
+        return trailing * Fraction(2) ** (max(field, int(self.zero)) - self.bias - self.trailing_bits)
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest finite number, exactly."""
+        return self._value(self.largest_magnitude)
+
+    @property
+    def smallest_normal(self) -> Fraction:
+        """The smallest positive normal number, exactly."""
+        return self._value(self.smallest_normal_magnitude)
+
+    @property
+    def smallest(self) -> Fraction:
+        """The smallest positive number, exactly."""
+        return self._value(self.smallest_magnitude)

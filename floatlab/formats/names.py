@@ -1,0 +1,89 @@
+"""From the name that a user types to the format it means."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from floatlab.errors import FormatError, guess, quoted
+from floatlab.formats.catalog import CATALOG, P3109, PATTERN, Row, p3109
+from floatlab.formats.format import MAX_EXPONENT_BITS, MAX_TRAILING_BITS, Format
+
+_BY_NAME = {name: row for row in CATALOG for name in (row.format.name, *row.aliases)}
+_PATTERN = re.compile(r"e(\d{1,4})m(\d{1,4})(fnuz|fn|f|)")
+_P3109 = re.compile(r"p3109_k(\d{1,4})p(\d{1,4})([su])([ef])")
+MAX_P3109_WIDTH = 64
+
+
+def _pattern(name: str, w: int, t: int, suffix: str) -> Format:
+    if not (1 <= w <= MAX_EXPONENT_BITS and 0 <= t <= MAX_TRAILING_BITS):
+        raise FormatError(f"{name}: e<W>m<T> takes W from 1 to {MAX_EXPONENT_BITS} and T from 0 to {MAX_TRAILING_BITS}")
+    if suffix == "fnuz":
+        return Format(name, t + 1, w, bias=1 << (w - 1), infinities=False, nans=0, negative_zero=False)
+    if suffix in ("fn", "f"):
+        return Format(name, t + 1, w, infinities=False, nans=int(suffix == "fn"))
+    return Format(name, t + 1, w)
+
+
+def _ieee(name: str) -> Format:
+    base = parse_format(name.removesuffix("_ieee"))
+    if not base.signed or base.explicit_integer_bit:
+        raise FormatError(f"{quoted(name)}: {base.name} has no IEEE 754 twin: it is unsigned or not interchangeable")
+    return Format(name, base.precision, base.exponent_bits)
+
+
+def catalog_row(format: Format) -> Row:
+    """Return the format's row; formats that follow a pattern get one with the pattern's source.
+
+    >>> from floatlab.formats import parse_format
+    >>> catalog_row(parse_format("fp8_e5m2")).aliases
+    ('fp8_e5m2', 'float8_e5m2')
+    """
+    named = _BY_NAME.get(format.name)
+    if named is not None and named.format == format:
+        return named
+    if format.name.startswith("p3109_"):
+        return Row(format, (), P3109, "P3109")
+    return Row(format, (), PATTERN, "custom")
+
+
+@lru_cache(maxsize=256)
+def _lookup(name: str) -> Format:
+    plain = name.strip().lower().replace("-", "_")
+    if plain in _BY_NAME:
+        return _BY_NAME[plain].format
+    if plain.endswith("_ieee"):
+        return _ieee(plain)
+    if found := _P3109.fullmatch(plain):
+        k, p, signed = int(found[1]), int(found[2]), found[3] == "s"
+        most = k - 1 if signed else k
+        if not (2 <= k <= MAX_P3109_WIDTH and 1 <= p <= most and k - p <= MAX_EXPONENT_BITS - 1):
+            raise FormatError(
+                f"{quoted(name)}: P3109 names are p3109_k<K>p<P><s|u><e|f> with K from 2 to {MAX_P3109_WIDTH}, "
+                f"P from 1 to K − 1 (signed) or K (unsigned), and at most {MAX_EXPONENT_BITS - 1} above P"
+            )
+        return p3109(k, p, signed, found[4] == "e")
+    if found := _PATTERN.fullmatch(plain):
+        return _pattern(plain, int(found[1]), int(found[2]), found[3])
+    raise FormatError(
+        f"unknown format {quoted(name)}{guess(plain, sorted(_BY_NAME))}"
+        " (known: floatlab formats; any e<W>m<T>[fn|f|fnuz] works too)"
+    )
+
+
+def parse_format(name: str | Format) -> Format:
+    """Return the format that a name means: a catalog name or alias, a P3109 name, or `e<W>m<T>[fn|f|fnuz][_ieee]`.
+
+    Case does not matter and `-` is `_`. A Format is returned as it is. Raises FormatError, which
+    suggests the nearest name.
+
+    >>> parse_format("FP8-E4M3").name
+    'e4m3fn'
+    >>> parse_format("e6m9").width
+    16
+    """
+    if isinstance(name, Format):
+        return name
+    if not isinstance(name, str):
+        raise FormatError(f"a format is a name or a Format, not {type(name).__name__}")
+    return _lookup(name)

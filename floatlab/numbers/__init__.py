@@ -1,0 +1,18 @@
+"""Floor 1: exact numbers, the one rounding kernel, and the codec between codes, values and text."""
+
+from floatlab.numbers.context import DEFAULT, Absent, Context, Flags, NanRule, Overflow, Tininess
+from floatlab.numbers.datum import Datum, NumberClass, decode, hexadecimal_code
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.literals import Literal, parse_literal
+from floatlab.numbers.projection import Rounded, Tail, round_exact
+from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.reading import convert, encode, read
+from floatlab.numbers.rounding import Direction, parse_direction
+from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Special, Step
+
+__all__ = [
+    "DEFAULT", "Absent", "Context", "Datum", "Decode", "Derivation", "Direction", "Encode", "Exact", "Flags",
+    "Literal", "NanRule", "NumberClass", "Overflow", "Ratio", "Read", "Round", "Rounded", "Special", "Step",
+    "Tail", "Tininess", "convert", "decode", "encode", "hexadecimal_code", "parse_direction", "parse_literal",
+    "read", "round_exact",
+]  # fmt: skip

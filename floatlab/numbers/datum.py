@@ -1,0 +1,244 @@
+"""A floating-point datum: a format and a code. It *is* the bits; everything else is read off it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from floatlab.errors import FormatError, UnsupportedError
+from floatlab.formats import Format, parse_format
+from floatlab.numbers.exact import Exact
+from floatlab.record import Record
+
+
+class NumberClass(Enum):
+    """The classes of IEEE 754-2019 clause 5.7.2, and one for x87 codes that no operation accepts."""
+
+    SIGNALING_NAN = "signalingNaN"
+    QUIET_NAN = "quietNaN"
+    NEGATIVE_INFINITY = "negativeInfinity"
+    NEGATIVE_NORMAL = "negativeNormal"
+    NEGATIVE_SUBNORMAL = "negativeSubnormal"
+    NEGATIVE_ZERO = "negativeZero"
+    POSITIVE_ZERO = "positiveZero"
+    POSITIVE_SUBNORMAL = "positiveSubnormal"
+    POSITIVE_NORMAL = "positiveNormal"
+    POSITIVE_INFINITY = "positiveInfinity"
+    UNSUPPORTED = "unsupported"
+
+
+_SIGNED_CLASSES = {
+    kind: (NumberClass[f"POSITIVE_{kind}"], NumberClass[f"NEGATIVE_{kind}"])
+    for kind in ("INFINITY", "NORMAL", "SUBNORMAL", "ZERO")
+}
+_INFINITE = _SIGNED_CLASSES["INFINITY"]
+_NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN)
+
+
+class Datum(Record):
+    """A floating-point datum (IEEE 754-2019 clause 2.1.23): the pair of a format and a code.
+
+    Two data are equal when format and code are: NaNs equal themselves, and +0 is not −0.
+
+    >>> from floatlab import decode
+    >>> d = decode(0x3C7C, "fp16")
+    >>> d
+    Datum(binary16 0x3c7c = 1.121)
+    >>> d.biased_exponent, d.trailing_significand, d.number_class.value
+    (15, 124, 'positiveNormal')
+    """
+
+    format: Format
+    code: int
+
+    @property
+    def sign_bit(self) -> int:
+        """The sign field: 1 for negative codes; 0 in unsigned formats."""
+        return self.code >> (self.format.width - 1) if self.format.signed else 0
+
+    @property
+    def magnitude(self) -> int:
+        """The rank of the code among those of its sign: the code without sign and stored integer bit."""
+        return self.format.magnitude(self.code)
+
+    @property
+    def biased_exponent(self) -> int:
+        """The exponent field E."""
+        fmt = self.format
+        return self.code >> (fmt.width - fmt.signed - fmt.exponent_bits) & ((1 << fmt.exponent_bits) - 1)
+
+    @property
+    def trailing_significand(self) -> int:
+        """The trailing significand field T, which most people call the mantissa."""
+        return self.code & ((1 << self.format.trailing_bits) - 1)
+
+    @property
+    def integer_bit(self) -> int | None:
+        """The stored integer bit of x87 extended; None where it is implied."""
+        fmt = self.format
+        return self.code >> fmt.trailing_bits & 1 if fmt.explicit_integer_bit else None
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether encoding the value gives this very code back (3.3): false for x87's and flushed formats' spares."""
+        fmt = self.format
+        if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
+            return False
+        return self.integer_bit is None or fmt.compose(bool(self.sign_bit), self.magnitude) == self.code
+
+    @property
+    def number_class(self) -> NumberClass:
+        """The class of 5.7.2; `unsupported` for x87 codes whose integer bit contradicts their exponent."""
+        fmt, magnitude = self.format, self.magnitude
+        negative = self.sign_bit
+        if fmt.explicit_integer_bit and not self.integer_bit and self.biased_exponent:
+            return NumberClass.UNSUPPORTED
+        if magnitude > fmt.largest_magnitude:
+            if magnitude == fmt.infinity_magnitude:
+                return _INFINITE[negative]
+            quiet_bit = fmt.quiet_bit
+            return _NAN[bool(quiet_bit and not magnitude & quiet_bit)]
+        if magnitude >= fmt.smallest_normal_magnitude:
+            return _SIGNED_CLASSES["NORMAL"][negative]
+        if magnitude == 0 or not fmt.subnormals:
+            if negative and fmt.nan_in_place_of_negative_zero:
+                return NumberClass.QUIET_NAN
+            return _SIGNED_CLASSES["ZERO"][negative]
+        return _SIGNED_CLASSES["SUBNORMAL"][negative]
+
+    @property
+    def is_nan(self) -> bool:
+        """Whether it is a NaN, quiet or signaling."""
+        return self.number_class in _NAN
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether it is +∞ or −∞."""
+        return self.number_class in _INFINITE
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether it is a number: not ∞, not a NaN, not an unsupported code."""
+        kind = self.number_class
+        return kind not in _NAN and kind not in _INFINITE and kind is not NumberClass.UNSUPPORTED
+
+    @property
+    def is_signaling(self) -> bool:
+        """Whether it is a signaling NaN."""
+        return self.number_class is NumberClass.SIGNALING_NAN
+
+    @property
+    def payload(self) -> int:
+        """A NaN's payload: its trailing significand without the quiet bit (6.2.1); 0 where there are none."""
+        if not self.is_nan:
+            raise UnsupportedError(f"{self!r} is not a NaN: it has no payload")
+        return self.trailing_significand & (self.format.quiet_bit - 1) if self.format.ieee_nans else 0
+
+    @property
+    def exact(self) -> Exact:
+        """The value, exactly: (−1)^s · c · 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes."""
+        if not self.is_finite:
+            raise UnsupportedError(f"{self!r} has no exact value")
+        fmt, magnitude = self.format, self.magnitude
+        field, c = magnitude >> fmt.trailing_bits, magnitude & ((1 << fmt.trailing_bits) - 1)
+        if field or not fmt.zero:
+            c += 1 << fmt.trailing_bits
+        elif not fmt.subnormals:
+            c = 0
+        return Exact(bool(self.sign_bit), c, self.quantum_exponent)
+
+    @property
+    def quantum_exponent(self) -> int:
+        """q, the exponent of the last place: the datum is c · 2^q with an integer c."""
+        fmt = self.format
+        field = self.magnitude >> fmt.trailing_bits
+        return max(field, int(fmt.zero)) - fmt.bias - fmt.trailing_bits
+
+    @property
+    def ulp(self) -> Exact:
+        """The unit in the last place, 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes."""
+        if not self.is_finite:
+            raise UnsupportedError(f"{self!r} has no ulp")
+        return Exact(False, 1, self.quantum_exponent)
+
+    @property
+    def ordinal(self) -> int:
+        """Rank among the format's values: neighbours differ by 1, zeros (or e8m0's smallest) are rank 0.
+
+        >>> from floatlab import decode
+        >>> decode(0x3C00, "fp16").ordinal, decode(0x8001, "fp16").ordinal
+        (15360, -1)
+        """
+        if self.is_nan or self.number_class is NumberClass.UNSUPPORTED:
+            raise UnsupportedError(f"{self!r} has no rank among numbers")
+        fmt, rank = self.format, self.magnitude
+        if not fmt.subnormals and fmt.zero:
+            rank = max(rank - fmt.smallest_normal_magnitude + 1, 0)
+        return -rank if self.sign_bit else rank
+
+    def _at(self, ordinal: int, negative_zero: bool = False) -> Datum:
+        fmt = self.format
+        magnitude = abs(ordinal)
+        if not fmt.subnormals and fmt.zero and magnitude:
+            magnitude += fmt.smallest_normal_magnitude - 1
+        if magnitude > max(fmt.largest_magnitude, fmt.infinity_magnitude) or (ordinal < 0 and not fmt.signed):
+            return self
+        negative = ordinal < 0 or (not ordinal and negative_zero and fmt.negative_zero)
+        return Datum(fmt, fmt.compose(negative, magnitude))
+
+    @property
+    def next_up(self) -> Datum:
+        """The least datum that compares greater (5.3.1); the last one, and a NaN, give themselves."""
+        if self.is_nan:
+            return self
+        return self._at(self.ordinal + 1, negative_zero=True)
+
+    @property
+    def next_down(self) -> Datum:
+        """The greatest datum that compares less (5.3.1); the first one, and a NaN, give themselves."""
+        if self.is_nan:
+            return self
+        return self._at(self.ordinal - 1)
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """Return the value in lowest terms, as float.as_integer_ratio does."""
+        return self.exact.as_integer_ratio()
+
+    def __float__(self) -> float:
+        """Return the nearest binary64 (ties to even); formats up to 53 digits and 11 exponent bits convert exactly."""
+        from floatlab.numbers.reading import to_python_float
+
+        return to_python_float(self)
+
+    def __repr__(self) -> str:
+        """Show format, code and the shortest decimal that reads back."""
+        from floatlab.numbers.decimals import shortest
+
+        return f"Datum({self.format.name} {hexadecimal_code(self)} = {shortest(self)})"
+
+
+def hexadecimal_code(datum: Datum) -> str:
+    """Return the code in lower-case hexadecimal, zero-padded to the format's width.
+
+    >>> from floatlab import decode
+    >>> hexadecimal_code(decode(0x0A, "tf32"))
+    '0x0000a'
+    """
+    return f"0x{datum.code:0{-(-datum.format.width // 4)}x}"
+
+
+def decode(code: int, format: Format | str) -> Datum:
+    """Return the datum that a code names in a format; raises FormatError where the code is too wide.
+
+    >>> float(decode(0x38, "e4m3")), float(decode(0x38, "e4m3fnuz"))
+    (1.0, 0.5)
+    """
+    fmt = parse_format(format)
+    if not hasattr(code, "__index__"):
+        raise FormatError(f"a code is an integer, not {type(code).__name__}")
+    number = code.__index__()
+    if not 0 <= number < 1 << fmt.width:
+        raise FormatError(
+            f"{fmt.name} codes have {fmt.width} bits: 0 to 0x{(1 << fmt.width) - 1:x}, and this one is "
+            + (f"{number.bit_length()} bits long" if number > 0 else "negative")
+        )
+    return Datum(fmt, number)

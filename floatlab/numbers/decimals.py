@@ -1,0 +1,220 @@
+"""Numbers as text: the shortest decimal that reads back, the complete decimal, C's hexadecimal float."""
+
+from __future__ import annotations
+
+from floatlab.numbers.datum import Datum, NumberClass
+from floatlab.numbers.digits import digits_of
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.ratio import Ratio
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+# Complete decimals up to this many digits (binary128's longest has 11,563), symbolic past it.
+DIGIT_LIMIT = 12_000
+# Decimal exponents written out with zeros; outside, scientific notation.
+POSITIONAL = range(-7, 21)
+
+
+def decimal_text(negative: bool, digits: str, exponent: int) -> str:
+    """Write d.ddd × 10^exponent, positionally near 1 and scientifically elsewhere.
+
+    >>> decimal_text(False, "15", -2), decimal_text(True, "15", 30)
+    ('0.015', '-1.5e30')
+    """
+    digits = digits.rstrip("0") or "0"
+    sign = "-" if negative else ""
+    if digits == "0":
+        return f"{sign}0"
+    if exponent not in POSITIONAL:
+        fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{fraction}e{exponent}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
+    fraction = digits[exponent + 1 :]
+    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+
+
+def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
+    """Return the complete decimal of an exact binary number, or `c * 2^q` where that has over `limit` digits.
+
+    Both read back as the same number.
+
+    >>> exact_decimal(Exact(False, 1, -4)), exact_decimal(Exact(True, 3, -99999))
+    ('0.0625', '-3 * 2^-99999')
+    """
+    x = x.normalized()
+    sign = "-" if x.negative else ""
+    # log10(2) < 0.30103 and log10(5) < 0.69898: an upper bound on the digits, by integers alone
+    bound = x.c.bit_length() * 30103 + (x.q * 30103 if x.q > 0 else -x.q * 69898)
+    if bound > (limit + 1) * 100_000:
+        c = digits_of(x.c) if x.c.bit_length() * 30103 < limit * 100_000 else hex(x.c)
+        return f"{sign}{c} * 2^{x.q}"
+    digits = digits_of(x.c << x.q if x.q > 0 else x.c * 5**-x.q)
+    return decimal_text(x.negative, digits, len(digits) - 1 + min(x.q, 0))
+
+
+def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
+    """Return a datum's exact value as decimal text; words for NaN, ∞ and unsupported codes.
+
+    >>> from floatlab import decode
+    >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
+    ('5.9604644775390625e-8', '-inf')
+    """
+    return exact_decimal(datum.exact, limit) if datum.is_finite else special_text(datum)
+
+
+def special_text(datum: Datum) -> str:
+    """Return ∞, NaN (with its payload) or `unsupported` as text that reads back, where anything can."""
+    if datum.number_class is NumberClass.UNSUPPORTED:
+        return "unsupported"
+    signed = datum.is_infinite or datum.format.nans > 0
+    sign = "-" if datum.sign_bit and signed else ""
+    if datum.is_infinite:
+        return f"{sign}inf"
+    payload = f"({datum.payload:#x})" if datum.payload else ""
+    return f"{sign}{'s' if datum.is_signaling else ''}nan{payload}"
+
+
+def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
+    """Return a literal's exact value: a decimal where it is one of at most `limit` digits, else N/D or powers.
+
+    >>> ratio_text(Ratio(True, 1, 3)), ratio_text(Ratio(False, 1, tens=-999999999))
+    ('-1/3', '1e-999999999')
+    """
+    sign = "-" if x.negative else ""
+    if not x.numerator:
+        return f"{sign}0"
+    if x.denominator == 1 and not x.twos and x.numerator.bit_length() * 30103 <= limit * 100_000:
+        digits = digits_of(x.numerator)
+        return decimal_text(x.negative, digits, len(digits) - 1 + x.tens) + ("…" if x.truncated else "")
+    if x.denominator == 1 and not x.tens:
+        return exact_decimal(Exact(x.negative, x.numerator, x.twos), limit)
+    powers = f" * 2^{x.twos}" * (x.twos != 0) + f" * 10^{x.tens}" * (x.tens != 0)
+    if max(x.numerator, x.denominator).bit_length() * 30103 > limit * 100_000:
+        return f"{sign}a fraction of {x.numerator.bit_length():,} by {x.denominator.bit_length():,} bits{powers}"
+    below = f"/{digits_of(x.denominator)}" if x.denominator > 1 else ""
+    return f"{sign}{digits_of(x.numerator)}{below}{powers}"
+
+
+def fraction_text(value: Fraction) -> str:
+    """Return `N/D` at any length.
+
+    >>> from fractions import Fraction
+    >>> fraction_text(Fraction(-2, 6))
+    '-1/3'
+    """
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits_of(abs(value.numerator))}/{digits_of(value.denominator)}"
+
+
+def terminating_decimal(value: Fraction, limit: int = DIGIT_LIMIT) -> str | None:
+    """Return the complete decimal of a rational number, or None where it has none within `limit` digits.
+
+    >>> from fractions import Fraction
+    >>> terminating_decimal(Fraction(7, 16)), terminating_decimal(Fraction(1, 3))
+    ('0.4375', None)
+    """
+    d = value.denominator
+    twos = (d & -d).bit_length() - 1
+    d >>= twos
+    fives = 0
+    while fives <= limit and d % 5 == 0:
+        d //= 5
+        fives += 1
+    places = max(twos, fives)
+    if d != 1 or places + value.numerator.bit_length() * 30103 // 100_000 > limit:
+        return None
+    digits = digits_of(abs(value.numerator) * 10**places // value.denominator)
+    return decimal_text(value < 0, digits, len(digits) - 1 - places)
+
+
+def rounded_decimal(value: Fraction, digits: int = 6) -> str:
+    """Return the decimal of `digits` significant digits nearest to a rational number.
+
+    >>> from fractions import Fraction
+    >>> rounded_decimal(Fraction(-2, 3))
+    '-0.666667'
+    """
+    n, d = abs(value.numerator), value.denominator
+    if not n:
+        return "0"
+    exponent = (n.bit_length() - d.bit_length()) * 30103 // 100_000
+    while True:
+        places = digits - 1 - exponent
+        scaled = n * 10**places if places >= 0 else n
+        below = d if places >= 0 else d * 10**-places
+        nearest = (2 * scaled + below) // (2 * below)
+        if nearest >= 10**digits:
+            exponent += 1
+        elif nearest < 10 ** (digits - 1):
+            exponent -= 1
+        else:
+            return decimal_text(value < 0, str(nearest), exponent)
+
+
+def hexadecimal(datum: Datum) -> str:
+    """Return the value as C's `%a` writes it, with a leading 1 for every nonzero number.
+
+    >>> from floatlab import decode
+    >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
+    ('0x1.1fp+0', '0x1p-24')
+    """
+    if not datum.is_finite:
+        return special_text(datum)
+    x = datum.exact
+    sign = "-" if x.negative else ""
+    if not x.c:
+        return f"{sign}0x0p+0"
+    below = x.c.bit_length() - 1
+    padding = -below % 4
+    fraction = (x.c - (1 << below)) << padding
+    digits = f"{fraction:0{(below + padding) // 4}x}".rstrip("0") if fraction else ""
+    return f"{sign}0x1{'.' * bool(digits)}{digits}p{x.exponent:+d}"
+
+
+def shortest(datum: Datum) -> str:
+    """Return the decimal of fewest digits that reads back as this datum (to nearest), the nearest such one.
+
+    Steele and White, *How to print floating-point numbers accurately* (PLDI 1990), by integers: the
+    reals that round here form an interval, and the largest power of ten with a multiple inside it wins.
+
+    >>> from floatlab import decode
+    >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
+    ('65500', '5e-324')
+    """
+    if not datum.is_finite:
+        return special_text(datum)
+    x, fmt = datum.exact, datum.format
+    if not x.c:
+        return "-0" if x.negative else "0"
+    # In quarters of an ulp, so that both halfway points are integers.
+    value, scale = 4 * x.c, x.q - 2
+    magnitude = datum.magnitude
+    high = value + 2
+    if magnitude <= fmt.smallest_normal_magnitude:
+        low = value - (2 if fmt.subnormals else value // 2)
+    else:
+        low = value - (1 if datum.trailing_significand == 0 else 2)
+    if fmt.trailing_bits or fmt.ties_to_even_code:
+        low_closed = high_closed = magnitude & 1 == 0
+    else:
+        low_closed, high_closed = True, False  # ties go to the larger magnitude
+    if scale > 0:
+        value, low, high, scale = value << scale, low << scale, high << scale, 0
+    k = (high.bit_length() + scale) * 30103 // 100_000 + 1
+    while True:
+        ten = 10 ** abs(k)
+        unit = (ten if k > 0 else 1) << -scale
+        grow = 1 if k > 0 else ten
+        first = -(-low * grow // unit)
+        last = high * grow // unit
+        first += not low_closed and first * unit == low * grow
+        last -= not high_closed and last * unit == high * grow
+        if first <= last:
+            nearest = (2 * value * grow + unit) // (2 * unit)
+            digits = str(min(max(nearest, first), last))
+            return decimal_text(x.negative, digits, len(digits) - 1 + k)
+        k -= 1

@@ -1,0 +1,150 @@
+"""Exact binary numbers: (−1)^s · c · 2^q with unbounded integers. No flag, no context, no rounding."""
+
+from __future__ import annotations
+
+from floatlab.errors import UnsupportedError
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from typing import Self
+
+MAX_EXPANDED_BITS = 1 << 24  # past this an integer is not written out: its exponent was the point
+_HASH_MODULUS_BITS = 61  # sys.hash_info: Python's numbers hash modulo 2^61 − 1
+
+
+class Exact(Record):
+    """The number (−1)^negative · c · 2^q, with c ≥ 0 and q any integer; not normalised, and zero has a sign.
+
+    Closed under +, − and ×. Two are equal when their values are (so −0 == +0), and equal to ints
+    and Fractions of the same value.
+
+    >>> Exact(False, 3, -1) + Exact(True, 1, 0)
+    Exact(negative=False, c=1, q=-1)
+    >>> Exact(False, 4, -2) == 1
+    True
+    """
+
+    negative: bool
+    c: int
+    q: int
+
+    @classmethod
+    def from_integer(cls, n: int) -> Self:
+        """Return an integer as an Exact."""
+        return cls(n < 0, abs(n), 0)
+
+    def __post_init__(self) -> None:
+        """Refuse a negative c: the sign has its own field."""
+        if self.c < 0:
+            raise UnsupportedError("Exact takes its sign in `negative`; c is at least 0")
+
+    @property
+    def exponent(self) -> int:
+        """Exponent of the leading digit; of no meaning for zero."""
+        return self.c.bit_length() + self.q - 1
+
+    def normalized(self) -> Exact:
+        """Return the same number with an odd c, or c = q = 0.
+
+        >>> Exact(True, 12, 0).normalized()
+        Exact(negative=True, c=3, q=2)
+        """
+        if not self.c:
+            return Exact(self.negative, 0, 0)
+        zeros = (self.c & -self.c).bit_length() - 1
+        return Exact(self.negative, self.c >> zeros, self.q + zeros)
+
+    def scaled(self, q: int) -> int:
+        """Return the signed integer n with n·2^q equal to this number; q must not exceed its own."""
+        n = self.c << (self.q - q)
+        return -n if self.negative else n
+
+    def __add__(self, other: Exact) -> Exact:
+        """Add exactly; a zero sum of opposite signs is +0 (6.3, all directions but RTN)."""
+        if not isinstance(other, Exact):
+            return NotImplemented
+        q = min(self.q, other.q)
+        total = self.scaled(q) + other.scaled(q)
+        both = self.negative and other.negative
+        return Exact(total < 0 or (not total and both), abs(total), q)
+
+    def __sub__(self, other: Exact) -> Exact:
+        """Subtract exactly."""
+        return self + -other if isinstance(other, Exact) else NotImplemented
+
+    def __mul__(self, other: Exact) -> Exact:
+        """Multiply exactly."""
+        if not isinstance(other, Exact):
+            return NotImplemented
+        return Exact(self.negative != other.negative, self.c * other.c, self.q + other.q)
+
+    def __neg__(self) -> Exact:
+        """Change the sign, of zero too."""
+        return Exact(not self.negative, self.c, self.q)
+
+    def __abs__(self) -> Exact:
+        """Drop the sign."""
+        return Exact(False, self.c, self.q)
+
+    def __bool__(self) -> bool:
+        """Tell whether it is nonzero."""
+        return self.c != 0
+
+    def _compare(self, other: Exact) -> int:
+        sides = [0 if not x.c else -1 if x.negative else 1 for x in (self, other)]
+        if sides[0] != sides[1] or not sides[0]:
+            return sides[0] - sides[1]
+        if self.exponent != other.exponent:
+            return sides[0] if self.exponent > other.exponent else -sides[0]
+        q = min(self.q, other.q)
+        a, b = self.scaled(q), other.scaled(q)
+        return (a > b) - (a < b)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare values with an Exact, an int or a Fraction."""
+        if isinstance(other, Exact):
+            return self._compare(other) == 0
+        if isinstance(other, int):
+            return self == Exact.from_integer(other)
+        ratio = getattr(other, "as_integer_ratio", None)
+        if ratio is None:
+            return NotImplemented
+        try:
+            numerator, denominator = ratio()
+        except (OverflowError, ValueError):  # an infinity or a NaN
+            return False
+        return self * Exact.from_integer(denominator) == Exact.from_integer(numerator)
+
+    def __lt__(self, other: Exact) -> bool:
+        """Compare values."""
+        return self._compare(other) < 0 if isinstance(other, Exact) else NotImplemented
+
+    def __le__(self, other: Exact) -> bool:
+        """Compare values."""
+        return self._compare(other) <= 0 if isinstance(other, Exact) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash as Python's numbers do, modulo 2^61 − 1 (where 2^61 is 1), however large q is."""
+        p = (1 << _HASH_MODULUS_BITS) - 1
+        h = (self.c % p << self.q % _HASH_MODULUS_BITS) % p
+        return -2 if h == 1 and self.negative else -h if self.negative else h
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """Return the numerator and denominator in lowest terms; raises UnsupportedError past 2^24 bits.
+
+        >>> Exact(True, 6, -2).as_integer_ratio()
+        (-3, 2)
+        """
+        n = self.normalized()
+        if abs(n.q) > MAX_EXPANDED_BITS:
+            raise UnsupportedError(f"a ratio with 2^{abs(n.q)} in it is too large to write out")
+        c = -n.c if n.negative else n.c
+        return (c << n.q, 1) if n.q >= 0 else (c, 1 << -n.q)
+
+    def as_fraction(self) -> Fraction:
+        """Return the number as a Fraction; raises UnsupportedError past 2^24 bits."""
+        from fractions import Fraction
+
+        return Fraction(*self.as_integer_ratio())

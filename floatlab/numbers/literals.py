@@ -1,0 +1,206 @@
+"""What a user may type for a value, read exactly: no Python float ever stands between text and bits.
+
+Numbers are kept as ratios with their powers of ten apart, and every step is linear in the length
+of the text (up to MAX_DIGITS digits; more cannot change any rounding and are only looked at).
+"""
+
+from __future__ import annotations
+
+import re
+
+from floatlab.errors import LiteralError, quoted
+from floatlab.numbers.digits import integer_from_digits
+from floatlab.numbers.ratio import Ratio
+from floatlab.record import Record
+
+# No number halfway between two neighbours of any format (W ≤ 19, T ≤ 236) has as many significant
+# digits: the longest, near 2^−262380, have about 183,500.
+MAX_DIGITS = 200_000
+MAX_EXPONENT_DIGITS = 1000
+MAX_CODE_BITS = 4096
+
+
+class Infinity(Record):
+    """±∞."""
+
+    negative: bool
+
+
+class NotANumber(Record):
+    """A NaN with what was said about it."""
+
+    negative: bool
+    signaling: bool = False
+    payload: int = 0
+
+
+class Code(Record):
+    """A code rather than a value; `width` is what the digits typed amount to, `binary` whether they were bits."""
+
+    code: int
+    width: int
+    binary: bool
+
+
+class Literal(Record):
+    """A value as it was typed, and what it means."""
+
+    text: str
+    value: Ratio | Infinity | NotANumber | Code
+
+    @property
+    def is_bare_hexadecimal(self) -> bool:
+        """Whether it is a hexadecimal integer that may have been meant as a code."""
+        return re.fullmatch(r"0x[0-9a-f_]+", self.text, re.IGNORECASE) is not None
+
+
+def _digits(digit: str) -> str:
+    return f"{digit}+(?:_{digit}+)*"
+
+
+def _based(prefix: str, digit: str, mark: str) -> re.Pattern[str]:
+    d = _digits(digit)
+    return re.compile(rf"{prefix}(?:({d})(?:\.({d})?)?|\.({d}))(?:{mark}([+-]?\d+))?", re.IGNORECASE)
+
+
+_DECIMAL = _based("", r"\d", "e")
+_HEXADECIMAL = _based("0x", "[0-9a-f]", "p")
+_BINARY = _based("0b", "[01]", "p")
+_POWER = re.compile(r"(2|10)\s*(?:\^|\*\*)\s*([+-]?\d+)")
+_NAN = re.compile(r"(s|q)?nan(?:\((.*)\))?")
+_CODE = re.compile(rf"0x({_digits('[0-9a-f]')})|(?:0b)?({_digits('[01]')})", re.IGNORECASE)
+
+_FORMS = "numbers look like 1.5 -3e-5 1/3 0x1.8p3 2^-24 inf nan nan(0x1) snan bits:0x3c7c"
+
+
+def _exponent(text: str | None, whole: str) -> int:
+    if not text:
+        return 0
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > MAX_EXPONENT_DIGITS:
+        raise LiteralError(
+            f"{quoted(whole)}: the exponent has {len(digits):,} digits; at most {MAX_EXPONENT_DIGITS:,} are read"
+        )
+    return int(digits or "0") * (-1 if text[0] == "-" else 1)
+
+
+def _decimal(found: re.Match[str], negative: bool, whole: str) -> Ratio:
+    integer, fraction = found[1] or "", found[2] or found[3] or ""
+    if "_" in integer or "_" in fraction:
+        integer, fraction = integer.replace("_", ""), fraction.replace("_", "")
+    significant = (integer + fraction).lstrip("0")
+    trimmed = significant.rstrip("0")
+    tens = _exponent(found[4], whole) - len(fraction) + len(significant) - len(trimmed)
+    if not trimmed:
+        return Ratio(negative, 0)
+    kept = trimmed[:MAX_DIGITS]
+    tens += len(trimmed) - len(kept)
+    return Ratio(negative, integer_from_digits(kept), tens=tens, truncated=len(kept) < len(trimmed))
+
+
+def _radix(found: re.Match[str], negative: bool, bits: int, whole: str) -> Ratio:
+    integer, fraction = (found[1] or "").replace("_", ""), (found[2] or found[3] or "").replace("_", "")
+    c = int((integer + fraction).lstrip("0") or "0", 1 << bits)  # linear: the base is a power of two
+    return Ratio(negative, c, twos=_exponent(found[4], whole) - bits * len(fraction) if c else 0)
+
+
+def _number(text: str, negative: bool, whole: str) -> Ratio | None:
+    """Read an unsigned number without a fraction bar: decimal, hexadecimal, binary, or c*2^q."""
+    if found := _DECIMAL.fullmatch(text):
+        return _decimal(found, negative, whole)
+    if found := _HEXADECIMAL.fullmatch(text):
+        return _radix(found, negative, 4, whole)
+    if found := _BINARY.fullmatch(text):
+        return _radix(found, negative, 1, whole)
+    factor, star, power = text.rpartition("*") if "^" in text else ("", "", text)
+    if found := _POWER.fullmatch(power.strip()):
+        base = _number(factor.strip(), negative, whole) if star else Ratio(negative, 1)
+        if base is not None:
+            exponent = _exponent(found[2], whole)
+            return (
+                base.replace(twos=base.twos + exponent) if found[1] == "2" else base.replace(tens=base.tens + exponent)
+            )
+    return None
+
+
+def _signed(text: str) -> tuple[bool, str]:
+    return (text[0] == "-", text[1:].lstrip()) if text[:1] in ("+", "-") else (False, text)
+
+
+def _ratio(text: str, whole: str) -> Ratio | None:
+    negative, body = _signed(text)
+    above, bar, below = body.partition("/")
+    if not bar:
+        return _number(body, negative, whole)
+    downward, below = _signed(below.strip())
+    n, d = _number(above.strip(), negative != downward, whole), _number(below, False, whole)
+    if n is None or d is None:
+        return None
+    if not d.numerator:
+        raise LiteralError(f"{quoted(whole)}: a fraction with denominator 0 is not a number; inf and nan are read")
+    if n.truncated or d.truncated:
+        raise LiteralError(f"{quoted(whole)}: a fraction takes at most {MAX_DIGITS:,} digits above and below its bar")
+    return Ratio(n.negative, n.numerator, d.numerator, n.twos - d.twos, n.tens - d.tens)
+
+
+def _payload(text: str | None, signaling: bool, whole: str) -> int:
+    if text is None or not text.strip():
+        return int(signaling)
+    value = _number(text.strip(), False, whole)
+    if value is None or not value.is_dyadic or value.twos < 0 or value.twos + value.tens > MAX_CODE_BITS:
+        raise LiteralError(f"{quoted(whole)}: a NaN's payload is an unsigned integer such as 1 or 0x1f")
+    payload: int = value.numerator * 10**value.tens << value.twos
+    return payload
+
+
+def parse_code(text: str, whole: str | None = None) -> Code:
+    """Read a code: `0x3c7c`, or binary digits with or without `_` between the fields.
+
+    >>> parse_code("0_01111_0001111100")
+    Code(code=15484, width=16, binary=True)
+    """
+    found = _CODE.fullmatch(text.strip())
+    if not found:
+        raise LiteralError(
+            f"{quoted(whole or text)}: a code is hexadecimal with 0x, such as 0x3c7c, "
+            "or binary digits, such as 0_01111_0001111100"
+        )
+    digits = (found[1] or found[2]).replace("_", "")
+    width = len(digits) * (4 if found[1] else 1)
+    if width > MAX_CODE_BITS:
+        raise LiteralError(
+            f"{quoted(whole or text)}: a code of {width:,} bits; no format has more than {MAX_CODE_BITS}"
+        )
+    return Code(int(digits, 16 if found[1] else 2), width, binary=not found[1])
+
+
+def parse_literal(text: str, bits: bool = False) -> Literal:
+    """Read a value as users type it; `bits` takes it as a code even without the prefix `bits:`.
+
+    Decimal, hexadecimal (`0x1.8p3`) and binary numbers, fractions (`1/3`), powers (`3*2^-24`),
+    `inf`, `nan`, `nan(payload)`, `snan`, and codes. Raises LiteralError with one line that names
+    the text.
+
+    >>> parse_literal("-1/3").value
+    Ratio(negative=True, numerator=1, denominator=3, twos=0, tens=0, truncated=False)
+    """
+    stripped = text.strip().replace("\N{MINUS SIGN}", "-").replace("×", "*")
+    if not stripped:
+        raise LiteralError(f"an empty value; {_FORMS}")
+    if not stripped.isascii():
+        raise LiteralError(f"{quoted(text)} is not a number ({_FORMS})")
+    lowered = stripped.lower()
+    if lowered.startswith("bits:"):
+        return Literal(stripped, parse_code(stripped[5:], text))
+    negative, body = _signed(lowered)
+    if body in ("inf", "infinity"):
+        return Literal(stripped, Infinity(negative))
+    if found := _NAN.fullmatch(body):
+        signaling = found[1] == "s"
+        return Literal(stripped, NotANumber(negative, signaling, _payload(found[2], signaling, text)))
+    if bits:
+        return Literal(stripped, parse_code(stripped, text))
+    value = _ratio(lowered, text)
+    if value is None:
+        raise LiteralError(f"{quoted(text)} is not a number ({_FORMS})")
+    return Literal(stripped, value)

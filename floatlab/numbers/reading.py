@@ -1,0 +1,203 @@
+"""Values into formats: text, Python numbers and data of other formats, each rounded once and directly."""
+
+from __future__ import annotations
+
+from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
+from floatlab.numbers.datum import Datum, NumberClass, decode
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber, parse_literal
+from floatlab.numbers.projection import infinity_code, nan_code, round_exact
+from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Rule, Special
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.numbers.steps import Operand, Step, Truth
+
+
+def _finish(
+    operation: str,
+    operand: Operand,
+    before: tuple[Step, ...],
+    exact: Exact,
+    sticky: bool,
+    truth: Truth,
+    format: Format,
+    context: Context,
+) -> Derivation:
+    rounded = round_exact(exact, format, context, sticky)
+    result = Datum(format, rounded.code)
+    steps = (*before, Round(format, rounded), Encode(result, truth))
+    return Derivation(operation, (operand,), context, steps, result, rounded.flags)
+
+
+def _special(
+    operation: str, operand: Operand, before: tuple[Step, ...], rule: Rule, code: int, flags: Flags,
+    format: Format, context: Context,
+) -> Derivation:  # fmt: skip
+    result = Datum(format, code)
+    steps = (*before, Special(rule, flags), Encode(result, None))
+    return Derivation(operation, (operand,), context, steps, result, flags)
+
+
+def read(value: Any, format: Format | str, context: Context = DEFAULT) -> Derivation:
+    """Round a value into a format (5.12.2 for text) and show the way.
+
+    Takes text as users type it, int, float, Fraction, Decimal, NumPy scalars, Exact, and Datum.
+    Decimal text of any length is rounded once, directly. A code (`bits:0x3c7c`) is taken as it
+    is. Raises LiteralError for what is not a number, UnsupportedError for what the format cannot
+    hold at all (a NaN's payload).
+
+    >>> d = read("1/3", "fp16")
+    >>> d.result, d.error_ulps, d.flags.names
+    (Datum(binary16 0x3555 = 0.3333), Fraction(-1, 3), ['inexact'])
+    """
+    fmt = parse_format(format)
+    if isinstance(value, str):
+        return read_literal(parse_literal(value), fmt, context)
+    if isinstance(value, Literal):
+        return read_literal(value, fmt, context)
+    if isinstance(value, Datum):
+        return convert(value, fmt, context)
+    if isinstance(value, float):
+        return convert(_binary64(value), fmt, context)
+    number = value if isinstance(value, Ratio) else _ratio_of(value)
+    if isinstance(number, Datum):
+        return convert(number, fmt, context)
+    exact, sticky = number.enclose(fmt)
+    return _finish("read", number, (Read(exact, sticky),), exact, sticky, number, fmt, context)
+
+
+def read_literal(literal: Literal, format: Format, context: Context = DEFAULT) -> Derivation:
+    """Round a parsed literal into a format, as `read` does.
+
+    >>> read_literal(parse_literal("1e999999999"), parse_format("fp16")).flags.names
+    ['overflow', 'inexact']
+    """
+    value = literal.value
+    try:
+        if isinstance(value, Ratio):
+            exact, sticky = value.enclose(format)
+            return _finish("read", literal, (Read(exact, sticky),), exact, sticky, value, format, context)
+        if isinstance(value, Infinity):
+            code, flags = infinity_code(format, context, value.negative)
+            return _special("read", literal, (), Rule.INFINITY, code, flags, format, context)
+        if isinstance(value, NotANumber):
+            code, flags = nan_code(format, context, value.negative, value.payload, value.signaling)
+            return _special("read", literal, (), Rule.NAN, code, flags, format, context)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{quoted(literal.text)}: {error}") from None
+    return _read_code(literal, value, format, context)
+
+
+def _read_code(literal: Literal, typed: Code, format: Format, context: Context) -> Derivation:
+    if typed.binary and typed.width != format.width:
+        raise FormatError(
+            f"{quoted(literal.text)}: {format.name} codes have {format.width} bits, and this one has {typed.width}"
+        )
+    try:
+        datum = decode(typed.code, format)
+    except FormatError as error:
+        raise FormatError(f"{quoted(literal.text)}: {error}") from None
+    truth = datum.exact if datum.is_finite else None
+    return Derivation("decode", (literal,), context, (Decode(datum), Encode(datum, truth)), datum, Flags.NONE)
+
+
+def _binary64(value: float) -> Datum:
+    from struct import pack
+
+    return Datum(parse_format("binary64"), int.from_bytes(pack(">d", value), "big"))
+
+
+def _ratio_of(value: Any) -> Ratio | Datum:
+    """Return the exact value of a number that is neither text nor a Python float."""
+    if isinstance(value, Exact):
+        return Ratio(value.negative, value.c, twos=value.q)
+    try:
+        if hasattr(value, "__index__"):
+            n = value.__index__()
+            return Ratio(n < 0, abs(n))
+    except TypeError:  # an array or a tensor that is not one integer
+        pass
+    ratio = getattr(value, "as_integer_ratio", None)
+    if ratio is not None:
+        try:
+            n, d = ratio()
+        except (OverflowError, ValueError):  # ∞ or NaN
+            return _binary64(float(value))
+        return Ratio(n < 0 or (not n and str(value).startswith("-")), abs(n), d)
+    numerator, denominator = getattr(value, "numerator", None), getattr(value, "denominator", None)
+    if isinstance(numerator, int) and isinstance(denominator, int):
+        return Ratio(numerator < 0, abs(numerator), denominator)
+    kind = getattr(value, "dtype", None)
+    if kind is not None and getattr(kind, "itemsize", 99) <= 8 and not getattr(value, "shape", ()):
+        return _binary64(float(value))  # bfloat16 and fp8 scalars: binary64 holds each of them exactly
+    raise LiteralError(f"{type(value).__name__} {quoted(str(value))} is not a number floatlab can read")
+
+
+def encode(value: Any, format: Format | str, context: Context = DEFAULT) -> Datum:
+    """Return the datum that a value rounds to: `read` without the way.
+
+    >>> encode(0.1, "fp16"), encode("nan(0x3)", "fp16")
+    (Datum(binary16 0x2e66 = 0.1), Datum(binary16 0x7e03 = nan(0x3)))
+    """
+    return read(value, format, context).result
+
+
+def convert(datum: Datum, format: Format | str, context: Context = DEFAULT) -> Derivation:
+    """Convert a datum to another format (5.4.2): one rounding, NaN payloads kept from the left.
+
+    A signaling NaN, and an x87 code that is no number, raise invalid and become quiet NaNs.
+
+    >>> d = convert(encode("1000", "fp32"), "e4m3")
+    >>> d.result, d.flags.names
+    (Datum(e4m3fn 0x7f = nan), ['overflow', 'inexact'])
+    """
+    fmt = parse_format(format)
+    before: tuple[Step, ...] = (Decode(datum),)
+    kind = datum.number_class
+    negative = bool(datum.sign_bit)
+    if kind is NumberClass.UNSUPPORTED:
+        code, flags = nan_code(fmt, context, False)
+        return _special("convert", datum, before, Rule.NAN, code, flags | Flags.INVALID, fmt, context)
+    if datum.is_nan:
+        code, flags = _converted_nan(datum, fmt, context)
+        return _special("convert", datum, before, Rule.NAN, code, flags, fmt, context)
+    if datum.is_infinite:
+        code, flags = infinity_code(fmt, context, negative)
+        return _special("convert", datum, before, Rule.INFINITY, code, flags, fmt, context)
+    exact = datum.exact
+    if context.flush_inputs and kind in (NumberClass.POSITIVE_SUBNORMAL, NumberClass.NEGATIVE_SUBNORMAL):
+        exact = Exact(negative, 0, exact.q)
+        before += (Special(Rule.FLUSHED_INPUT, Flags.NONE),)
+    return _finish("convert", datum, before, exact, False, datum.exact, fmt, context)
+
+
+def _converted_nan(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
+    """Quiet a NaN and move its payload, leading digits first, as hardware does (6.2.3 asks to keep it)."""
+    raised = Flags.INVALID if datum.is_signaling else Flags.NONE
+    if context.nan is NanRule.RISCV:
+        code, flags = nan_code(format, context, False)
+        return code, flags | raised
+    payload = 0
+    if datum.format.ieee_nans and format.ieee_nans:
+        shift = format.trailing_bits - datum.format.trailing_bits
+        payload = datum.payload << shift if shift >= 0 else datum.payload >> -shift
+    code, flags = nan_code(format, context, bool(datum.sign_bit), payload)
+    return code, flags | raised
+
+
+def to_python_float(datum: Datum) -> float:
+    """Return the binary64 nearest to a datum, as a Python float.
+
+    >>> to_python_float(encode("0.1", "fp128"))
+    0.1
+    """
+    from struct import unpack
+
+    code = convert(datum, "binary64").result.code
+    return float(unpack(">d", code.to_bytes(8, "big"))[0])

@@ -1,0 +1,91 @@
+"""Frozen, slotted values: what `@dataclass(frozen=True, slots=True)` gives, at a tenth of its import time.
+
+Importing `dataclasses` costs more than the rest of `floatlab show` together (docs/decisions/0001-records.md).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_):  # noqa: D103
+        return lambda decorated: decorated
+
+
+def _initializer(name: str, fields: tuple[str, ...], defaults: dict[str, object]) -> str:
+    parameters = ", ".join(f"{f}=_default_{f}" if f in defaults else f for f in fields)
+    body = "; ".join(f"_set_{f}(self, {f})" for f in fields) or "pass"
+    return f"def __init__(self, {parameters}):\n    {body}\n    self.__post_init__()\n"
+
+
+@dataclass_transform(frozen_default=True)
+class RecordType(type):
+    """Turns the annotated names of a class body into slots, `__init__`, equality, hash and repr."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        """Build the class; a body that writes its own `__init__` keeps it."""
+        annotations = namespace.get("__annotations__", {})
+        fields = tuple(f for f, kind in annotations.items() if not kind.startswith("ClassVar"))
+        defaults = {f: namespace.pop(f) for f in fields if f in namespace}
+        namespace["__slots__"] = fields
+        namespace.setdefault("_fields", fields)
+        namespace["__match_args__"] = namespace["_fields"]
+        cls = super().__new__(mcls, name, bases, namespace)
+        if fields and "__init__" not in namespace:
+            scope: dict[str, Any] = {f"_set_{f}": vars(cls)[f].__set__ for f in fields}
+            scope |= {f"_default_{f}": value for f, value in defaults.items()}
+            exec(_initializer(name, fields, defaults), scope)
+            type.__setattr__(cls, "__init__", scope["__init__"])
+        return cls
+
+
+class Record(metaclass=RecordType):
+    """A value: its fields are its identity, and none of them can be assigned again."""
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        """Validate; a subclass overrides this."""
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, f) for f in self._fields)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare type and fields."""
+        if self is other:
+            return True
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        """Hash the fields."""
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        """Show the fields by name."""
+        inside = ", ".join(f"{f}={getattr(self, f)!r}" for f in self._fields)
+        return f"{type(self).__name__}({inside})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: records are frozen."""
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be assigned: records are frozen")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse: records are frozen."""
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted: records are frozen")
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        """Support `copy` and `pickle`, which would otherwise assign."""
+        return type(self), self._values()
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed.
+
+        >>> from floatlab import Context
+        >>> Context().replace(rounding="RTZ").rounding.value
+        'RTZ'
+        """
+        return type(self)(**(dict(zip(self._fields, self._values(), strict=True)) | changes))
