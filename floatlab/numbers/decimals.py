@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 # Complete decimals up to this many digits (binary128's longest has 11,563), symbolic past it.
 DIGIT_LIMIT = 12_000
 # Decimal exponents written out with zeros; outside, scientific notation.
-POSITIONAL = range(-7, 21)
+POSITIONAL = range(-4, 21)
 
 
-def decimal_text(negative: bool, digits: str, exponent: int) -> str:
-    """Write d.ddd × 10^exponent, positionally near 1 and scientifically elsewhere.
+def decimal_text(negative: bool, digits: str, exponent: int, positional: range = POSITIONAL) -> str:
+    """Write d.ddd × 10^exponent, positionally where the exponent is in `positional` and scientifically elsewhere.
 
     >>> decimal_text(False, "15", -2), decimal_text(True, "15", 30)
     ('0.015', '-1.5e30')
@@ -27,7 +27,7 @@ def decimal_text(negative: bool, digits: str, exponent: int) -> str:
     sign = "-" if negative else ""
     if digits == "0":
         return f"{sign}0"
-    if exponent not in POSITIONAL:
+    if exponent not in positional:
         fraction = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{fraction}e{exponent}"
     if exponent < 0:
@@ -131,7 +131,7 @@ def terminating_decimal(value: Fraction, limit: int = DIGIT_LIMIT) -> str | None
     return decimal_text(value < 0, digits, len(digits) - 1 - places)
 
 
-def rounded_decimal(value: Fraction, digits: int = 6) -> str:
+def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITIONAL) -> str:
     """Return the decimal of `digits` significant digits nearest to a rational number.
 
     >>> from fractions import Fraction
@@ -152,7 +152,7 @@ def rounded_decimal(value: Fraction, digits: int = 6) -> str:
         elif nearest < 10 ** (digits - 1):
             exponent -= 1
         else:
-            return decimal_text(value < 0, str(nearest), exponent)
+            return decimal_text(value < 0, str(nearest), exponent, positional)
 
 
 def hexadecimal(datum: Datum) -> str:

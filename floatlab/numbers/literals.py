@@ -51,24 +51,25 @@ class Literal(Record):
     @property
     def is_bare_hexadecimal(self) -> bool:
         """Whether it is a hexadecimal integer that may have been meant as a code."""
-        return re.fullmatch(r"0x[0-9a-f_]+", self.text, re.IGNORECASE) is not None
+        return re.fullmatch("0x[0-9a-f_]+", self.text.lower()) is not None
 
 
 def _digits(digit: str) -> str:
     return f"{digit}+(?:_{digit}+)*"
 
 
-def _based(prefix: str, digit: str, mark: str) -> re.Pattern[str]:
+def _based(prefix: str, digit: str, mark: str) -> str:
     d = _digits(digit)
-    return re.compile(rf"{prefix}(?:({d})(?:\.({d})?)?|\.({d}))(?:{mark}([+-]?\d+))?", re.IGNORECASE)
+    return rf"{prefix}(?:({d})(?:\.({d})?)?|\.({d}))(?:{mark}([+-]?\d+))?"
 
 
+# Patterns of lower-case text; re compiles (and keeps) each when it is first needed.
 _DECIMAL = _based("", r"\d", "e")
 _HEXADECIMAL = _based("0x", "[0-9a-f]", "p")
 _BINARY = _based("0b", "[01]", "p")
-_POWER = re.compile(r"(2|10)\s*(?:\^|\*\*)\s*([+-]?\d+)")
-_NAN = re.compile(r"(s|q)?nan(?:\((.*)\))?")
-_CODE = re.compile(rf"0x({_digits('[0-9a-f]')})|(?:0b)?({_digits('[01]')})", re.IGNORECASE)
+_POWER = r"(2|10)\s*(?:\^|\*\*)\s*([+-]?\d+)"
+_NAN = r"(s|q)?nan(?:\((.*)\))?"
+_CODE = rf"0x({_digits('[0-9a-f]')})|(?:0b)?({_digits('[01]')})"
 
 _FORMS = "numbers look like 1.5 -3e-5 1/3 0x1.8p3 2^-24 inf nan nan(0x1) snan bits:0x3c7c"
 
@@ -106,14 +107,14 @@ def _radix(found: re.Match[str], negative: bool, bits: int, whole: str) -> Ratio
 
 def _number(text: str, negative: bool, whole: str) -> Ratio | None:
     """Read an unsigned number without a fraction bar: decimal, hexadecimal, binary, or c*2^q."""
-    if found := _DECIMAL.fullmatch(text):
+    if found := re.fullmatch(_DECIMAL, text):
         return _decimal(found, negative, whole)
-    if found := _HEXADECIMAL.fullmatch(text):
+    if found := re.fullmatch(_HEXADECIMAL, text):
         return _radix(found, negative, 4, whole)
-    if found := _BINARY.fullmatch(text):
+    if found := re.fullmatch(_BINARY, text):
         return _radix(found, negative, 1, whole)
     factor, star, power = text.rpartition("*") if "^" in text else ("", "", text)
-    if found := _POWER.fullmatch(power.strip()):
+    if found := re.fullmatch(_POWER, power.strip()):
         base = _number(factor.strip(), negative, whole) if star else Ratio(negative, 1)
         if base is not None:
             exponent = _exponent(found[2], whole)
@@ -159,7 +160,7 @@ def parse_code(text: str, whole: str | None = None) -> Code:
     >>> parse_code("0_01111_0001111100")
     Code(code=15484, width=16, binary=True)
     """
-    found = _CODE.fullmatch(text.strip())
+    found = re.fullmatch(_CODE, text.strip().lower())
     if not found:
         raise LiteralError(
             f"{quoted(whole or text)}: a code is hexadecimal with 0x, such as 0x3c7c, "
@@ -195,7 +196,7 @@ def parse_literal(text: str, bits: bool = False) -> Literal:
     negative, body = _signed(lowered)
     if body in ("inf", "infinity"):
         return Literal(stripped, Infinity(negative))
-    if found := _NAN.fullmatch(body):
+    if found := re.fullmatch(_NAN, body):
         signaling = found[1] == "s"
         return Literal(stripped, NotANumber(negative, signaling, _payload(found[2], signaling, text)))
     if bits:

@@ -66,7 +66,9 @@ class Ratio(Record):
             return Exact(self.negative, n, twos - d.bit_length() + 1), self.truncated
         scale = max(format.precision + GUARD_DIGITS + 2 - n.bit_length() + d.bit_length(), 0)
         c, rest = divmod(n << scale, d)
-        return Exact(self.negative, c, twos - scale), rest != 0 or self.truncated
+        if not rest and not self.truncated:  # the fives of the denominator were in the numerator too
+            return Exact(self.negative, c, twos - scale).normalized(), False
+        return Exact(self.negative, c, twos - scale), True
 
     @property
     def expandable(self) -> bool:

@@ -1,0 +1,5 @@
+"""`python -m floatlab`."""
+
+from floatlab.cli.main import run
+
+run()

@@ -1,0 +1,40 @@
+"""`formats`: all formats, or one in full."""
+
+from __future__ import annotations
+
+from floatlab.actions.answer import Answer
+from floatlab.formats import CATALOG, catalog_row, parse_format
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.views.page import Page
+
+
+def formats(names: tuple[str, ...] = ()) -> Answer:
+    """Answer which formats there are, or what the named ones are.
+
+    >>> formats(("fp8-e4m3",)).words()
+    ['e4m3fn']
+    """
+    rows = [catalog_row(parse_format(name)) for name in names] or list(CATALOG)
+
+    def page() -> Page:
+        from floatlab.views.formats import format_page, formats_page
+        from floatlab.views.page import joined
+
+        return joined([format_page(row) for row in rows]) if names else formats_page(rows)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.wire import codes_to_wire, format_to_wire
+
+        wires = [format_to_wire(row) for row in rows]
+        if names:
+            for wire, row in zip(wires, rows, strict=True):
+                if row.format.width <= 8:
+                    wire["table"] = codes_to_wire(row.format)
+        return wires
+
+    found = [row.format.name for row in rows]
+    return Answer(page, records, lambda: found, lambda: found)

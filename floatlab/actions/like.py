@@ -1,0 +1,68 @@
+"""`show --like`: what installed libraries give for the same value, and who is right."""
+
+from __future__ import annotations
+
+from floatlab.actions.answer import Answer
+from floatlab.actions.show import answer_for
+from floatlab.errors import LiteralError, MissingPartError, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context, Datum, Literal
+from floatlab.numbers.literals import Code
+from floatlab.numbers.reading import read_literal, to_python_float
+from floatlab.peers import Opinion, ask, parse_libraries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.views.page import Page
+
+
+def compare_libraries(
+    literal: Literal, formats: tuple[Format, ...], context: Context, libraries: tuple[str, ...]
+) -> Answer:
+    """Answer what each library rounds a value to in each format, beside the correctly rounded datum."""
+    if isinstance(literal.value, Code):
+        raise LiteralError(f"{quoted(literal.text)}: --like takes a number to round, not a code")
+    libraries = parse_libraries(libraries)
+    given = read_literal(literal, parse_format("binary64")).result
+    found, missing = [], ""
+    for fmt in formats:
+        ours = read_literal(literal, fmt, context)
+        opinions: list[Opinion | str] = []
+        for library in libraries:
+            try:
+                opinions.append(ask(library, fmt.name, to_python_float(given)))
+            except MissingPartError as error:
+                missing = missing or str(error)
+                opinions.append(library)
+        found.append((ours, opinions))
+
+    def page() -> Page:
+        from floatlab.views.libraries import libraries_page
+        from floatlab.views.page import joined
+
+        return joined([libraries_page(ours, opinions, given) for ours, opinions in found])
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.wire import datum_to_wire, derivation_to_wire
+
+        wires = []
+        for ours, opinions in found:
+            wire = derivation_to_wire(ours)
+            wire["like"] = [
+                {
+                    "library": each.library,
+                    "version": each.version,
+                    "type": each.type_name,
+                    "result": None if each.code is None else datum_to_wire(Datum(ours.result.format, each.code)),
+                    "same": None if each.code is None else each.code == ours.result.code,
+                }
+                for each in opinions
+                if isinstance(each, Opinion)
+            ]
+            wires.append(wire)
+        return wires
+
+    plain = answer_for([ours for ours, _ in found])
+    return Answer(page, records, plain.words, plain.codes, (), missing)

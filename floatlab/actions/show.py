@@ -1,0 +1,168 @@
+"""`show`: one value in one or more formats."""
+
+from __future__ import annotations
+
+from floatlab.actions.answer import Answer
+from floatlab.errors import FormatError, LiteralError, quoted
+from floatlab.formats import CATALOG, Format, parse_format
+from floatlab.numbers import Context, Datum, Derivation, Direction, Literal, decode, hexadecimal_code, parse_literal
+from floatlab.numbers.decimals import shortest
+from floatlab.numbers.literals import Code
+from floatlab.numbers.reading import read_literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.views.page import Page
+
+DEFAULT_FORMATS = ("fp16", "fp32")
+# What a bare code most likely is, by its width; other widths have no clear favourite.
+_BY_WIDTH = {16: "binary16", 32: "binary32", 64: "binary64", 80: "x87", 128: "binary128"}
+_P3109_DIALECTS = ("p3109_k{k}p3se", "p3109_k{k}p4se")
+
+
+def show(
+    text: str,
+    formats: tuple[Format, ...] = (),
+    context: Context | None = None,
+    *,
+    bits: bool = False,
+    little_endian: bool = False,
+    interval: bool = False,
+    directions: bool = False,
+    dialects: bool = False,
+    like: tuple[str, ...] = (),
+) -> Answer:
+    """Answer what a value is in each format: the page of `floatlab show`.
+
+    >>> print(*show("1.12156456132", (parse_format("fp16"),)).codes())
+    0x3c7c
+    """
+    context = context or Context()
+    literal, own = _literal(text, bits)
+    hints: list[str] = []
+    if literal.is_bare_hexadecimal:
+        hints.append(f"{literal.text} is the number {int(literal.text, 16)}; bits:{literal.text} reads it as a code")
+    if own:
+        formats = (own,)
+    if little_endian:
+        literal = _reversed(literal)
+    if dialects:
+        return _dialects(literal, formats)
+    if not formats:
+        formats = _formats_for(literal, hints)
+    if directions:
+        return _directions(literal, formats, context, tuple(hints))
+    if like:
+        from floatlab.actions.like import compare_libraries
+
+        return compare_libraries(literal, formats, context, like)
+    found = [read_literal(literal, format, context) for format in formats]
+    return answer_for(found, interval, tuple(hints))
+
+
+def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
+    """Return the answer that stacks the pages of these derivations."""
+
+    def page() -> Page:
+        from floatlab.views.numbers import show_page
+        from floatlab.views.page import joined
+
+        return joined([show_page(each, interval) for each in found])
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.wire import derivation_to_wire, interval_to_wire
+
+        wires = [derivation_to_wire(each) for each in found]
+        if interval:
+            for wire, each in zip(wires, found, strict=True):
+                wire["interval"] = interval_to_wire(each.result, each.context)
+        return wires
+
+    results = [each.result for each in found]
+    return Answer(
+        page, records, lambda: [shortest(d) for d in results], lambda: [hexadecimal_code(d) for d in results], hints
+    )
+
+
+def _literal(text: str, bits: bool) -> tuple[Literal, Format | None]:
+    value, at, name = text.rpartition("@")
+    if not at:
+        return parse_literal(text, bits), None
+    if not value.strip():
+        raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a value before the @")
+    return parse_literal(value, bits), parse_format(name)
+
+
+def _code_of(literal: Literal, option: str) -> Code:
+    if not isinstance(literal.value, Code):
+        raise LiteralError(f"{quoted(literal.text)}: {option} takes a code, such as bits:0x38")
+    return literal.value
+
+
+def _reversed(literal: Literal) -> Literal:
+    """Read a code's bytes from the other end."""
+    typed = _code_of(literal, "--little-endian")
+    if typed.width % 8:
+        raise LiteralError(f"{quoted(literal.text)}: --little-endian takes whole bytes, and this is {typed.width} bits")
+    flipped = int.from_bytes(typed.code.to_bytes(typed.width // 8, "big"), "little")
+    return Literal(literal.text, typed.replace(code=flipped))
+
+
+def _formats_for(literal: Literal, hints: list[str]) -> tuple[Format, ...]:
+    if not isinstance(literal.value, Code):
+        return tuple(parse_format(name) for name in DEFAULT_FORMATS)
+    width = literal.value.width
+    if width not in _BY_WIDTH:
+        raise FormatError(
+            f"{quoted(literal.text)}: {width} bits of which format? Name it, as in --e4m3, or ask --dialects"
+        )
+    hints.append(f"{literal.text} has {width} bits: read as {_BY_WIDTH[width]}; -f says otherwise")
+    return (parse_format(_BY_WIDTH[width]),)
+
+
+def _directions(literal: Literal, formats: tuple[Format, ...], context: Context, hints: tuple[str, ...]) -> Answer:
+    found = [
+        [read_literal(literal, format, context.replace(rounding=direction)) for direction in Direction]
+        for format in formats
+    ]
+    flat = [each for group in found for each in group]
+
+    def page() -> Page:
+        from floatlab.views.numbers import directions_table
+        from floatlab.views.page import joined
+
+        return joined([directions_table(group) for group in found])
+
+    return Answer(
+        page,
+        answer_for(flat).records,
+        lambda: [shortest(each.result) for each in flat],
+        lambda: [hexadecimal_code(each.result) for each in flat],
+        hints,
+    )
+
+
+def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
+    typed = _code_of(literal, "--dialects")
+    if not formats:
+        named = [row.format for row in CATALOG if row.format.width == typed.width]
+        p3109 = [parse_format(name.format(k=typed.width)) for name in _P3109_DIALECTS if 6 <= typed.width <= 16]
+        formats = (*named, *p3109)
+    data: list[Datum] = [decode(typed.code, format) for format in formats]
+    if not data:
+        raise FormatError(f"{quoted(literal.text)}: no named format has {typed.width} bits; name some with -f")
+
+    def page() -> Page:
+        from floatlab.views.numbers import dialects_table
+
+        return dialects_table(data, literal.text)
+
+    found = [read_literal(Literal(literal.text, typed.replace(binary=False)), d.format) for d in data]
+    return Answer(
+        page,
+        answer_for(found).records,
+        lambda: [shortest(d) for d in data],
+        lambda: [hexadecimal_code(d) for d in data],
+    )

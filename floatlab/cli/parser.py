@@ -1,0 +1,185 @@
+"""argparse, wrapped once: values may begin with a minus, options may stand anywhere, errors are one line."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from floatlab.actions import ACTIONS, Action
+from floatlab.errors import FloatlabError, guess, quoted
+from floatlab.numbers.rounding import Direction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from floatlab.formats import Format
+    from floatlab.numbers import Context
+
+SHORTHANDS = ("fp16", "fp32", "fp64", "fp128", "bf16", "tf32", "e4m3", "e5m2", "e2m1")
+WIDTHS = range(20, 1001)
+_HELP_WIDTH = 78
+
+# What looks like an option but is a value: -3, -.5, -0x1p3, -inf, -nan, -snan, -1/3, -2^-24.
+_NEGATIVE_VALUE = re.compile(r"-(?:\.?\d|(?:inf|nan|snan|qnan)(?![a-z]{2}(?<!infinity))|infinity)", re.IGNORECASE)
+
+
+# argparse cannot say "an option whose value is optional but must be joined with =".
+_QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
+
+
+class UsageError(FloatlabError):
+    """The words of a command do not fit together."""
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help at a fixed width: asking the terminal would import shutil at every start, for argparse's own checks."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_HELP_WIDTH)
+
+
+class Parser(argparse.ArgumentParser):
+    """A leaf parser of one verb."""
+
+    def __init__(self, action: Action) -> None:
+        """Set up the parser of a verb from its row."""
+        super().__init__(prog=f"floatlab {action.verb}", formatter_class=_Help, allow_abbrev=False, add_help=False)
+        self.action = action
+        self._negative_number_matcher = _NEGATIVE_VALUE
+        self.add_argument("-h", "--help", action="help", help="show this help and exit")
+
+    def format_help(self) -> str:
+        """Return the help: what the verb does, its options, what its values mean, examples that run."""
+        from textwrap import fill
+
+        action = self.action
+        examples = "\n".join(f"  floatlab {example}" for example in action.examples)
+        self.description = f"{action.summary[0].upper()}{action.summary[1:]}."
+        self.epilog = f"{fill(action.explanation, _HELP_WIDTH)}\n\nexamples:\n{examples}"
+        return super().format_help()
+
+    def error(self, message: str) -> NoReturn:
+        """Raise one line instead of printing a usage block."""
+        raise UsageError(message)
+
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """Parse, naming what is wrong and what might have been meant."""
+        words = [_QUIET.get(word, word) for word in words]
+        for word in words:
+            if word.startswith("-f") and f"-{word}" in self._option_string_actions:
+                raise UsageError(f"{word} reads as -f {word[2:]}; did you mean -{word}?")
+        try:
+            known, unknown = self.parse_known_intermixed_args(words)
+        except argparse.ArgumentError as error:  # pragma: no cover (error() raises first)
+            raise UsageError(str(error)) from None
+        if unknown:
+            options = [option for option in self._option_string_actions if option.startswith("--")]
+            raise UsageError(f"unknown option {quoted(unknown[0])}{guess(unknown[0], options)}")
+        return known
+
+
+def _formats(names: str) -> list[Format]:
+    from floatlab.formats import parse_format
+
+    return [parse_format(name) for name in names.split(",")]
+
+
+class AppendFormats(argparse.Action):
+    """Collect formats in the order typed, from -f NAME[,NAME…] and from the shorthands."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Append what an option named, once each."""
+        found = list(getattr(namespace, self.dest, None) or [])
+        for format in _formats(str(values) if values else str(option_string).lstrip("-")):
+            if format not in found:
+                found.append(format)
+        setattr(namespace, self.dest, found)
+
+
+def add_formats(parser: Parser) -> None:
+    """Add -f/--format and the shorthands."""
+    group = parser.add_argument_group("formats")
+    group.add_argument(
+        "-f", "--format", action=AppendFormats, dest="formats", metavar="NAME", help="a format; repeatable"
+    )
+    for name in SHORTHANDS:
+        group.add_argument(f"--{name}", action=AppendFormats, dest="formats", nargs=0, help=argparse.SUPPRESS)
+    group.description = "shorthands: " + " ".join(f"--{name}" for name in SHORTHANDS)
+
+
+def add_rounding(parser: Parser) -> None:
+    """Add everything that a Context holds and a rounding of a value can use."""
+    group = parser.add_argument_group("rounding")
+    directions = "|".join(direction.value for direction in Direction)
+    group.add_argument("-r", "--rounding", default="RNE", metavar="DIR", help=f"{directions}, or TestFloat's words")
+    group.add_argument("--seed", metavar="N", help="what SR draws from (default 0)")
+    group.add_argument("--overflow", default="native", metavar="RULE", help="native|saturate|propagate")
+    group.add_argument(
+        "--absent",
+        default="largest",
+        metavar="RULE",
+        help="what stands for NaN, ∞ or 0 where there is none: largest|zero|nan|error",
+    )
+    group.add_argument("--nan", default="first", metavar="RULE", help="first|x86|arm|riscv")
+    group.add_argument("--tininess", default="after", metavar="WHEN", help="after|before rounding")
+    group.add_argument("--ftz", action="store_true", help="flush tiny results to zero")
+    group.add_argument("--daz", action="store_true", help="read subnormal operands as zero")
+
+
+def context_of(options: argparse.Namespace) -> Context:
+    """Return the Context that the options describe."""
+    from floatlab.numbers import Context
+
+    seed = 0
+    if options.seed is not None:
+        if not re.fullmatch(r"\d{1,20}|0[xX][0-9a-fA-F]{1,16}", options.seed):
+            raise UsageError(f"--seed takes an integer from 0 to 2^64 − 1, not {quoted(options.seed)}")
+        seed = int(options.seed, 0) if options.seed[:2] in ("0x", "0X") else int(options.seed)
+    return Context(
+        options.rounding,
+        seed,
+        options.overflow,
+        options.absent,
+        options.tininess,
+        options.daz,
+        options.ftz,
+        options.nan,
+    )
+
+
+def add_output(parser: Parser) -> None:
+    """Add how the answer is shown."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one JSON object a line")
+    group.add_argument(
+        "--svg", metavar="FILE", help="write the picture to FILE (- for standard output, instead of text)"
+    )
+    group.add_argument("--color", "--colour", default="auto", metavar="WHEN", help="auto|always|never")
+    group.add_argument(
+        "--width", metavar="N", help=f"columns, {WIDTHS[0]} to {WIDTHS[-1]} (default: the terminal's, else 80)"
+    )
+    group.add_argument("--ascii", action="store_true", help="only ASCII characters")
+    group.add_argument(
+        "--quiet", action="store_const", const="value", help="only the shortest decimal (--quiet=code: only the code)"
+    )
+    group.add_argument("--quiet-code", action="store_const", const="code", dest="quiet", help=argparse.SUPPRESS)
+
+
+def overview() -> str:
+    """Return the help of `floatlab` itself."""
+    verbs = "\n".join(f"  {action.verb:<10} {action.summary}" for action in ACTIONS.values())
+    return (
+        "floatlab: inspect IEEE 754 and machine-learning float formats, and see rounding happen.\n\n"
+        "usage: floatlab VERB …        floatlab VALUE… is floatlab show VALUE…\n\n"
+        f"verbs:\n{verbs}\n\n"
+        "examples:\n  floatlab 1.12156456132 --fp16\n  floatlab formats e4m3\n\n"
+        "floatlab VERB --help tells more. Status: 0 done, 2 bad usage or input, 3 an optional part is missing.\n"
+    )

@@ -1,0 +1,144 @@
+"""The reals that round to a datum: an interval, found by asking the kernel at its possible ends."""
+
+from __future__ import annotations
+
+from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.projection import infinity_code, round_exact
+from floatlab.numbers.rounding import Direction
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Interval(Record):
+    """The reals from `low` to `high` (None: without end), each end included where it is closed."""
+
+    low: Exact | None
+    low_closed: bool
+    high: Exact | None
+    high_closed: bool
+
+    def __neg__(self) -> Interval:
+        """Mirror it at zero."""
+        low, high = self.high, self.low
+        return Interval(
+            None if low is None else -low, self.high_closed, None if high is None else -high, self.low_closed
+        )
+
+
+def preimage(datum: Datum, context: Context = DEFAULT) -> Interval | None:
+    """Return the interval of reals that round to a datum, or None where no real does.
+
+    Under stochastic rounding: the reals that may. A zero with a sign gets the reals of its sign,
+    and +0 also 0 itself.
+
+    >>> from floatlab import decode
+    >>> i = preimage(decode(0x3C00, "fp16"))
+    >>> i.low.as_fraction(), i.low_closed, i.high.as_fraction(), i.high_closed
+    (Fraction(4095, 4096), True, Fraction(2049, 2048), True)
+    """
+    lands = _landing(datum, context)
+    negative = bool(datum.sign_bit)
+    if not datum.is_finite:
+        return _overflowing(datum, context, lands)
+    if not lands(datum.exact):  # a flushed subnormal, or a code that is not canonical
+        return None
+    fmt = datum.format
+    value = abs(datum.exact)
+    sign = -1 if negative else 1
+    outward = _edge(value, _above(datum, value), sign, lands)
+    if outward is None and context.rounding is Direction.SR:
+        outward = (_above(datum, value)[-1], False)
+    if value or not fmt.zero:
+        below = abs((datum.next_up if negative else datum.next_down).exact)
+        if below == value:  # nothing nearer to zero: a format without zero
+            below = Exact(False, 0, 0)
+        inward = _edge(value, (_middle(below, value), below), sign, lands) or (below, True)
+    elif fmt.negative_zero or not fmt.signed:
+        inward = (value, not negative)
+    else:
+        inner = _edge(value, _above(datum, value), -1, lands)
+        inward = (-inner[0], inner[1]) if inner else (value, True)
+    high, high_closed = outward or (None, _infinity_lands(datum, context))
+    interval = Interval(*inward, high, high_closed)
+    return -interval if negative else interval
+
+
+def _landing(datum: Datum, context: Context) -> Callable[[Exact], bool]:
+    contexts = [context]
+    if context.rounding is Direction.SR:
+        contexts = [context.replace(rounding=Direction.RTZ), context.replace(rounding=Direction.RAZ)]
+    return lambda x: any(round_exact(x, datum.format, each).code == datum.code for each in contexts)
+
+
+def _middle(a: Exact, b: Exact) -> Exact:
+    total = a + b
+    return Exact(total.negative, total.c, total.q - 1)
+
+
+def _above(datum: Datum, value: Exact) -> tuple[Exact, ...]:
+    """Return where the interval may end away from zero: halfway to the next magnitude, and there.
+
+    Past the largest the next magnitude is what a larger exponent range would hold. Zero may also
+    reach to the smallest normal number, where tiny results are flushed.
+    """
+    fmt = datum.format
+    if not value and fmt.zero:
+        normal = Exact(False, 1, fmt.emin)
+        ends = [Exact(False, 1, fmt.qmin - 1), Exact(False, 1, fmt.qmin)] if fmt.subnormals else []
+        ends += [normal - Exact(False, 1, fmt.emin - digits) for digits in (1, fmt.precision, fmt.precision + 1)]
+        return tuple(sorted([*ends, normal]))
+    following = value + datum.ulp
+    return _middle(value, following), following
+
+
+def _edge(
+    start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
+) -> tuple[Exact, bool] | None:
+    """Walk from a number that lands to where numbers stop landing; None where even the last end lands."""
+
+    def at(x: Exact) -> bool:
+        return lands(-x if sign < 0 else x)
+
+    edge, closed = start, True
+    for end in ends:
+        if end == edge:
+            continue
+        if not at(_middle(edge, end)):
+            return edge, closed
+        edge, closed = end, at(end)
+        if not closed:
+            return edge, closed
+    return None
+
+
+def _infinity_lands(datum: Datum, context: Context) -> bool:
+    code, _ = infinity_code(datum.format, context, bool(datum.sign_bit))
+    return code == datum.code
+
+
+def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool]) -> Interval | None:
+    """Return the numbers that overflow to this ∞ or NaN."""
+    fmt = datum.format
+    negative = bool(datum.sign_bit) and not fmt.nan_in_place_of_negative_zero
+    largest = Datum(fmt, fmt.compose(False, fmt.largest_magnitude))
+    value = largest.exact
+    half, following = _above(largest, value)
+    edge, probe = value, value
+    for end in (half, following):
+        probe = _middle(edge, end)
+        if lands(-probe if negative else probe):
+            return _mirrored(edge, edge != value and lands(-edge if negative else edge), negative)
+        edge = end
+    if lands(-edge if negative else edge):
+        return _mirrored(edge, True, negative)
+    return None
+
+
+def _mirrored(low: Exact, closed: bool, negative: bool) -> Interval:
+    interval = Interval(low, closed, None, True)
+    return -interval if negative else interval

@@ -1,0 +1,102 @@
+"""What other libraries make of the same value: NumPy, ml_dtypes and PyTorch, asked where they are installed.
+
+They are given the value as a user of Python would give it: as a Python float, that is, rounded to
+binary64 first. Each answer is a code of the format; who is right is for others to say.
+"""
+
+from __future__ import annotations
+
+from floatlab.errors import FloatlabError, MissingPartError, guess, quoted
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+# The name of each format's type in each library.
+_NUMPY = {"binary16": "float16", "binary32": "float32", "binary64": "float64"}
+_ML_DTYPES = {
+    "bfloat16": "bfloat16",
+    "e4m3fn": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "e4m3fnuz": "float8_e4m3fnuz",
+    "e5m2fnuz": "float8_e5m2fnuz",
+    "e4m3b11fnuz": "float8_e4m3b11fnuz",
+    "e4m3_ieee": "float8_e4m3",
+    "e3m4": "float8_e3m4",
+    "e8m0fnu": "float8_e8m0fnu",
+    "e2m3fn": "float6_e2m3fn",
+    "e3m2fn": "float6_e3m2fn",
+    "e2m1fn": "float4_e2m1fn",
+}
+_TORCH = {
+    "binary16": "float16",
+    "binary32": "float32",
+    "binary64": "float64",
+    "bfloat16": "bfloat16",
+    "e4m3fn": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "e4m3fnuz": "float8_e4m3fnuz",
+    "e5m2fnuz": "float8_e5m2fnuz",
+    "e8m0fnu": "float8_e8m0fnu",
+}
+LIBRARIES = {"numpy": _NUMPY, "ml_dtypes": _ML_DTYPES, "torch": _TORCH}
+
+
+class Opinion(Record):
+    """What a library gave; `code` is None where it has no such type."""
+
+    library: str
+    version: str
+    type_name: str | None
+    code: int | None
+
+
+def parse_libraries(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Check library names; raises FloatlabError with the nearest one.
+
+    >>> parse_libraries(("NumPy", "ml-dtypes"))
+    ('numpy', 'ml_dtypes')
+    """
+    plain = tuple(name.strip().lower().replace("-", "_") for name in names)
+    for name, typed in zip(plain, names, strict=True):
+        if name not in LIBRARIES:
+            raise FloatlabError(
+                f"--like knows {' '.join(LIBRARIES)}, not {quoted(typed)}{guess(name, list(LIBRARIES))}"
+            )
+    return plain
+
+
+def ask(library: str, format_name: str, value: float) -> Opinion:
+    """Return what an installed library rounds a Python float to; raises MissingPartError where it is not installed."""
+    module = _open(library)
+    type_name = LIBRARIES[library].get(format_name)
+    kind = getattr(module, type_name, None) if type_name else None
+    version = str(getattr(module, "__version__", ""))
+    if kind is None:
+        return Opinion(library, version, None, None)
+    code = _torch_code(module, kind, value) if library == "torch" else _array_code(kind, value)
+    return Opinion(library, version, type_name, code)
+
+
+def _open(library: str) -> ModuleType:
+    from importlib import import_module
+
+    try:
+        return import_module(library)
+    except ImportError:
+        raise MissingPartError(f"--like {library} needs {library}: pip install {library}") from None
+
+
+def _array_code(kind: Any, value: float) -> int:
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        stored = np.asarray([value], np.float64).astype(kind)
+    return int.from_bytes(stored.tobytes()[::-1], "big")
+
+
+def _torch_code(torch: ModuleType, kind: Any, value: float) -> int:
+    stored = torch.tensor([value], dtype=torch.float64).to(kind)
+    return int.from_bytes(bytes(stored.view(torch.uint8).tolist())[::-1], "big")

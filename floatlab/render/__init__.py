@@ -1,0 +1,1 @@
+"""Floor 5: pages as text and SVG, answers as JSON."""

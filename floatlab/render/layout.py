@@ -1,0 +1,181 @@
+"""Setting a page in a given width: the one layout behind terminal text, SVG pictures and widgets."""
+
+from __future__ import annotations
+
+from floatlab.views.page import Block, Gap, Grid, Heading, Line, Note, Page, Role, Row, Run, Strip, Table, line, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+INDENT = 2
+LABEL = 13
+ASIDE = INDENT + LABEL + 27  # the column where asides line up
+NARROW = 40  # below this a label stands on a line of its own
+_SPACES = Run("  ")
+
+
+def set_page(page: Page, width: int) -> list[Line]:
+    """Return the page as lines of at most `width` columns (a table's longest word excepted)."""
+    lines: list[Line] = []
+    for block in page.blocks:
+        lines += _SETTERS[type(block)](block, width)
+    return lines
+
+
+def _length(runs: Line) -> int:
+    return sum(len(run.text) for run in runs)
+
+
+def _pad(runs: Line, width: int, right: bool = False) -> Line:
+    space = width - _length(runs)
+    if space <= 0:
+        return runs
+    return line(" " * space, runs) if right else line(runs, " " * space)
+
+
+def cut_columns(runs: Line, start: int, end: int) -> Line:
+    """Return the columns from `start` up to `end` of a line."""
+    kept, column = [], 0
+    for run in runs:
+        text = run.text[max(start - column, 0) : max(end - column, 0)]
+        if text:
+            kept.append(Run(text, run.role))
+        column += len(run.text)
+    return tuple(kept)
+
+
+def wrap(runs: Line, width: int) -> list[Line]:
+    """Break a line at spaces, and inside a word only where it is wider than the whole width."""
+    width = max(width, 8)
+    text = text_of(runs)
+    lines, start = [], 0
+    while len(text) - start > width:
+        stop = text.rfind(" ", start, start + width + 1)
+        if stop <= start:
+            stop = start + width
+        lines.append(cut_columns(runs, start, stop))
+        start = stop
+        while start < len(text) and text[start] == " ":
+            start += 1
+    return [*lines, cut_columns(runs, start, len(text))]
+
+
+def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
+    """Put a label before the first line, or above it where there is little room."""
+    if width < NARROW:
+        head = [line(_SPACES, Run(label, Role.LABEL))] if label else []
+        return head + [line(" " * (2 * INDENT), each) for each in content]
+    margin = " " * INDENT
+    first = line(margin, Run(f"{label:<{LABEL - 1}} ", Role.LABEL), content[0])
+    return [first, *(line(" " * (INDENT + LABEL), each) for each in content[1:])]
+
+
+def _room(width: int) -> int:
+    return width - (INDENT + LABEL if width >= NARROW else 2 * INDENT)
+
+
+def _row(row: Row, width: int) -> list[Line]:
+    room = _room(width)
+    if not row.aside:
+        return _labelled(row.label, wrap(row.content, room), width)
+    column = max(ASIDE - INDENT - LABEL, _length(row.content) + 2)
+    if column + _length(row.aside) <= room:
+        return _labelled(row.label, [line(_pad(row.content, column), row.aside)], width)
+    return _labelled(row.label, wrap(row.content, room) + wrap(row.aside, room), width)
+
+
+def _strip(strip: Strip, width: int) -> list[Line]:
+    room, length = _room(width), max(_length(each) for each in strip.lines)
+    if length <= room:
+        *above, last = strip.lines
+        margin = " " * (width - room)
+        upper = [line(margin, each) for each in above]
+        column = max(ASIDE - INDENT - LABEL, length + 2)
+        if not strip.aside or column + _length(strip.aside) <= room:
+            return upper + _labelled(strip.label, [line(_pad(last, column if strip.aside else 0), strip.aside)], width)
+        return upper + _labelled(strip.label, [last, *wrap(strip.aside, room)], width)
+    lines = _row(Row(strip.label, strip.aside), width)
+    margin, room = " " * INDENT, width - INDENT
+    for start, stop in _chunks(length, room, strip.breaks):
+        parts = [cut_columns(each, start, stop) for each in strip.lines]
+        lines += [line(margin, part) for part in parts if text_of(part).strip()]
+    return lines
+
+
+def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Divide columns into as few parts as fit, of about equal width."""
+    chunks, start = [], 0
+    while start < length:
+        parts = -(-(length - start) // room)
+        fair = start + -(-(length - start) // parts)
+        stops = [stop for stop in breaks if start < stop <= start + room]
+        enough = [stop for stop in stops if stop >= fair]
+        stop = length if parts == 1 else min(enough) if enough else max(stops, default=start + room)
+        chunks.append((start, stop))
+        start = stop
+    return chunks
+
+
+def _table(table: Table, width: int) -> list[Line]:
+    columns = range(len(table.header))
+    widths = [max(len(table.header[i]), *(_length(row[i]) for row in table.rows)) for i in columns]
+    if INDENT + sum(widths) + 2 * (len(widths) - 1) > width:
+        return _stacked(table, width)
+    lines = []
+    header = tuple(line(Run(name, Role.LABEL)) for name in table.header)
+    for row in (header, *table.rows):
+        cells = [_pad(row[i], widths[i], i in table.right) for i in columns]
+        lines.append(line(_SPACES, *(part for cell in cells[:-1] for part in (cell, "  ")), cells[-1]))
+    return lines
+
+
+def _stacked(table: Table, width: int) -> list[Line]:
+    """Show each row as a list, its first cell as the heading."""
+    lines: list[Line] = []
+    for row in table.rows:
+        lines.append(line(_SPACES, *(Run(run.text, Role.HEADING) for run in row[0])))
+        words = line(
+            *(
+                part
+                for name, cell in zip(table.header[1:], row[1:], strict=True)
+                if text_of(cell).strip()
+                for part in (Run(f"{name} ", Role.LABEL), cell, "  ")
+            )
+        )
+        lines += [line(" " * (2 * INDENT), each) for each in wrap(words, width - 2 * INDENT)]
+    return lines
+
+
+def _grid(grid: Grid, width: int) -> list[Line]:
+    """Fill columns from the top, so that neighbours stand below each other."""
+    widest = max(_length(cell) for cell in grid.cells) + 2
+    columns = max(1, (width - INDENT + 2) // widest)
+    while columns & (columns - 1):  # a power of two keeps the rows of a code table round
+        columns -= 1
+    height = -(-len(grid.cells) // columns)
+    return [line(_SPACES, *(_pad(cell, widest) for cell in grid.cells[top::height])) for top in range(height)]
+
+
+def _note(note: Note, width: int) -> list[Line]:
+    return [line(_SPACES, each) for each in wrap(note.content, width - INDENT)]
+
+
+def _heading(heading: Heading, width: int) -> list[Line]:
+    return wrap(tuple(Run(run.text, Role.HEADING) for run in heading.content), width)
+
+
+def _gap(_: Gap, __: int) -> list[Line]:
+    return [()]
+
+
+_SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
+    Row: _row,
+    Strip: _strip,
+    Table: _table,
+    Grid: _grid,
+    Note: _note,
+    Heading: _heading,
+    Gap: _gap,
+}

@@ -1,0 +1,129 @@
+"""A page: an answer as blocks of text whose runs carry roles, not colours. Renderers give it a shape."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from floatlab.record import Record
+
+
+class Role(Enum):
+    """What a run of text is, for a theme to colour; nothing depends on the colour alone."""
+
+    PLAIN = "plain"
+    LABEL = "label"
+    HEADING = "heading"
+    RULER = "ruler"
+    SIGN = "sign"
+    EXPONENT = "exponent"
+    SIGNIFICAND = "significand"
+    IMPLICIT = "implicit"
+    LOST = "lost"
+    CHANGED = "changed"
+    CODE = "code"
+    VALUE = "value"
+    FLAG = "flag"
+    GOOD = "good"
+    BAD = "bad"
+    HINT = "hint"
+
+
+class Run(Record):
+    """Some text with one role."""
+
+    text: str
+    role: Role = Role.PLAIN
+
+
+Line = tuple[Run, ...]
+
+
+def line(*parts: str | Run | Line) -> Line:
+    """Join text, runs and lines into one line; bare text is plain.
+
+    >>> line("0x", Run("3c7c", Role.CODE))[0]
+    Run(text='0x', role=<Role.PLAIN: 'plain'>)
+    """
+    runs: list[Run] = []
+    for part in parts:
+        if isinstance(part, str):
+            runs += [Run(part)] if part else []
+        elif isinstance(part, Run):
+            runs.append(part)
+        else:
+            runs += part
+    return tuple(runs)
+
+
+def text_of(runs: Line) -> str:
+    """Return a line's text without its roles."""
+    return "".join(run.text for run in runs)
+
+
+class Block(Record):
+    """A part of a page."""
+
+
+class Row(Block):
+    """A label, what it is, and something to be seen beside it where there is room."""
+
+    label: str
+    content: Line
+    aside: Line = ()
+
+
+class Strip(Block):
+    """Parallel lines whose columns belong together (ruler, field names, bits): they wrap together.
+
+    `breaks` are the columns before which they may wrap; the last line is the one to read.
+    """
+
+    label: str
+    lines: tuple[Line, ...]
+    breaks: tuple[int, ...] = ()
+    aside: Line = ()
+
+
+class Table(Block):
+    """Rows of cells under a header; a renderer too narrow for it shows each row as a list."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Line, ...], ...]
+    right: tuple[int, ...] = ()  # columns that are flush right
+
+
+class Grid(Block):
+    """Many small cells, set in as many columns as there is room for."""
+
+    cells: tuple[Line, ...]
+
+
+class Note(Block):
+    """A sentence that wraps."""
+
+    content: Line
+
+
+class Heading(Block):
+    """The name of what follows."""
+
+    content: Line
+
+
+class Gap(Block):
+    """An empty line."""
+
+
+class Page(Record):
+    """An answer to look at."""
+
+    blocks: tuple[Block, ...]
+    title: str = ""
+
+
+def joined(pages: list[Page]) -> Page:
+    """Stack pages with a gap between them."""
+    blocks: list[Block] = []
+    for page in pages:
+        blocks += [Gap(), *page.blocks] if blocks else page.blocks
+    return Page(tuple(blocks), "; ".join(page.title for page in pages if page.title))
