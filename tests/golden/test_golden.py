@@ -1,0 +1,108 @@
+"""Answers byte for byte: one file per invocation, with its exit status, its output and its words.
+
+`python -m tests.golden.test_golden` writes the files anew; read the difference before committing it.
+A file whose name is new is made from a line of INVOCATIONS.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from floatlab.cli.main import main
+
+HERE = Path(__file__).parent
+
+INVOCATIONS = """
+show 1.12156456132 --fp16
+show 1.12156456132 --fp32
+show 1.12156456132 --fp16 --json
+show 1.12156456132 --fp16 --svg -
+show 1.12156456132 --fp16 --color always
+show 1.12156456132 --fp16 --ascii
+show 1.12156456132 --fp16 --width 40
+show 1.12156456132 --fp16 --width 24
+show 0.1
+show 0.1 --fp64 --interval
+show 1/3 --fp128
+show 1/3 -f x87 --width 40
+show 1e5 --tf32
+show 0.75 -f e8m0 --interval
+show -inf inf nan -0 0 --fp16
+show 1e-7 --fp16 --interval --json
+show 1e999999999 --fp16
+show 1e-999999999 --fp16 --json
+show 0x1p-99999999999 --fp16
+show 500 -inf nan --e4m3
+show 500 -inf --e4m3 --e5m2 --overflow saturate
+show nan inf -0 --e2m1
+show 4097 --fp16 -r RTO
+show 1.1 --bf16 -r SR --seed 7
+show 0.1 --fp16 --directions
+show 65520 --fp16 --directions --json
+show bits:0x38 --dialects
+show bits:0x38 --dialects --json
+show bits:0x7d01 --fp16
+show bits:0x7c3c --little-endian
+show bits:0_01111_0001111100 --fp16
+show bits:0x3fff4000000000000000 -f x87
+show bits:0x00008000000000000000 -f x87
+show 0x3c7c --fp16 --quiet=code
+show 0.1 0.2 0.3 --bf16 --quiet
+show 1.1 -f p3109_k8p1ue -f p3109_k8p3se
+show 6e-8 6e-5 65504 --fp16 --ftz
+convert 1.00048828126 --through fp32,fp16
+convert 1.00048828126 --through fp32,fp16 --json
+convert 1.00048828126 --through fp32,fp16 --svg -
+convert 1.5 --through fp64,fp32,bf16 --width 40
+convert snan(0x155) --through fp32,fp16
+convert bits:0x3f8f8f6d --through fp32,fp16
+formats
+formats --json
+formats --width 40
+formats e4m3
+formats e8m0 --width 40
+formats e2m1 --json
+formats x87
+formats e5m2fnuz p3109_k6p3ue
+show abc
+show 1.5 --fp17
+convert 1.5
+--version
+"""
+
+
+def slug(command: str) -> str:
+    words = re.sub(r"[^a-z0-9.]+", "-", command.lower().replace("--", "-")).strip("-")
+    return f"{words}.txt"
+
+
+def run(command: str) -> str:
+    """Run a command in this process; return its record."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(shlex.split(command))
+    return f"$ floatlab {command}\nstatus {status}\n--- stdout\n{out.getvalue()}--- stderr\n{err.getvalue()}"
+
+
+COMMANDS = [each for each in INVOCATIONS.splitlines() if each]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_answers_as_recorded(command):
+    recorded = (HERE / slug(command)).read_text(encoding="utf-8")
+    assert run(command) == recorded
+
+
+def test_every_record_has_its_invocation():
+    assert {path.name for path in HERE.glob("*.txt")} == {slug(each) for each in COMMANDS}
+
+
+if __name__ == "__main__":
+    for path in HERE.glob("*.txt"):
+        path.unlink()
+    for each in COMMANDS:
+        (HERE / slug(each)).write_text(run(each), encoding="utf-8")

@@ -1,0 +1,102 @@
+"""The rules of the house: who may import, print and open what, and what the face shows."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import floatlab
+
+HOUSE = Path(floatlab.__file__).parent
+MODULES = sorted(HOUSE.rglob("*.py"))
+
+
+def calls(path: Path, name: str) -> list[int]:
+    """Return the lines on which a module calls a built-in."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
+
+
+def imported_by(command: str) -> set[str]:
+    """Return the modules that a process has imported after a command."""
+    script = f"import sys, contextlib, io\n{command}\nsys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(HOUSE)))
+def test_only_the_command_line_prints(path):
+    if path.relative_to(HOUSE).parts[0] != "cli":
+        assert not calls(path, "print")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(HOUSE)))
+def test_files_are_opened_only_where_files_are_the_business(path):
+    room = path.relative_to(HOUSE).parts[0]
+    if room not in ("cli", "files", "vectors"):
+        assert not calls(path, "open")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(HOUSE)))
+def test_textual_is_known_to_the_explorer_only(path):
+    if path.relative_to(HOUSE).parts[0] != "tui":
+        assert not re.search(r"^\s*(from|import) textual", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(HOUSE)))
+def test_a_room_is_a_screenful_of_ideas(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 450
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show", "1.5", "--fp16", "--interval"],
+        ["show", "bits:0x38", "--dialects"],
+        ["show", "1/3", "--fp16", "--json"],
+        ["convert", "1.1", "--through", "fp32,fp16"],
+        ["formats", "e4m3"],
+    ],
+    ids=" ".join,
+)
+def test_the_scalar_verbs_start_light(command):
+    script = (
+        "from floatlab.cli.main import main\n"
+        f"with contextlib.redirect_stdout(io.StringIO()): assert main({command!r}) == 0"
+    )
+    heavy = {"numpy", "rich", "textual", "dataclasses", "typing", "ml_dtypes", "torch", "inspect"}
+    assert not heavy & imported_by(script)
+
+
+def test_importing_the_package_opens_no_room():
+    assert not {name for name in imported_by("import floatlab") if name.startswith("floatlab.")}
+
+
+def test_the_face_shows_what_it_says():
+    assert set(floatlab.__all__) == set(floatlab._ROOM_OF)
+    for name in floatlab.__all__:
+        assert getattr(floatlab, name) is not None
+    assert set(floatlab.__all__) <= set(dir(floatlab))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        floatlab.nonsense  # noqa: B018
+
+
+def test_every_public_function_says_what_it_does():
+    silent = []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if public and not ast.get_docstring(node) and not any("TYPE_CHECKING" in d for d in node.name):
+                silent.append(f"{path.relative_to(HOUSE)}:{node.lineno} {node.name}")
+    # The stand-in for typing.dataclass_transform, and functions inside functions, speak for themselves.
+    assert [each for each in silent if each.split()[1] not in INNER] == []
+
+
+INNER = {"dataclass_transform", "page", "records", "at", "read", "write"}
