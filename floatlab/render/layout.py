@@ -67,6 +67,8 @@ def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
     if width < NARROW:
         head = [line(_SPACES, Run(label, Role.LABEL))] if label else []
         return head + [line(" " * (2 * INDENT), each) for each in content]
+    if len(label) >= LABEL:
+        return [line(_SPACES, Run(label, Role.LABEL)), *_labelled("", content, width)]
     margin = " " * INDENT
     first = line(margin, Run(f"{label:<{LABEL - 1}} ", Role.LABEL), content[0])
     return [first, *(line(" " * (INDENT + LABEL), each) for each in content[1:])]
@@ -132,19 +134,21 @@ def _table(table: Table, width: int) -> list[Line]:
 
 
 def _stacked(table: Table, width: int) -> list[Line]:
-    """Show each row as a list, its first cell as the heading."""
+    """Show each row as a list under its first cell, each name beside its value."""
     lines: list[Line] = []
+    margin = " " * (2 * INDENT)
     for row in table.rows:
         lines.append(line(_SPACES, *(Run(run.text, Role.HEADING) for run in row[0])))
-        words = line(
-            *(
-                part
-                for name, cell in zip(table.header[1:], row[1:], strict=True)
-                if text_of(cell).strip()
-                for part in (Run(f"{name} ", Role.LABEL), cell, "  ")
-            )
-        )
-        lines += [line(" " * (2 * INDENT), each) for each in wrap(words, width - 2 * INDENT)]
+        current: Line = ()
+        for name, cell in zip(table.header[1:], row[1:], strict=True):
+            if not text_of(cell).strip():
+                continue
+            pair = line(Run(f"{name} " if name else "", Role.LABEL), cell)
+            if current and _length(current) + 2 + _length(pair) > width - 2 * INDENT:
+                lines += [line(margin, each) for each in wrap(current, width - 2 * INDENT)]
+                current = ()
+            current = line(current, "  " if current else "", pair)
+        lines += [line(margin, each) for each in wrap(current, width - 2 * INDENT) if current]
     return lines
 
 

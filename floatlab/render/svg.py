@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from floatlab.render.layout import set_page
 from floatlab.render.theme import SVG, SVG_BACKGROUND, SVG_BOLD, SVG_TEXT
-from floatlab.views.page import Line, Page
+from floatlab.views.page import Line, Page, Role
 
 _CHARACTER = 8.4  # the width of a character at FONT_SIZE in the common monospaced fonts
 _FONT_SIZE = 14
@@ -22,19 +24,16 @@ def escaped(text: str) -> str:
 
 
 def _spans(runs: Line) -> str:
-    """Place every run by its column, so that no font's own widths can move it."""
+    """Place every group of words by its column, so that no font's own widths can move it."""
     spans, column = [], 0
     for run in runs:
-        text = run.text.rstrip()
-        lead = len(text) - len(text.lstrip())
-        if text.strip():
-            style = f' fill="{SVG[run.role]}"' if run.role in SVG else ""
-            style += ' font-weight="bold"' if run.role in SVG_BOLD else ""
-            shown = text.lstrip()
-            x = _MARGIN + (column + lead) * _CHARACTER
-            spans.append(
-                f'<tspan x="{x:.1f}" textLength="{len(shown) * _CHARACTER:.1f}"{style}>{escaped(shown)}</tspan>'
-            )
+        style = f' fill="{SVG[run.role]}"' if run.role in SVG else ""
+        style += ' font-weight="bold"' if run.role in SVG_BOLD else ""
+        # Words stay together, to be copied as they read; a ruler's digits each belong to their column.
+        for words in re.finditer(r"\S+" if run.role is Role.RULER else r"\S+(?: \S+)*", run.text):
+            x = _MARGIN + (column + words.start()) * _CHARACTER
+            length = len(words[0]) * _CHARACTER
+            spans.append(f'<tspan x="{x:.1f}" textLength="{length:.1f}"{style}>{escaped(words[0])}</tspan>')
         column += len(run.text)
     return "".join(spans)
 

@@ -24,7 +24,9 @@ def _stage(derivation: Derivation) -> list[Block]:
     words = line(error, ", " * bool(error and derivation.flags), flags if derivation.flags else ())
     far = far_away(derivation)
     blocks.append(Row("", read_line(derivation), line("from ", operand_text(derivation))))
-    blocks.append(Row("", line(far) if far else decision(rounded, derivation.context.rounding), words))
+    blocks.append(
+        Row("", line(far) if far and rounded.overflowed else decision(rounded, derivation.context.rounding), words)
+    )
     return blocks
 
 
@@ -39,8 +41,15 @@ def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
     if len(stages) == 1:
         return Page(tuple(blocks), title)
     blocks.append(Row("directly", coded(direct.result), line(error_words(direct))))
-    if direct.result == result:
+    if direct.result == result and result.is_nan:
+        same = line(Run("the same bits", Role.GOOD))
+    elif direct.result == result:
         same = line(Run("the same bits", Role.GOOD), ": rounding on the way did no harm")
+    elif result.is_nan and direct.result.is_nan:
+        same = line(
+            Run("different bits", Role.BAD),
+            ": a conversion quiets a NaN and keeps its payload from the left; a literal's payload is taken as typed",
+        )
     else:
         same = line(
             Run("different bits", Role.BAD),

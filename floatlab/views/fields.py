@@ -43,8 +43,8 @@ def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -
     breaks: list[int] = []
     taken = column = 0
     for name, role, width in fields:
-        shown = name if len(name) <= width else name[:width]
-        names += [Run(shown.ljust(width), role), " "]
+        shown = name if len(name) <= width else name[:4]
+        names += [Run(shown[:width].ljust(width), role), " "]
         drawn += [Run(bits[taken : taken + width], role), " "]
         breaks += [column + i for i in range(width) if i == 0 or (fmt.width - taken - i) % 8 == 0]
         taken, column = taken + width, column + width + 1

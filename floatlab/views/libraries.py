@@ -25,7 +25,7 @@ def _explained(ours: Derivation, theirs: Datum, given: Datum) -> str:
 
 def _verdict(ours: Derivation, opinion: Opinion, given: Datum) -> tuple[Line, ...]:
     if opinion.code is None:
-        return (line(opinion.library), line("has no such type"), (), ())
+        return (line(opinion.library), (), (), line("has no such type"))
     theirs = Datum(ours.result.format, opinion.code)
     if theirs == ours.result:
         verdict = line(Run("the same bits", Role.GOOD))
@@ -48,7 +48,7 @@ def libraries_page(ours: Derivation, opinions: list[Opinion | str], given: Datum
     ]
     for opinion in opinions:
         if isinstance(opinion, str):
-            rows.append((line(opinion), line("not installed"), (), line(f"pip install {opinion}")))
+            rows.append((line(opinion), (), (), line(f"not installed: pip install {opinion}")))
         else:
             rows.append(_verdict(ours, opinion, given))
     title = f"{operand_text(ours)} in {result.format.name}"

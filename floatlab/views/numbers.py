@@ -18,8 +18,8 @@ from floatlab.views.words import (
     flags_line,
     in_words,
     operand_text,
-    overflow_words,
     read_line,
+    replaced_words,
 )
 
 
@@ -63,8 +63,8 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
         blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
     if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
         blocks.append(_neighbours(datum))
-    if words := overflow_words(derivation):
-        blocks.append(Row("beyond", line(Run(words, Role.HINT))))
+    if words := replaced_words(derivation):
+        blocks.append(Row("replaced", line(Run(words, Role.HINT))))
     if words := in_words(datum):
         blocks.append(Row("note", line(Run(words, Role.HINT))))
     if interval:
@@ -86,7 +86,7 @@ def _rounding(derivation: Derivation) -> list[Block]:
         error, ", " * bool(error and derivation.flags), flags_line(derivation.flags) if derivation.flags else ()
     )
     far = far_away(derivation)
-    decided = line("no digit reaches the format") if far else decision(rounded, direction)
+    decided = line("larger than every number") if far and rounded.overflowed else decision(rounded, direction)
     rows.append(Row(f"round {direction.value}", decided, verdict))
     if rounded.carried and not rounded.overflowed and not far:
         rows.append(Row("", line("the carry runs into the exponent")))

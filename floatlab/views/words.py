@@ -12,7 +12,7 @@ from floatlab.numbers.decimals import (
     shortest,
     terminating_decimal,
 )
-from floatlab.numbers.literals import Literal
+from floatlab.numbers.literals import Infinity, Literal
 from floatlab.numbers.projection import GUARD_DIGITS
 from floatlab.numbers.ratio import FAR, Ratio
 from floatlab.numbers.steps import Read
@@ -195,7 +195,7 @@ def in_words(datum: Datum) -> str:
             )
             return f"{codes}: not a number; {fmt.name} has no payloads and no signaling NaNs"
         quiet = "signaling: using it raises invalid" if datum.is_signaling else "quiet"
-        return f"not a number, {quiet}; payload {datum.payload:#x}"
+        return f"not a number, {quiet}; payload {datum.payload and hex(datum.payload)}"
     if kind in _SPECIALS:
         return _SPECIALS[kind]
     magnitude, largest = datum.magnitude, fmt.largest_magnitude
@@ -225,9 +225,9 @@ def in_words(datum: Datum) -> str:
     return ""
 
 
-def overflow_words(derivation: Derivation) -> str:
-    """Say what overflow or an absent special value was replaced by, and what else could be asked for."""
-    result, flags, context = derivation.result, derivation.flags, derivation.context
+def replaced_words(derivation: Derivation) -> str:
+    """Say what took the place of a number out of range or a value without a code, and what else could be asked for."""
+    result, flags = derivation.result, derivation.flags
     fmt = result.format
     if Flags.OVERFLOW in flags:
         where = f"beyond the largest, {brief(Datum(fmt, fmt.compose(bool(result.sign_bit), fmt.largest_magnitude)))}"
@@ -236,9 +236,12 @@ def overflow_words(derivation: Derivation) -> str:
         if result.is_nan:
             return f"{where}: {fmt.name} has no infinity, so NaN (--overflow saturate gives the largest)"
         return f"{where}: infinity"
+    rounded = derivation.rounded
+    if rounded is not None and derivation.context.flush_results and rounded.significand and not result.magnitude:
+        return "the result is tiny, and tiny results become zero (--ftz)"
     if Flags.INVALID in flags and derivation.operation in ("read", "convert"):
-        others = [f"--absent {kind.value}" for kind in type(context.absent) if kind is not context.absent]
-        if fmt.has_nan:
-            others = [other for other in others if other not in ("--absent nan", "--absent largest")]
+        others = ["--absent zero", "--absent error"]
+        if isinstance(derivation.operands[0], Literal) and isinstance(derivation.operands[0].value, Infinity):
+            others.append("--overflow saturate")
         return f"{fmt.name} has no code for this: {brief(result)} stands for it (or choose {', '.join(others)})"
     return ""
