@@ -1,5 +1,11 @@
-"""What the documents show is what the program says: every console example is run."""
+"""What the documents show is what the program says: every example is run.
 
+`python -m tests.test_documents` writes the console examples anew; read the difference before committing it.
+"""
+
+import contextlib
+import doctest
+import io
 import re
 import shlex
 from pathlib import Path
@@ -24,15 +30,38 @@ def examples() -> list:
     return found
 
 
-@pytest.mark.parametrize(("command", "expected"), examples())
-def test_console_examples_print_what_they_show(command, expected, capsys):
+def answer(command: str) -> str:
     program, *words = shlex.split(command)
     assert program == "floatlab"
-    main(words)
-    assert capsys.readouterr().out.rstrip("\n") == expected.rstrip("\n")
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        main(words)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(("command", "expected"), examples())
+def test_console_examples_print_what_they_show(command, expected):
+    assert answer(command).rstrip("\n") == expected.rstrip("\n")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_python_examples_print_what_they_show(document):
+    failed, _ = doctest.testfile(str(document), module_relative=False)
+    assert not failed
 
 
 def test_documents_name_files_that_exist():
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name} points to {target}"
+
+
+if __name__ == "__main__":
+    for each in DOCUMENTS:
+        written = re.sub(
+            r"^```console\n\$ (.*)\n(?:.*\n)*?```$",
+            lambda fence: f"```console\n$ {fence[1]}\n{answer(fence[1])}```",
+            each.read_text(encoding="utf-8"),
+            flags=re.MULTILINE,
+        )
+        each.write_text(written, encoding="utf-8")
