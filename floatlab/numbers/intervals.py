@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
 
 
 class Interval(Record):
-    """The reals from `low` to `high` (None: without end), each end included where it is closed."""
+    """The reals from `low` to `high` (None: without end), each end included where it is closed.
+
+    `mirrored` says that the mirror image belongs to it too: one NaN may stand for both overflows.
+    """
 
     low: Exact | None
     low_closed: bool
     high: Exact | None
     high_closed: bool
+    mirrored: bool = False
 
     def __neg__(self) -> Interval:
         """Mirror it at zero."""
@@ -124,21 +129,25 @@ def _infinity_lands(datum: Datum, context: Context) -> bool:
 def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool]) -> Interval | None:
     """Return the numbers that overflow to this ∞ or NaN."""
     fmt = datum.format
-    negative = bool(datum.sign_bit) and not fmt.nan_in_place_of_negative_zero
-    largest = Datum(fmt, fmt.compose(False, fmt.largest_magnitude))
-    value = largest.exact
-    half, following = _above(largest, value)
-    edge, probe = value, value
-    for end in (half, following):
-        probe = _middle(edge, end)
-        if lands(-probe if negative else probe):
-            return _mirrored(edge, edge != value and lands(-edge if negative else edge), negative)
+    if datum.is_nan and fmt.nan_in_place_of_negative_zero:
+        rays = [_ray(fmt, sign, lands) for sign in (1, -1)]
+        if rays[0] and rays[1]:
+            return rays[0].replace(mirrored=True)
+        return rays[0] or (-rays[1] if rays[1] else None)
+    ray = _ray(fmt, -1 if datum.sign_bit else 1, lands)
+    return -ray if ray and datum.sign_bit else ray
+
+
+def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
+    """Return the magnitudes past the largest that land, for one sign."""
+
+    def at(x: Exact) -> bool:
+        return lands(-x if sign < 0 else x)
+
+    largest = Datum(format, format.compose(False, format.largest_magnitude))
+    edge = largest.exact
+    for end in _above(largest, edge):
+        if at(_middle(edge, end)):
+            return Interval(edge, edge != largest.exact and at(edge), None, True)
         edge = end
-    if lands(-edge if negative else edge):
-        return _mirrored(edge, True, negative)
-    return None
-
-
-def _mirrored(low: Exact, closed: bool, negative: bool) -> Interval:
-    interval = Interval(low, closed, None, True)
-    return -interval if negative else interval
+    return Interval(edge, True, None, True) if at(edge) else None

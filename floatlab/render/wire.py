@@ -240,4 +240,5 @@ def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
         "low_closed": interval.low_closed,
         "high": None if high is None else exact_decimal(high),
         "high_closed": interval.high_closed,
+        "mirrored": interval.mirrored,
     }

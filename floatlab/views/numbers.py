@@ -105,7 +105,8 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     left = "−∞" if low is None else exact_decimal(low, PAGE_DIGITS)
     right = "+∞" if high is None else exact_decimal(high, PAGE_DIGITS)
     signs = ["≤" if closed else "<" for closed in (interval.low_closed, interval.high_closed)]
-    rows: list[Block] = [Row("interval", line(f"{left} {signs[0]} x {signs[1]} {right}"))]
+    x = "|x|" if interval.mirrored else "x"
+    rows: list[Block] = [Row("interval", line(f"{left} {signs[0]} {x} {signs[1]} {right}"))]
     if context.rounding is Direction.SR:
         return [*rows, Row("", line("every x in it may round here; nearer ones do so more often"))]
     if context.rounding in (Direction.RNE, Direction.RNA):

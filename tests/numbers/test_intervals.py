@@ -1,0 +1,96 @@
+"""The interval of reals that rounds to a datum, against rounding itself, point by point."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from floatlab import Context, Direction, Format, decode, parse_format, read
+from floatlab.numbers import Exact
+from floatlab.numbers.intervals import preimage
+
+SMALL = [
+    *map(parse_format, ("e2m1", "e2m3", "e3m2", "e3m2fnuz", "e3m1", "e2m2fn", "e3m2f", "p3109_k5p1se", "p3109_k5p2ue")),
+    Format("scale", 1, 3, infinities=False, nans=1, zero=False, signed=False),
+    Format("flushing", 3, 3, subnormals=False),
+]
+RULES = [
+    Context(),
+    *(Context(rounding=direction) for direction in ("RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ")),
+    Context(overflow="saturate"),
+    Context(overflow="propagate", rounding="RAZ"),
+    Context(flush_results=True),
+    Context(flush_results=True, tininess="before", rounding="RTP"),
+    Context(absent="zero"),
+]
+
+
+def inside(x: Fraction, interval) -> bool:
+    if interval is None:
+        return False
+    if interval.mirrored:
+        x = abs(x)
+    low, high = interval.low, interval.high
+    above = low is None or (x >= low.as_fraction() if interval.low_closed else x > low.as_fraction())
+    below = high is None or (x <= high.as_fraction() if interval.high_closed else x < high.as_fraction())
+    return above and below
+
+
+def probes(format) -> list[Fraction]:
+    """Return every number of the format, the points halfway and a quarter between, and points far out."""
+    values = {Fraction(0), format.largest * 2, format.largest * 1000}
+    for code in range(1 << format.width):
+        datum = decode(code, format)
+        if datum.is_finite:
+            values.add(abs(datum.exact.as_fraction()))
+    ordered = sorted(values)
+    between = [(a * (4 - k) + b * k) / 4 for a, b in pairwise(ordered) for k in (1, 2, 3)]
+    return [sign * x for x in [*ordered, *between] for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("format", SMALL, ids=lambda f: f.name)
+@pytest.mark.parametrize("context", RULES, ids=lambda c: f"{c.rounding.value}-{c.overflow.value}-{c.flush_results}")
+def test_a_real_lies_in_the_interval_of_the_datum_that_it_rounds_to_and_of_no_other(format, context):
+    points = probes(format)
+    landed = {x: read(x, format, context).result.code for x in points}
+    for code in range(1 << format.width):
+        datum = decode(code, format)
+        interval = preimage(datum, context)
+        for x in points:
+            if x == 0 and datum.number_class.value in ("negativeZero", "positiveZero"):
+                continue  # zero itself goes by its sign, which a Fraction does not have
+            if not format.signed and x < 0:
+                continue  # a negative number has no place in an unsigned format; its stand-in is no interval
+            assert inside(x, interval) == (landed[x] == code), (hex(code), x)
+
+
+@given(code=st.integers(0, 0xFFFF), name=st.sampled_from(["fp16", "bf16"]), direction=st.sampled_from(list(Direction)))
+@settings(max_examples=300, deadline=None)
+def test_the_ends_say_truly_whether_they_belong(code, name, direction):
+    context = Context(rounding=direction)
+    datum = decode(code, name)
+    interval = preimage(datum, context)
+    if interval is None or direction is Direction.SR:
+        return
+    for end, closed in ((interval.low, interval.low_closed), (interval.high, interval.high_closed)):
+        if end is not None and end:
+            assert (read(end, name, context).result == datum) == closed
+
+
+def test_the_interval_of_one_in_binary16_reaches_half_as_far_down():
+    interval = preimage(decode(0x3C00, "fp16"))
+    assert interval.low == Fraction(4095, 4096)
+    assert interval.high == Exact(False, 2049, -11)
+    assert interval.low_closed
+    assert interval.high_closed
+
+
+def test_what_overflows_to_nan_is_an_interval_too():
+    interval = preimage(decode(0x7F, "e4m3"))
+    assert (interval.low, interval.low_closed, interval.high) == (464, False, None)
+
+
+def test_no_real_rounds_to_a_nan_that_overflow_does_not_give():
+    assert preimage(decode(0x7E00, "fp16")) is None
