@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.actions.answer import Answer
 from floatlab.actions.show import answer_for
-from floatlab.errors import FormatError
+from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Derivation, convert, parse_literal
 from floatlab.numbers.literals import Code
@@ -32,6 +32,8 @@ def convert_through(
     context = context or Context()
     if not path:
         raise FormatError("convert needs a path: --through fp32,fp16 names the formats in order")
+    if "@" in text:
+        raise LiteralError(f"{quoted(text)}: convert takes its formats from --through, not from VALUE@FORMAT")
     literal = parse_literal(text, bits)
     stages: list[Derivation] = [read_literal(literal, path[0], context)]
     for format in path[1:]:

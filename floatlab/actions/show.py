@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_FORMATS = ("fp16", "fp32")
 # What a bare code most likely is, by its width; other widths have no clear favourite.
 _BY_WIDTH = {16: "binary16", 32: "binary32", 64: "binary64", 80: "x87", 128: "binary128"}
+_CODE_LENGTH = 40  # characters; a longer hexadecimal number was not meant as a code
 _P3109_DIALECTS = ("p3109_k{k}p3se", "p3109_k{k}p4se")
 
 
@@ -42,7 +43,7 @@ def show(
     context = context or Context()
     literal, own = _literal(text, bits)
     hints: list[str] = []
-    if literal.is_bare_hexadecimal:
+    if literal.is_bare_hexadecimal and len(literal.text) <= _CODE_LENGTH:
         hints.append(f"{literal.text} is the number {int(literal.text, 16)}; bits:{literal.text} reads it as a code")
     if own:
         formats = (own,)
@@ -92,6 +93,8 @@ def _literal(text: str, bits: bool) -> tuple[Literal, Format | None]:
         return parse_literal(text, bits), None
     if not value.strip():
         raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a value before the @")
+    if not name.strip():
+        raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a format after the @")
     return parse_literal(value, bits), parse_format(name)
 
 

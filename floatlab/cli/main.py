@@ -7,17 +7,17 @@ import sys
 from floatlab import __version__
 from floatlab.cli.output import Manner, manner_of, write
 from floatlab.cli.parser import UsageError, overview
+from floatlab.cli.streams import MAX_LINE, lines, output, put, say, settle
 from floatlab.cli.verbs import VERBS
-from floatlab.errors import FloatlabError, MissingPartError, guess, quoted
+from floatlab.errors import FloatlabError, FormatError, LiteralError, MissingPartError, guess, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from floatlab.actions import Answer
 
 DONE, CHECK_FAILED, BAD_USAGE, MISSING_PART, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
-MAX_LINE = 10_000_000  # characters of one line of standard input
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,61 +31,66 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _command(words)
     except MissingPartError as error:
-        _say(str(error))
-        return MISSING_PART
+        return _end(MISSING_PART, str(error))
     except FloatlabError as error:
-        _say(str(error))
-        return BAD_USAGE
+        return _end(BAD_USAGE, str(error))
     except SystemExit as leaving:  # argparse's --help
         return leaving.code if isinstance(leaving.code, int) else DONE
     except BrokenPipeError:
         raise
     except Exception as error:
-        return _report(error)
+        return _end(INTERNAL_ERROR, _report(error))
 
 
 def run() -> None:
     """Run as a program: also end quietly at Ctrl-C and when nobody reads the output any more."""
-    import os
-
     try:
         status = main()
-        sys.stdout.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
-        # Python flushes standard output once more on its way out; give it somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = DONE
+    settle()
     sys.exit(status)
 
 
-def _say(message: str) -> None:
-    print(f"floatlab: {' '.join(message.split())}", file=sys.stderr)
+def _end(status: int, message: str) -> int:
+    try:
+        say(message)
+    except BrokenPipeError:
+        return status  # nobody hears the words; the status still tells
+    return status
 
 
-def _report(error: Exception) -> int:
-    """Put the traceback in a file and ask for a report."""
+def _report(error: Exception) -> str:
+    """Put the traceback in a file; return the line that asks for a report."""
     import tempfile
     import traceback
 
-    with tempfile.NamedTemporaryFile("w", prefix="floatlab-", suffix=".txt", delete=False, encoding="utf-8") as file:
-        traceback.print_exception(error, file=file)
-    _say(f"an internal error ({type(error).__name__}); please report it with the file {file.name}")
-    return INTERNAL_ERROR
+    told = f"an internal error ({type(error).__name__}); please report it with"
+    try:
+        file = tempfile.NamedTemporaryFile(  # noqa: SIM115
+            "w", prefix="floatlab-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        )
+        with file:
+            traceback.print_exception(error, file=file)
+    except OSError:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{told} these words: {where.name}, line {where.lineno}: {str(error)[:200]}"
+    return f"{told} the file {file.name}"
 
 
 def _command(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        print(overview(), end="")
-        return DONE
+        return _help(words[1:])
     if words[0] in ("-V", "--version"):
-        print(f"floatlab {__version__}")
+        put(f"floatlab {__version__}\n")
         return DONE
-    verb = words.pop(0) if words[0] in VERBS else "show"
+    named = words[0] in VERBS
+    verb = words.pop(0) if named else "show"
     make_parser, asking = VERBS[verb]
     options = make_parser().parse(words)
-    manner = manner_of(options, sys.stdout)
+    manner = manner_of(options, output())
     ask = asking(options)
     values = getattr(options, "values", [""])
     if not values:
@@ -93,55 +98,71 @@ def _command(words: list[str]) -> int:
     if "-" in values:
         if values != ["-"]:
             raise UsageError("- reads the values from standard input and stands alone")
+        if manner.svg is not None:
+            raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
         return _stream(ask, manner)
-    answers = [_ask(ask, value, verb) for value in values]
-    write(answers, manner, sys.stdout)
+    answers = [_ask(ask, value, None if named else words[0]) for value in values]
+    write(answers, manner)
     missing = [answer.missing for answer in answers if answer.missing]
     if missing:
         raise MissingPartError(missing[0])
     return DONE
 
 
-def _ask(ask: Callable[[str], Answer], value: str, verb: str) -> Answer:
+def _help(words: list[str]) -> int:
+    """Answer `floatlab help`, and `floatlab help show` as `floatlab show --help`."""
+    if not words or words[0].startswith("-"):
+        put(overview())
+        return DONE
+    if words[0] not in VERBS:
+        raise UsageError(f"{quoted(words[0])} is not a verb{guess(words[0], list(VERBS))}; floatlab help lists them")
+    VERBS[words[0]][0]().print_help()
+    return DONE
+
+
+def _ask(ask: Callable[[str], Answer], value: str, first: str | None) -> Answer:
+    """Answer one value; `first` is the word where a verb might have been meant, if none was given."""
     try:
         return ask(value)
-    except FloatlabError as error:
-        hint = guess(value, list(VERBS)) if verb == "show" and value.isalpha() else ""
+    except LiteralError:
+        hint = _meant(value, first)
         if hint:
-            raise UsageError(f"{quoted(value)} is neither a verb nor a number{hint}") from None
-        raise error
+            raise UsageError(hint) from None
+        raise
 
 
-def _lines() -> Iterator[tuple[int, str]]:
-    """Yield the lines of standard input that are not empty, with their numbers, each bounded in length."""
-    stream = sys.stdin.buffer
-    number = 0
-    while raw := stream.readline(MAX_LINE + 1):
-        number += 1
-        if len(raw) > MAX_LINE:
-            _say(f"line {number}: longer than {MAX_LINE:,} characters")
-            while raw and not raw.endswith(b"\n"):
-                raw = stream.readline(MAX_LINE)
-            yield number, ""
-            continue
-        text = raw.decode("utf-8", "backslashreplace").strip()
-        if text:
-            yield number, text
+def _meant(value: str, first: str | None) -> str:
+    """Return what a word that is not a number may have been meant as."""
+    from floatlab.formats import parse_format
+
+    if value in VERBS:
+        return f"{quoted(value)} is a verb, and the verb comes first: floatlab {value} …"
+    if value == first and value.isalpha():
+        near = guess(value, [*VERBS, "help", "--version"])
+        if near:
+            return f"{quoted(value)} is neither a verb nor a number{near}"
+    try:
+        parse_format(value[:64])
+    except FormatError:
+        return ""
+    return f"{quoted(value)} is a format, not a number: -f {quoted(value)} names it"
 
 
 def _stream(ask: Callable[[str], Answer], manner: Manner) -> int:
     """Answer standard input line by line, as it comes; a bad line is reported and the rest goes on."""
-    status, first = DONE, True
-    for number, text in _lines():
-        if not text:
-            status = BAD_USAGE
-            continue
+    status, first, missing = DONE, True, ""
+    for number, text in lines():
         try:
-            write([ask(text)], manner, sys.stdout, first)
+            if text is None:
+                raise LiteralError(f"longer than {MAX_LINE:,} bytes")
+            answer = ask(text)
+            write([answer], manner, first)
         except FloatlabError as error:
-            _say(f"line {number}: {error}")
+            say(f"line {number}: {error}")
             status = BAD_USAGE
             continue
         first = False
-        sys.stdout.flush()
+        missing = missing or answer.missing
+    if missing and status == DONE:
+        raise MissingPartError(missing)
     return status

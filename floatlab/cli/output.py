@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from floatlab.cli.parser import WIDTHS, UsageError
+from floatlab.cli.streams import output, put, say, shows_unicode
 from floatlab.errors import FileFormatError, quoted
 from floatlab.record import Record
 
@@ -35,12 +35,14 @@ def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
     chosen = [name for name in ("json", "quiet") if getattr(options, name)] + ["svg -"] * (options.svg == "-")
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} both want standard output: give one of them")
+    if options.svg == "":
+        raise UsageError("--svg '' names no file; - is standard output")
     return Manner(
         options.json,
         options.svg,
         _colour(options.color, out),
         _width(options.width, out),
-        options.ascii or not _shows_unicode(out),
+        options.ascii or not shows_unicode(out),
         options.quiet,
     )
 
@@ -69,30 +71,26 @@ def _width(text: str | None, out: TextIO) -> int:
     return min(max(columns, WIDTHS[0]), 120) if columns else 80
 
 
-def _shows_unicode(out: TextIO) -> bool:
-    try:
-        "×−→∞…≈≤".encode(out.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+def write(answers: list[Answer], manner: Manner, first: bool = True) -> None:
+    """Write answers; `first` is false where others came before on the same stream.
 
-
-def write(answers: list[Answer], manner: Manner, out: TextIO, first: bool = True) -> None:
-    """Write answers; `first` is false where others came before on the same stream."""
+    Everything is drawn before anything is written: an answer that fails leaves standard output empty.
+    """
+    text = _drawn(answers, manner, first)
     for answer in answers:
         for hint in answer.hints:
-            print(f"floatlab: {hint}", file=sys.stderr)
+            say(hint)
+    put(text)
+
+
+def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
     if manner.json:
         from json import dumps
 
-        for answer in answers:
-            for record in answer.records():
-                out.write(dumps(record) + "\n")
-        return
+        return "".join(f"{dumps(record)}\n" for answer in answers for record in answer.records())
     if manner.quiet:
-        for answer in answers:
-            out.writelines(f"{word}\n" for word in (answer.codes() if manner.quiet == "code" else answer.words()))
-        return
+        found = [answer.codes() if manner.quiet == "code" else answer.words() for answer in answers]
+        return "".join(f"{word}\n" for words in found for word in words)
     from floatlab.render.text import to_text
     from floatlab.views.page import joined
 
@@ -102,15 +100,20 @@ def write(answers: list[Answer], manner: Manner, out: TextIO, first: bool = True
 
         picture = to_svg(page, manner.width)
         if manner.svg == "-":
-            out.write(picture)
-            return
-        try:
-            with open(manner.svg, "w", encoding="utf-8") as file:
-                file.write(picture)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise FileFormatError(f"--svg {quoted(manner.svg)}: {reason}") from None
-    out.write(("" if first else "\n") + to_text(page, manner.width, manner.colour, manner.ascii))
+            # XML without a declaration is UTF-8; where the stream is not, only references to characters are safe.
+            utf8 = (getattr(output(), "encoding", None) or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8")
+            return picture if utf8 else picture.encode("ascii", "xmlcharrefreplace").decode("ascii")
+        _save(picture, manner.svg)
+    return ("" if first else "\n") + to_text(page, manner.width, manner.colour, manner.ascii)
+
+
+def _save(picture: str, path: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(picture)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise FileFormatError(f"--svg {quoted(path)} cannot be written: {reason}") from None
 
 
 __all__ = ["Manner", "manner_of", "write"]

@@ -6,6 +6,7 @@ import argparse
 import re
 
 from floatlab.actions import ACTIONS, Action
+from floatlab.cli.streams import put
 from floatlab.errors import FloatlabError, guess, quoted
 from floatlab.numbers.rounding import Direction
 
@@ -22,11 +23,12 @@ WIDTHS = range(20, 1001)
 _HELP_WIDTH = 78
 
 # What looks like an option but is a value: -3, -.5, -0x1p3, -inf, -nan, -snan, -1/3, -2^-24.
-_NEGATIVE_VALUE = re.compile(r"-(?:\.?\d|(?:inf|nan|snan|qnan)(?![a-z]{2}(?<!infinity))|infinity)", re.IGNORECASE)
-
+_NEGATIVE_VALUE = re.compile(r"-(?:\.?[0-9]|inf|[sq]?nan)", re.IGNORECASE)
 
 # argparse cannot say "an option whose value is optional but must be joined with =".
 _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
+# Where formats are named in the verbs that have no -f.
+_FORMATS_OF = {"convert": "--through fp32,fp16 names its formats", "formats": "names stand alone, as in formats fp16"}
 
 
 class UsageError(FloatlabError):
@@ -45,7 +47,13 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, action: Action) -> None:
         """Set up the parser of a verb from its row."""
-        super().__init__(prog=f"floatlab {action.verb}", formatter_class=_Help, allow_abbrev=False, add_help=False)
+        super().__init__(
+            prog=f"floatlab {action.verb}",
+            formatter_class=_Help,
+            allow_abbrev=False,
+            add_help=False,
+            exit_on_error=False,
+        )
         self.action = action
         self._negative_number_matcher = _NEGATIVE_VALUE
         self.add_argument("-h", "--help", action="help", help="show this help and exit")
@@ -60,30 +68,74 @@ class Parser(argparse.ArgumentParser):
         self.epilog = f"{fill(action.explanation, _HELP_WIDTH)}\n\nexamples:\n{examples}"
         return super().format_help()
 
+    def print_help(self, file: object = None) -> None:
+        """Write the help as all data is written, in whatever encoding the terminal has."""
+        put(self.format_help())
+
     def error(self, message: str) -> NoReturn:
         """Raise one line instead of printing a usage block."""
         raise UsageError(message)
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """Parse, naming what is wrong and what might have been meant."""
-        words = [_QUIET.get(word, word) for word in words]
+        words, values = [_QUIET.get(word, word) for word in words], []
+        if "--" in words:  # argparse's own handling of it differs between versions of Python
+            words, values = words[: words.index("--")], words[words.index("--") + 1 :]
         for word in words:
-            if word.startswith("-f") and f"-{word}" in self._option_string_actions:
-                raise UsageError(f"{word} reads as -f {word[2:]}; did you mean -{word}?")
+            self._check(word)
         try:
             known, unknown = self.parse_known_intermixed_args(words)
-        except argparse.ArgumentError as error:  # pragma: no cover (error() raises first)
-            raise UsageError(str(error)) from None
+        except argparse.ArgumentError as error:
+            raise UsageError(self._missing(error)) from None
         if unknown:
-            options = [option for option in self._option_string_actions if option.startswith("--")]
-            raise UsageError(f"unknown option {quoted(unknown[0])}{guess(unknown[0], options)}")
+            raise self._unknown(unknown[0])
+        if values:
+            dest = next(action.dest for action in self._actions if not action.option_strings)
+            setattr(known, dest, [*(getattr(known, dest) or []), *values])
         return known
 
+    def _check(self, word: str) -> None:
+        """Refuse words that argparse would take for something else, or speak of in its own way."""
+        known = self._option_string_actions
+        option, equals, value = word.partition("=")
+        if equals and option in known and known[option].nargs == 0:
+            better = "; --quiet=code gives the codes" if option == "--quiet" else ""
+            raise UsageError(f"{option} takes no value, and {quoted(value)} was given{better}")
+        if word.startswith("--") or _NEGATIVE_VALUE.match(word):
+            return
+        if f"-{word}" in known:
+            reads = f"{word} reads as {word[:2]} {word[2:]}" if word[:2] in known else f"unknown option {word}"
+            raise UsageError(f"{reads}; did you mean -{word}?")
+        if len(word) > 2 and word[:2] in known and known[word[:2]].nargs == 0:
+            raise self._unknown(word)
 
-def _formats(names: str) -> list[Format]:
+    def _missing(self, error: argparse.ArgumentError) -> str:
+        """Say what an option without its value wants."""
+        name = error.argument_name or ""
+        action = self._option_string_actions.get(name.split("/")[0])
+        return f"{name} needs {action.metavar}: {action.help}" if action else str(error)
+
+    def _unknown(self, word: str) -> UsageError:
+        option = word.partition("=")[0]
+        if option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)) and self.action.verb in _FORMATS_OF:
+            return UsageError(f"{self.action.verb} has no {option}: {_FORMATS_OF[self.action.verb]}")
+        names = [
+            known[2:] for known in self._option_string_actions if known.startswith("--") and known != "--quiet-code"
+        ]
+        near = guess(option.lstrip("-"), names).replace("mean '", "mean '--")
+        return UsageError(
+            f"unknown option {quoted(word)}{near or f'; floatlab {self.action.verb} --help lists the options'}"
+        )
+
+
+def formats_named(names: str, option: str) -> list[Format]:
+    """Return the formats of NAME[,NAME…]."""
     from floatlab.formats import parse_format
 
-    return [parse_format(name) for name in names.split(",")]
+    parts = names.split(",")
+    if not all(part.strip() for part in parts):
+        raise UsageError(f"{option} {quoted(names)}: a format's name is missing; names look like fp16,bf16")
+    return [parse_format(part) for part in parts]
 
 
 class AppendFormats(argparse.Action):
@@ -98,7 +150,8 @@ class AppendFormats(argparse.Action):
     ) -> None:
         """Append what an option named, once each."""
         found = list(getattr(namespace, self.dest, None) or [])
-        for format in _formats(str(values) if values else str(option_string).lstrip("-")):
+        option = str(option_string)
+        for format in formats_named(values if isinstance(values, str) else option.lstrip("-"), option):
             if format not in found:
                 found.append(format)
         setattr(namespace, self.dest, found)
@@ -140,7 +193,7 @@ def context_of(options: argparse.Namespace) -> Context:
 
     seed = 0
     if options.seed is not None:
-        if not re.fullmatch(r"\d{1,20}|0[xX][0-9a-fA-F]{1,16}", options.seed):
+        if not re.fullmatch(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}", options.seed):
             raise UsageError(f"--seed takes an integer from 0 to 2^64 − 1, not {quoted(options.seed)}")
         seed = int(options.seed, 0) if options.seed[:2] in ("0x", "0X") else int(options.seed)
     return Context(

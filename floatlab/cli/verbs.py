@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.actions import ACTIONS, Answer
-from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of
+from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, formats_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def _show_parser() -> Parser:
 def _show(options: argparse.Namespace) -> Callable[[str], Answer]:
     from floatlab.actions.show import show
 
-    modes = [name for name in ("interval", "directions", "dialects", "like") if getattr(options, name)]
+    modes = [
+        name for name in ("interval", "directions", "dialects", "like") if getattr(options, name) not in (None, False)
+    ]
     if len(modes) > 1:
         raise UsageError(f"--{modes[0]} and --{modes[1]} are different pictures: give one of them")
     context = context_of(options)
@@ -63,11 +65,10 @@ def _convert_parser() -> Parser:
 
 def _convert(options: argparse.Namespace) -> Callable[[str], Answer]:
     from floatlab.actions.convert import convert_through
-    from floatlab.formats import parse_format
 
     if options.through is None:
         raise UsageError("convert needs --through F1,F2,…: the formats to round through, in order")
-    path = tuple(parse_format(name) for name in options.through.split(","))
+    path = tuple(formats_named(options.through, "--through"))
     context = context_of(options)
     return lambda text: convert_through(text, path, context, bits=options.bits)
 

@@ -1,0 +1,113 @@
+"""The standard streams as they really are: closed, full, broken off, or in an encoding of few characters."""
+
+from __future__ import annotations
+
+import sys
+
+from floatlab.errors import FileFormatError, FloatlabError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
+MAX_LINE = 10_000_000  # bytes of one line of standard input
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # what error lines are written with
+
+
+class OutputError(FloatlabError):
+    """Standard output takes nothing."""
+
+
+def shows_unicode(stream: TextIO) -> bool:
+    """Return whether a stream's encoding has the characters that pages are drawn with."""
+    try:
+        "×−→∞…≈≤".encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def output() -> TextIO:
+    """Return standard output; raises OutputError where the program was started without one."""
+    out: TextIO | None = sys.stdout
+    if out is None:
+        raise OutputError("standard output is closed: there is nowhere to write the answer")
+    return out
+
+
+def put(text: str) -> None:
+    """Write data, now. Raises OutputError where that cannot be done, BrokenPipeError where nobody reads."""
+    out = output()
+    try:
+        try:
+            out.write(text)
+        except UnicodeEncodeError:
+            from floatlab.render.text import ascii_only
+
+            out.write(ascii_only(text))
+        out.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output cannot be written: {error.strerror or error}") from None
+
+
+def say(message: str) -> None:
+    """Write one line of words to standard error: nothing that a terminal would obey, no error of its own.
+
+    Only a broken pipe is passed on, or an endless input with nothing but bad lines would be read for ever.
+    """
+    err: TextIO | None = sys.stderr
+    if err is None:  # print would take standard output instead
+        return
+    words = " ".join(message.split())
+    words = "".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in words)
+    try:
+        print(f"floatlab: {words if shows_unicode(err) else words.translate(_PLAIN)}", file=err, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
+
+
+def lines() -> Iterator[tuple[int, str | None]]:
+    """Yield the lines of standard input that are not empty, with their numbers; None for one that is too long."""
+    stdin: TextIO | None = sys.stdin
+    if stdin is None:
+        raise FileFormatError("- reads standard input, and standard input is closed")
+    stream = stdin.buffer
+    number = 0
+    try:
+        while raw := stream.readline(MAX_LINE + 1):
+            number += 1
+            if len(raw) > MAX_LINE:
+                while raw and not raw.endswith(b"\n"):
+                    raw = stream.readline(MAX_LINE)
+                yield number, None
+                continue
+            if number == 1:
+                raw = raw.removeprefix(_BYTE_ORDER_MARK)
+            text = raw.decode("utf-8", "backslashreplace").strip()
+            if text:
+                yield number, text
+    except OSError as error:
+        raise FileFormatError(f"standard input cannot be read: {error.strerror or error}") from None
+
+
+def settle() -> None:
+    """Flush the streams for the last time.
+
+    Python flushes them once more on its way out, and would complain: one that fails gets somewhere to go.
+    """
+    import os
+
+    streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
+    for stream in streams:
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
