@@ -1,8 +1,17 @@
 """Shared by all tests: where vectors made by others may lie, and a terminal that is always the same."""
 
+import os
+import random
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadline: the machine is shared. No database: a failure prints the line that repeats it.
+settings.register_profile(
+    "floatlab", deadline=None, database=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("floatlab")
 
 ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
 
@@ -20,3 +29,11 @@ def oracles() -> Path:
     if not ORACLES.is_dir():
         pytest.skip("the vectors made by others are not on this machine (../shared/oracles)")
     return ORACLES
+
+
+@pytest.fixture
+def generator():
+    """Return a random generator; its seed is printed with a failure, and FLOATLAB_TEST_SEED repeats it."""
+    seed = int(os.environ.get("FLOATLAB_TEST_SEED", 0)) or random.SystemRandom().getrandbits(64)
+    print(f"to repeat: FLOATLAB_TEST_SEED={seed}")
+    return random.Random(seed)

@@ -11,7 +11,6 @@ SMALL = [
     Format("no_subnormals", 3, 3, subnormals=False),
     Format("no_subnormals_unsigned", 3, 3, subnormals=False, signed=False, infinities=False, nans=0),
     Format("no_zero", 1, 4, infinities=False, nans=1, zero=False, signed=False),
-    Format("no_zero_signed", 1, 4, zero=False, nans=2),
     Format("no_zero_bare", 1, 3, zero=False, nans=0, infinities=False, signed=False, ties_to_even_code=True),
     Format("even_at_one_digit", 1, 4, infinities=False, nans=0, ties_to_even_code=True),
     Format("one_exponent_bit", 4, 1, infinities=False, nans=0),

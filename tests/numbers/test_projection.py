@@ -290,3 +290,16 @@ def test_a_sticky_bit_stands_for_any_smaller_addend(data):
         rules = oracle.Rules(direction)
         rounded = round_exact(exact, fmt, context_of(rules), sticky=True)
         assert (rounded.code, frozenset(rounded.flags.names)) == expected(fmt, true, rules)
+
+
+@pytest.mark.parametrize("name", ["e19m236", "e19m2fn", "e19m0f", "e15m236fnuz"])
+def test_the_widest_formats_at_their_edges(name):
+    fmt = parse_format(name)
+    last, t = oracle.largest_magnitude(fmt), fmt.precision - 1
+    for m in (0, (1 << t) - 1, last):
+        low, high = oracle.value_of(fmt, m), oracle.value_of(fmt, m + 1)
+        for place in (Fraction(1, 3), Fraction(1, 2) - TINY, Fraction(1, 2)):
+            for direction in oracle.DIRECTIONS:
+                rules = oracle.Rules(direction)
+                x = low + (high - low) * place
+                assert verdict(fmt, x, context_of(rules)) == expected(fmt, x, rules), (m, place, direction)
