@@ -32,6 +32,7 @@ _SIGNED_CLASSES = {
 }
 _INFINITE = _SIGNED_CLASSES["INFINITY"]
 _NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN)
+_NOT_FINITE = (*_NAN, *_INFINITE, NumberClass.UNSUPPORTED)
 
 
 class Datum(Record):
@@ -118,8 +119,7 @@ class Datum(Record):
     @property
     def is_finite(self) -> bool:
         """Whether it is a number: not ∞, not a NaN, not an unsupported code."""
-        kind = self.number_class
-        return kind not in _NAN and kind not in _INFINITE and kind is not NumberClass.UNSUPPORTED
+        return self.number_class not in _NOT_FINITE
 
     @property
     def is_signaling(self) -> bool:
@@ -136,15 +136,16 @@ class Datum(Record):
     @property
     def exact(self) -> Exact:
         """The value, exactly: (−1)^s · c · 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes."""
-        if not self.is_finite:
+        if self.number_class in _NOT_FINITE:
             raise UnsupportedError(f"{self!r} has no exact value")
         fmt, magnitude = self.format, self.magnitude
-        field, c = magnitude >> fmt.trailing_bits, magnitude & ((1 << fmt.trailing_bits) - 1)
+        t = fmt.trailing_bits
+        field, c = magnitude >> t, magnitude & ((1 << t) - 1)
         if field or not fmt.zero:
-            c += 1 << fmt.trailing_bits
+            c += 1 << t
         elif not fmt.subnormals:
             c = 0
-        return Exact(bool(self.sign_bit), c, self.quantum_exponent)
+        return Exact(bool(self.sign_bit), c, (field or int(fmt.zero)) - fmt.bias - t)
 
     @property
     def quantum_exponent(self) -> int:

@@ -148,3 +148,32 @@ class Exact(Record):
         from fractions import Fraction
 
         return Fraction(*self.as_integer_ratio())
+
+
+def square_root(x: Exact, digits: int) -> tuple[Exact, bool]:
+    """Return the square root of x ≥ 0 to at least `digits` binary digits, and whether anything was cut off.
+
+    >>> square_root(Exact(False, 9, 0), 4), square_root(Exact(False, 2, 0), 4)
+    ((Exact(negative=False, c=3, q=0), False), (Exact(negative=False, c=11, q=-3), True))
+    """
+    from math import isqrt
+
+    if x.negative and x.c:
+        raise UnsupportedError("a negative number has no square root")
+    scale = max(2 * digits - x.c.bit_length(), 0)
+    scale += (x.q - scale) & 1
+    c = x.c << scale
+    root = isqrt(c)
+    found = Exact(False, root, (x.q - scale) // 2)
+    return (found.normalized(), False) if root * root == c else (found, True)
+
+
+class SquareRoot(Record):
+    """The exact square root of a number, irrational where no Exact equals it."""
+
+    radicand: Exact
+
+    def bounds(self, digits: int) -> tuple[Exact, Exact]:
+        """Return numbers below and above it that differ by one unit of the last of `digits` binary digits."""
+        root, _ = square_root(self.radicand, digits)
+        return root, root + Exact(False, 1, root.q)

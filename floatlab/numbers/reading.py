@@ -165,7 +165,7 @@ def convert(datum: Datum, format: Format | str, context: Context = DEFAULT) -> D
         code, flags = nan_code(fmt, context, False)
         return _special("convert", datum, before, Rule.NAN, code, flags | Flags.INVALID, fmt, context)
     if datum.is_nan:
-        code, flags = _converted_nan(datum, fmt, context)
+        code, flags = quieted(datum, fmt, context)
         return _special("convert", datum, before, Rule.NAN, code, flags, fmt, context)
     if datum.is_infinite:
         code, flags = infinity_code(fmt, context, negative)
@@ -177,8 +177,11 @@ def convert(datum: Datum, format: Format | str, context: Context = DEFAULT) -> D
     return _finish("convert", datum, before, exact, False, datum.exact, fmt, context)
 
 
-def _converted_nan(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
-    """Quiet a NaN and move its payload, leading digits first, as hardware does (6.2.3 asks to keep it)."""
+def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
+    """Return the code of a NaN operand quieted in another format, and invalid where it was signaling.
+
+    The payload moves with its leading digits, as hardware does it (6.2.3 asks to keep it).
+    """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
     if context.nan is NanRule.RISCV:
         code, flags = nan_code(format, context, False)

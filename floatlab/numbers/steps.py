@@ -8,7 +8,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers.context import Context, Flags
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.exact import Exact
+from floatlab.numbers.exact import Exact, SquareRoot
 from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import Rounded
 from floatlab.numbers.ratio import Ratio
@@ -19,15 +19,41 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     Operand = Literal | Datum | Ratio
-    Truth = Exact | Ratio
+    Truth = Exact | Ratio | SquareRoot
 
 
 class Rule(Enum):
-    """What settles an operation whose operand is not a finite number."""
+    """What takes the place of arithmetic where an operand or a result is special."""
 
     INFINITY = "infinity"
     NAN = "nan"
     FLUSHED_INPUT = "flushed input"
+    NAN_OPERAND = "NaN operand"
+    SIGNALING_OPERAND = "signaling operand"
+    UNSUPPORTED_OPERAND = "unsupported operand"
+    INFINITY_MINUS_INFINITY = "infinity minus infinity"
+    ZERO_TIMES_INFINITY = "zero times infinity"
+    ZERO_OVER_ZERO = "zero over zero"
+    INFINITY_OVER_INFINITY = "infinity over infinity"
+    REMAINDER_INVALID = "remainder invalid"
+    NEGATIVE_ROOT = "negative root"
+    DIVISION_BY_ZERO = "division by zero"
+    INFINITE_RESULT = "infinite result"
+    OVER_INFINITY = "over infinity"
+    REMAINDER_BY_INFINITY = "remainder by infinity"
+    ZERO_SUM = "zero sum"
+    ZERO_ROOT = "zero root"
+    ALREADY_INTEGRAL = "already integral"
+    NO_INTEGER = "no integer"
+
+
+class Combination(Enum):
+    """What two numbers were combined by."""
+
+    PRODUCT = "product"
+    SUM = "sum"
+    REMAINDER = "remainder"
+    INTEGER = "integer"
 
 
 class Step(Record):
@@ -45,6 +71,43 @@ class Decode(Step):
     """A code taken apart."""
 
     datum: Datum
+
+
+class Promote(Step):
+    """An operand taken to the result's format, as frameworks do before they compute."""
+
+    datum: Datum
+    promoted: Datum
+
+
+class Align(Step):
+    """Two terms brought to one scale: the one with the smaller leading digit moves right by `shift` places."""
+
+    left: Exact
+    right: Exact
+    shift: int
+    moved: int  # 0: left, 1: right
+
+
+class Combine(Step):
+    """An exact product, sum or remainder, before any rounding."""
+
+    kind: Combination
+    exact: Exact
+
+
+class Divide(Step):
+    """A quotient, exact or cut with a sticky bit."""
+
+    quotient: Exact
+    sticky: bool
+
+
+class Root(Step):
+    """A square root, exact or cut with a sticky bit."""
+
+    root: Exact
+    sticky: bool
 
 
 class Special(Step):
@@ -69,13 +132,25 @@ class Encode(Step):
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth, exactly; None where either is not a finite number.
+        """Result − truth, exactly; None where either is not a finite number, or the truth is irrational.
 
         Raises UnsupportedError where it is too long to write out.
         """
-        if self.truth is None or not self.datum.is_finite:
+        if self.truth is None or isinstance(self.truth, SquareRoot) or not self.datum.is_finite:
             return None
         return self.datum.exact.as_fraction() - self.truth.as_fraction()
+
+    @property
+    def error_bounds(self) -> tuple[Fraction, Fraction] | None:
+        """Bounds on the error, equal where it is rational and 2^-32 ulp apart at most where it is not."""
+        if not isinstance(self.truth, SquareRoot):
+            error = self.error
+            return None if error is None else (error, error)
+        if not self.datum.is_finite:
+            return None
+        low, high = self.truth.bounds(self.datum.format.precision + 34)
+        value = self.datum.exact
+        return (value - high).as_fraction(), (value - low).as_fraction()
 
 
 class Derivation(Record):
@@ -93,6 +168,7 @@ class Derivation(Record):
     steps: tuple[Step, ...]
     result: Datum
     flags: Flags
+    literals: tuple[str | None, ...] = ()  # what was typed for the operands that are data
 
     @property
     def truth(self) -> Truth | None:
@@ -102,8 +178,8 @@ class Derivation(Record):
 
     @property
     def rounded(self) -> Rounded | None:
-        """The rounding's verdict, where there was a rounding."""
-        return next((step.rounded for step in self.steps if isinstance(step, Round)), None)
+        """The last rounding's verdict, where there was a rounding."""
+        return next((step.rounded for step in reversed(self.steps) if isinstance(step, Round)), None)
 
     @property
     def error(self) -> Fraction | None:

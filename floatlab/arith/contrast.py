@@ -1,0 +1,77 @@
+"""Fused beside separate: where a·b + c, rounded once, parts from a·b rounded and then + c rounded."""
+
+from __future__ import annotations
+
+from floatlab.arith.operands import begin
+from floatlab.arith.operations import add, fma, multiply
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.steps import Derivation, Encode, Round
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.numbers.projection import Rounded
+
+
+class Contrast(Record):
+    """The two ways to compute a·b + c, side by side."""
+
+    fused: Derivation
+    separate: Derivation
+
+    @property
+    def same(self) -> bool:
+        """Whether both ways give the same bits."""
+        return self.fused.result == self.separate.result
+
+    @property
+    def product(self) -> Datum | None:
+        """The product as the separate way rounds it."""
+        return next((step.datum for step in self.separate.steps if isinstance(step, Encode)), None)
+
+    @property
+    def parting(self) -> Rounded | None:
+        """The rounding where the two ways part: the product's, in the separate way; None where it was exact."""
+        rounded = next((step.rounded for step in self.separate.steps if isinstance(step, Round)), None)
+        return rounded if rounded is not None and rounded.flags else None
+
+
+def multiply_then_add(
+    a: Any, b: Any, c: Any, format: Format | str | None = None, context: Context = DEFAULT
+) -> Derivation:
+    """Return a·b rounded, then + c rounded: two roundings, as without a fused operation.
+
+    The error is against the exact a·b + c; the flags are both roundings'.
+
+    >>> x = "1.0009765625"
+    >>> multiply_then_add(x, x, "-1.001953125", "fp16").result
+    Datum(binary16 0x0000 = 0)
+    """
+    work = begin("multiply_then_add", (a, b, c), format, context)
+    x, y, z = work.operands
+    product = multiply(x, y, work.format, context)
+    total = add(product.result, z, work.format, context)
+    once = fma(x, y, z, work.format, context)
+    steps = (*product.steps, *total.steps[:-1], Encode(total.result, once.truth))
+    flags = product.flags | total.flags
+    return Derivation("multiply_then_add", work.operands, context, steps, total.result, flags, work.literals)
+
+
+def contrast(fused: Derivation, separate: Derivation) -> Contrast:
+    """Put a fused and a separate derivation of the same a·b + c side by side.
+
+    Raises UnsupportedError where they are not that.
+
+    >>> x, y = "1.0009765625", "-1.001953125"
+    >>> both = contrast(fma(x, x, y, "fp16"), multiply_then_add(x, x, y, "fp16"))
+    >>> both.same, both.product, both.parting.tail.value
+    (False, Datum(binary16 0x3c02 = 1.002), 'below half')
+    """
+    if (fused.operation, separate.operation) != ("fma", "multiply_then_add") or fused.operands != separate.operands:
+        raise UnsupportedError("contrast takes the fma and the multiply_then_add of the same operands")
+    return Contrast(fused, separate)

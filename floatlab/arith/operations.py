@@ -1,0 +1,223 @@
+"""The operations of IEEE 754-2019 clause 5.4.1 and 5.3.1: exact in the middle, one rounding at the end.
+
+Every one takes data, text or numbers, in any formats; the result's format may be narrower or wider
+than the operands' (the standard's *formatOf* operations), and is still rounded once.
+"""
+
+from __future__ import annotations
+
+from floatlab.arith.operands import Work, begin, is_infinite, is_nan
+from floatlab.arith.specials import default_nan, invalid, propagate
+from floatlab.formats import Format
+from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
+from floatlab.numbers.exact import Exact, SquareRoot, square_root
+from floatlab.numbers.projection import GUARD_DIGITS, infinity_code
+from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.rounding import Direction
+from floatlab.numbers.steps import Align, Combination, Combine, Derivation, Divide, Root, Rule, Special
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def add(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+    """Add (5.4.1): align the exponents, add exactly, round once.
+
+    >>> d = add("1.125", "0.12457275390625", "fp16")
+    >>> d.result, float(d.error_ulps), d.flags.names
+    (Datum(binary16 0x3d00 = 1.25), 0.4375, ['inexact'])
+    """
+    return _sum("add", a, b, format, context, False)
+
+
+def subtract(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+    """Subtract (5.4.1): as addition, with b's sign changed unless it is a NaN.
+
+    >>> subtract("1", "0x1.ffcp-1", "fp16").result
+    Datum(binary16 0x1000 = 0.000488)
+    """
+    return _sum("subtract", a, b, format, context, True)
+
+
+def multiply(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+    """Multiply (5.4.1): the exact product has at most twice the digits; round it once.
+
+    >>> multiply("0.1", "10", "fp16").result
+    Datum(binary16 0x3c00 = 1)
+    """
+    work = begin("multiply", (a, b), format, context)
+    x, y = work.operands
+    if is_nan(x) or is_nan(y):
+        return propagate(work, work.operands)
+    negative = x.sign_bit != y.sign_bit
+    if is_infinite(x) or is_infinite(y):
+        other = y if is_infinite(x) else x
+        if not is_infinite(other) and not work.exact(1 if other is y else 0):
+            return invalid(work, Rule.ZERO_TIMES_INFINITY)
+        return _infinite(work, negative)
+    product = work.exact(0) * work.exact(1)
+    work.steps.append(Combine(Combination.PRODUCT, product))
+    return work.finish(product, product)
+
+
+def divide(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+    """Divide (5.4.1); a finite number by zero gives ∞ and raises divide-by-zero (7.3).
+
+    >>> divide("1", "3", "fp16").error_ulps, divide("1", "0", "fp16").flags.names
+    (Fraction(-1, 3), ['divide_by_zero'])
+    """
+    work = begin("divide", (a, b), format, context)
+    x, y = work.operands
+    if is_nan(x) or is_nan(y):
+        return propagate(work, work.operands)
+    negative = x.sign_bit != y.sign_bit
+    if is_infinite(x):
+        return invalid(work, Rule.INFINITY_OVER_INFINITY) if is_infinite(y) else _infinite(work, negative)
+    if is_infinite(y):
+        zero = Exact(negative, 0, 0)
+        work.steps.append(Special(Rule.OVER_INFINITY, Flags.NONE))
+        return work.finish(zero, zero)
+    dividend, divisor = work.exact(0), work.exact(1)
+    if not divisor:
+        if not dividend:
+            return invalid(work, Rule.ZERO_OVER_ZERO)
+        code, _ = infinity_code(work.format, context, negative)
+        return work.special(Rule.DIVISION_BY_ZERO, code, Flags.DIVIDE_BY_ZERO)
+    truth = Ratio(negative, dividend.c, divisor.c, dividend.q - divisor.q)
+    quotient, sticky = truth.enclose(work.format)
+    work.steps.append(Divide(quotient, sticky))
+    return work.finish(quotient, truth, sticky)
+
+
+def remainder(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+    """Return a − n·b with n the integer nearest to a/b, ties to even (5.3.1): always exact in the operands' format.
+
+    >>> remainder("5", "3", "fp16").result, remainder("-6", "3", "fp16").result
+    (Datum(binary16 0xbc00 = -1), Datum(binary16 0x8000 = -0))
+    """
+    work = begin("remainder", (a, b), format, context)
+    x, y = work.operands
+    if is_nan(x) or is_nan(y):
+        return propagate(work, work.operands)
+    if is_infinite(x):
+        return invalid(work, Rule.REMAINDER_INVALID)
+    dividend = work.exact(0)
+    if is_infinite(y):
+        work.steps.append(Special(Rule.REMAINDER_BY_INFINITY, Flags.NONE))
+        return work.finish(dividend, dividend)
+    divisor = work.exact(1)
+    if not divisor:
+        return invalid(work, Rule.REMAINDER_INVALID)
+    q = min(dividend.q, divisor.q)
+    n, rest = divmod(abs(dividend.scaled(q)), abs(divisor.scaled(q)))
+    if 2 * rest > abs(divisor.scaled(q)) or (2 * rest == abs(divisor.scaled(q)) and n & 1):
+        n, rest = n + 1, rest - abs(divisor.scaled(q))
+    negative = dividend.negative != (rest < 0)
+    exact = Exact(negative if rest else dividend.negative, abs(rest), q)
+    work.steps.append(Divide(Exact(dividend.negative != divisor.negative, n, 0), rest != 0))
+    work.steps.append(Combine(Combination.REMAINDER, exact))
+    return work.finish(exact, exact)
+
+
+def sqrt(a: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+    """Return the square root (5.4.1); √−0 is −0, and a negative number's root is invalid.
+
+    >>> sqrt("2", "fp16").result, sqrt("-0", "fp16").result
+    (Datum(binary16 0x3da8 = 1.414), Datum(binary16 0x8000 = -0))
+    """
+    work = begin("sqrt", (a,), format, context)
+    x = work.operands[0]
+    if is_nan(x):
+        return propagate(work, work.operands)
+    if is_infinite(x):
+        return invalid(work, Rule.NEGATIVE_ROOT) if x.sign_bit else _infinite(work, False)
+    radicand = work.exact(0)
+    if not radicand:
+        work.steps.append(Special(Rule.ZERO_ROOT, Flags.NONE))
+        return work.finish(radicand, radicand)
+    if radicand.negative:
+        return invalid(work, Rule.NEGATIVE_ROOT)
+    root, sticky = square_root(radicand, work.format.precision + GUARD_DIGITS + 2)
+    work.steps.append(Root(root, sticky))
+    return work.finish(root, SquareRoot(radicand) if sticky else root, sticky)
+
+
+def fma(a: Any, b: Any, c: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+    """Return a·b + c rounded once (5.4.1, fusedMultiplyAdd): the product is not rounded on the way.
+
+    >>> x = "1.0009765625"
+    >>> fma(x, x, "-1.001953125", "fp16").result
+    Datum(binary16 0x0010 = 9.5e-7)
+    """
+    work = begin("fma", (a, b, c), format, context)
+    x, y, z = work.operands
+    if is_nan(x) or is_nan(y):
+        return propagate(work, work.operands)
+    negative = x.sign_bit != y.sign_bit
+    if is_infinite(x) or is_infinite(y):
+        other = y if is_infinite(x) else x
+        if not is_infinite(other) and not work.exact(1 if other is y else 0):
+            return _zero_times_infinity_plus(work)
+        if is_nan(z):
+            return propagate(work, work.operands)
+        if is_infinite(z) and negative != z.sign_bit:
+            return invalid(work, Rule.INFINITY_MINUS_INFINITY)
+        return _infinite(work, negative)
+    if is_nan(z):
+        return propagate(work, work.operands)
+    if is_infinite(z):
+        return _infinite(work, bool(z.sign_bit))
+    product = work.exact(0) * work.exact(1)
+    work.steps.append(Combine(Combination.PRODUCT, product))
+    return _added(work, product, work.exact(2))
+
+
+def _zero_times_infinity_plus(work: Work) -> Derivation:
+    """Settle ∞ × 0 + c: invalid, unless c is a quiet NaN and the context says otherwise (7.2)."""
+    addend, context = work.operands[2], work.context
+    if not is_nan(addend):
+        return invalid(work, Rule.ZERO_TIMES_INFINITY)
+    if not context.fma_invalid:
+        return propagate(work, work.operands)
+    if context.nan is NanRule.FIRST:
+        quiet = propagate(work, work.operands)
+        return quiet.replace(flags=quiet.flags | Flags.INVALID)
+    return propagate(work, (addend,), start=default_nan(work.format, context))
+
+
+def _sum(operation: str, a: Any, b: Any, format: Format | str | None, context: Context, negated: bool) -> Derivation:
+    work = begin(operation, (a, b), format, context)
+    x, y = work.operands
+    if is_nan(x) or is_nan(y):
+        return propagate(work, work.operands)
+    negative = (y.sign_bit == 1) != negated
+    if is_infinite(x):
+        if is_infinite(y) and negative != (x.sign_bit == 1):
+            return invalid(work, Rule.INFINITY_MINUS_INFINITY)
+        return _infinite(work, x.sign_bit == 1)
+    if is_infinite(y):
+        return _infinite(work, negative)
+    left, right = work.exact(0), work.exact(1)
+    return _added(work, left, -right if negated else right)
+
+
+def _added(work: Work, left: Exact, right: Exact) -> Derivation:
+    """Align and add two exact terms, settle the sign of a zero sum (6.3), round."""
+    if left.c and right.c:
+        shift = left.exponent - right.exponent
+        work.steps.append(Align(left, right, abs(shift), int(shift >= 0)))
+    total = left + right
+    settled = not total.c and left.negative != right.negative
+    if settled:
+        total = Exact(work.context.rounding is Direction.RTN, 0, total.q)
+    work.steps.append(Combine(Combination.SUM, total))
+    if settled:
+        work.steps.append(Special(Rule.ZERO_SUM, Flags.NONE))
+    return work.finish(total, total)
+
+
+def _infinite(work: Work, negative: bool) -> Derivation:
+    """Close an operation whose exact result is ±∞ (6.1)."""
+    code, flags = infinity_code(work.format, work.context, negative)
+    return work.special(Rule.INFINITE_RESULT, code, flags)

@@ -1,0 +1,68 @@
+"""NaN operands and invalid operations (IEEE 754-2019 clauses 6.2 and 7.2), by a named rule."""
+
+from __future__ import annotations
+
+from floatlab.formats import Format
+from floatlab.numbers.context import Context, Flags, NanRule
+from floatlab.numbers.datum import Datum, NumberClass
+from floatlab.numbers.projection import nan_code, signed_nan
+from floatlab.numbers.reading import quieted
+from floatlab.numbers.steps import Derivation, Rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.arith.operands import Work
+
+
+def default_nan(format: Format, context: Context) -> int:
+    """Return the NaN of an invalid operation: quiet, payload 0, negative under x86's rule only."""
+    negative = context.nan is NanRule.X86
+    if not format.has_nan:
+        return nan_code(format, context, negative)[0]
+    if format.ieee_nans:
+        return nan_code(format, context, negative)[0]
+    return signed_nan(format, False)
+
+
+def invalid(work: Work, rule: Rule) -> Derivation:
+    """Close an operation that has no useful answer (7.2)."""
+    return work.special(rule, default_nan(work.format, work.context), Flags.INVALID)
+
+
+def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool) -> Datum:
+    """Return which of two operands' NaNs goes on."""
+    if first is None:
+        return second
+    if context.nan is NanRule.ARM and second.is_signaling and (first_is_quiet or not first.is_signaling):
+        return second
+    return first
+
+
+def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None) -> Derivation:
+    """Close an operation with NaN operands: one of them goes on, quieted (6.2.3).
+
+    `first` and `x86` take the first; `arm` (as Arm VFPv2) the first signaling one, else the first,
+    pair by pair; `riscv` always the default NaN. `start` is the code of a NaN that arose before the
+    last operand was looked at.
+    """
+    flags = Flags.NONE
+    chosen: Datum | None = None if start is None else Datum(work.format, start)
+    unsupported = False
+    for position, datum in enumerate(operands):
+        kind = datum.number_class
+        if kind is NumberClass.UNSUPPORTED:
+            unsupported = True
+        if datum.is_signaling or kind is NumberClass.UNSUPPORTED:
+            flags = Flags.INVALID
+        if datum.is_nan:
+            # From the third operand on, what was chosen before has been quieted.
+            chosen = _chosen(chosen, datum, work.context, position > 1 or start is not None)
+    if start is not None:
+        flags = Flags.INVALID
+    rule = Rule.SIGNALING_OPERAND if flags else Rule.NAN_OPERAND
+    if unsupported:
+        return work.special(Rule.UNSUPPORTED_OPERAND, default_nan(work.format, work.context), Flags.INVALID)
+    if work.context.nan is NanRule.RISCV or chosen is None:
+        return work.special(rule, default_nan(work.format, work.context), flags)
+    code, raised = quieted(chosen, work.format, work.context)
+    return work.special(rule, code, flags | raised if raised else flags)
