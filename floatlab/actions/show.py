@@ -73,9 +73,9 @@ def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str
         return joined([show_page(each, interval) for each in found])
 
     def records() -> list[dict[str, Any]]:
-        from floatlab.render.wire import derivation_to_wire, interval_to_wire
+        from floatlab.render.wire import interval_to_wire, to_wire
 
-        wires = [derivation_to_wire(each) for each in found]
+        wires = [to_wire(each) for each in found]
         if interval:
             for wire, each in zip(wires, found, strict=True):
                 wire["interval"] = interval_to_wire(each.result, each.context)
@@ -110,7 +110,7 @@ def _reversed(literal: Literal) -> Literal:
     if typed.width % 8:
         raise LiteralError(f"{quoted(literal.text)}: --little-endian takes whole bytes, and this is {typed.width} bits")
     flipped = int.from_bytes(typed.code.to_bytes(typed.width // 8, "big"), "little")
-    return Literal(literal.text, typed.replace(code=flipped))
+    return Literal(f"bits:0x{flipped:0{typed.width // 4}x}", typed.replace(code=flipped))
 
 
 def _formats_for(literal: Literal, hints: list[str]) -> tuple[Format, ...]:

@@ -35,7 +35,7 @@ def subtract(a: Any, b: Any, format: Format | str | None = None, context: Contex
     """Subtract (5.4.1): as addition, with b's sign changed unless it is a NaN.
 
     >>> subtract("1", "0x1.ffcp-1", "fp16").result
-    Datum(binary16 0x1000 = 0.000488)
+    Datum(binary16 0x1000 = 0.0004883)
     """
     return _sum("subtract", a, b, format, context, True)
 

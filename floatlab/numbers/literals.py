@@ -200,7 +200,7 @@ def parse_literal(text: str, bits: bool = False) -> Literal:
         signaling = found[1] == "s"
         return Literal(stripped, NotANumber(negative, signaling, _payload(found[2], signaling, text)))
     if bits:
-        return Literal(stripped, parse_code(stripped, text))
+        return Literal(f"bits:{stripped}", parse_code(stripped, text))
     value = _ratio(lowered, text)
     if value is None:
         raise LiteralError(f"{quoted(text)} is not a number ({_FORMS})")

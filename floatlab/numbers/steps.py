@@ -190,6 +190,12 @@ class Derivation(Record):
         return last.error
 
     @property
+    def error_bounds(self) -> tuple[Fraction, Fraction] | None:
+        """Bounds on the error: equal where it is rational, close where the truth is a square root."""
+        last = self.steps[-1]
+        return last.error_bounds if isinstance(last, Encode) else None
+
+    @property
     def error_ulps(self) -> Fraction | None:
         """The error in units in the last place of the result."""
         error = self.error

@@ -5,9 +5,12 @@ Integers beyond 2^53 are strings, since many readers of JSON hold numbers as bin
 
 from __future__ import annotations
 
-from floatlab.formats import Format, Row
+from enum import Enum
+
+from floatlab.errors import FormatError
+from floatlab.formats import Format, Row, parse_format
 from floatlab.formats.census import census
-from floatlab.numbers import Context, Datum, Decode, Derivation, Encode, Exact, Ratio, Read, Round, Special, Step
+from floatlab.numbers import Context, Datum, Derivation, Encode, Flags, Ratio, Rounded, Step
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import (
     DIGIT_LIMIT,
@@ -20,8 +23,10 @@ from floatlab.numbers.decimals import (
     terminating_decimal,
 )
 from floatlab.numbers.digits import digits_of
+from floatlab.numbers.exact import SquareRoot
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.literals import Literal
+from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,12 +65,12 @@ def datum_to_wire(datum: Datum) -> Wire:
     return wire
 
 
-def operand_to_wire(operand: Operand) -> Wire:
+def operand_to_wire(operand: Operand, literal: str | None = None) -> Wire:
     """Return an operand: DATUM for data, else its exact value, with `literal` where it was text."""
     if isinstance(operand, Datum):
-        return datum_to_wire(operand)
+        return datum_to_wire(operand) | ({} if literal is None else {"literal": literal})
     if isinstance(operand, Ratio):
-        return {"exact": ratio_text(operand)}
+        return {"exact": ratio_text(operand), "ratio": _value_to_wire(operand)}
     wire: Wire = {"literal": operand.text}
     if isinstance(operand.value, Ratio):
         wire["exact"] = ratio_text(operand.value)
@@ -87,43 +92,38 @@ def context_to_wire(context: Context) -> Wire:
     }
 
 
-def _exact_to_wire(x: Exact) -> Wire:
-    return {"negative": x.negative, "c": integer(x.c), "q": integer(x.q)}
+def _value_to_wire(value: object) -> Any:
+    """Return what a step holds, by its type."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return integer(value)
+    if isinstance(value, Datum):
+        return datum_to_wire(value)
+    if isinstance(value, Format):
+        return value.name
+    if isinstance(value, Flags):
+        return value.names
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, SquareRoot):
+        return {"square_root_of": _value_to_wire(value.radicand)}
+    assert isinstance(value, Record)
+    return {name: _value_to_wire(getattr(value, name)) for name in value._fields}
 
 
 def step_to_wire(step: Step) -> Wire:
-    """Return one step: its kind and its numbers."""
-    if isinstance(step, Read):
-        return {"step": "read", "exact": _exact_to_wire(step.exact), "sticky": step.sticky}
-    if isinstance(step, Decode):
-        return {"step": "decode", "datum": datum_to_wire(step.datum)}
-    if isinstance(step, Special):
-        return {"step": "special", "rule": step.rule.value, "flags": step.flags.names}
-    if isinstance(step, Encode):
-        return {"step": "encode", "datum": datum_to_wire(step.datum)}
-    assert isinstance(step, Round)
-    r = step.rounded
-    return {
-        "step": "round",
-        "format": step.format.name,
-        "negative": r.negative,
-        "quantum": integer(r.quantum),
-        "kept": integer(r.kept),
-        "rest": f"{digits_of(r.rest2)}/{digits_of(2 * r.unit)}",
-        "sticky_below": r.sticky_below,
-        "tail": r.tail.value,
-        "guard": int(r.guard),
-        "round": int(r.round),
-        "sticky": int(r.sticky),
-        "odd": r.odd,
-        "increment": r.increment,
-        "drawn": r.drawn,
-        "carried": r.carried,
-        "tiny_before": r.tiny_before,
-        "tiny_after": r.tiny_after,
-        "overflowed": r.overflowed,
-        "flags": r.flags.names,
-    }
+    """Return one step: its kind and its numbers; a rounding also says what they amount to."""
+    wire: Wire = {"step": type(step).__name__.lower()}
+    for name in step._fields:
+        value = getattr(step, name)
+        if isinstance(value, Rounded):
+            wire |= _value_to_wire(value)
+            wire |= {"tail": value.tail.value, "guard": int(value.guard), "round": int(value.round)}
+            wire |= {"sticky": int(value.sticky), "carried": value.carried}
+        else:
+            wire[name] = _value_to_wire(value)
+    return wire
 
 
 def error_to_wire(derivation: Derivation) -> Wire:
@@ -131,6 +131,9 @@ def error_to_wire(derivation: Derivation) -> Wire:
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
         return {"exact": None, "ulps": None}
+    if isinstance(truth, SquareRoot):
+        bounds = [each / result.ulp.as_fraction() for each in derivation.error_bounds or ()]
+        return {"exact": None, "ulps": None, "ulps_bounds": [fraction_text(each) for each in bounds]}
     if isinstance(truth, Ratio) and not (truth.expandable and _short(truth)):
         gone = ratio_text(truth.replace(negative=not truth.negative))
         kept = exact_text(result)
@@ -154,19 +157,43 @@ def _literal(derivation: Derivation) -> str:
     return "operand"
 
 
-def derivation_to_wire(derivation: Derivation) -> Wire:
+def to_wire(derivation: Derivation) -> Wire:
     """Return a derivation as INTERFACE's result object."""
     return {
         "schema": SCHEMA,
         "operation": derivation.operation,
         "format": derivation.result.format.name,
         "context": context_to_wire(derivation.context),
-        "operands": [operand_to_wire(operand) for operand in derivation.operands],
+        "operands": _operands_to_wire(derivation),
         "steps": [step_to_wire(step) for step in derivation.steps],
         "result": datum_to_wire(derivation.result),
         "flags": derivation.flags.names,
         "error": error_to_wire(derivation),
+        **_handmade(derivation),
     }
+
+
+def _operands_to_wire(derivation: Derivation) -> list[Wire]:
+    literals = derivation.literals or (None,) * len(derivation.operands)
+    return [operand_to_wire(*pair) for pair in zip(derivation.operands, literals, strict=True)]
+
+
+def _handmade(derivation: Derivation) -> Wire:
+    """Return the parameters of formats that no name can bring back."""
+    data = [each for each in (*derivation.operands, derivation.result) if isinstance(each, Datum)]
+    handmade = {each.format.name: each.format for each in data if not _has_name(each.format)}
+    return {"formats": {name: _value_to_wire_fields(each) for name, each in handmade.items()}} if handmade else {}
+
+
+def _has_name(format: Format) -> bool:
+    try:
+        return parse_format(format.name) == format
+    except FormatError:
+        return False
+
+
+def _value_to_wire_fields(format: Format) -> Wire:
+    return {name: _value_to_wire(getattr(format, name)) for name in format._fields}
 
 
 def format_to_wire(row: Row) -> Wire:
@@ -206,11 +233,11 @@ def codes_to_wire(format: Format) -> list[Wire]:
 
 def conversion_to_wire(stages: list[Derivation], direct: Derivation) -> Wire:
     """Return a conversion along a path: the last stage's object, with the path and the direct rounding."""
-    last = derivation_to_wire(stages[-1])
+    last = to_wire(stages[-1])
     first = stages[0]
     return last | {
         "operation": "convert",
-        "operands": [operand_to_wire(operand) for operand in first.operands],
+        "operands": _operands_to_wire(first),
         "steps": [step_to_wire(step) for stage in stages for step in stage.steps],
         "error": error_to_wire(_restated(stages[-1], first)),
         "path": [

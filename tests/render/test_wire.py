@@ -10,7 +10,7 @@ from floatlab import Context, decode, read
 from floatlab.formats import CATALOG
 from floatlab.numbers.literals import parse_literal
 from floatlab.numbers.reading import read_literal
-from floatlab.render.wire import datum_to_wire, derivation_to_wire, format_to_wire, integer
+from floatlab.render.wire import datum_to_wire, to_wire, format_to_wire, integer
 
 DATUM = {
     "format": "binary16",
@@ -30,7 +30,7 @@ def test_a_datum_is_written_as_the_interface_shows_it():
 
 
 def test_a_result_has_every_member_and_no_other():
-    wire = derivation_to_wire(read("1.12156456132", "fp16"))
+    wire = to_wire(read("1.12156456132", "fp16"))
     members = ["schema", "operation", "format", "context", "operands", "steps", "result", "flags", "error"]
     assert list(wire) == members
     assert wire["result"] == DATUM
@@ -43,7 +43,7 @@ def test_a_result_has_every_member_and_no_other():
 
 
 def test_flags_come_in_the_stated_order():
-    wire = derivation_to_wire(read("1e-30", "fp16"))
+    wire = to_wire(read("1e-30", "fp16"))
     assert wire["flags"] == ["underflow", "inexact"]
 
 
@@ -60,17 +60,17 @@ def test_larger_integers_are_strings(n):
 
 
 def test_an_irrational_looking_fraction_keeps_its_exact_error():
-    wire = derivation_to_wire(read("1/3", "fp16"))
+    wire = to_wire(read("1/3", "fp16"))
     assert wire["error"] == {"exact": "-1/12288", "ulps": "-1/3"}
 
 
 def test_an_error_too_long_to_write_is_symbolic():
-    wire = derivation_to_wire(read_literal(parse_literal("1e-999999999"), decode(0, "fp16").format))
+    wire = to_wire(read_literal(parse_literal("1e-999999999"), decode(0, "fp16").format))
     assert wire["error"]["exact"] == "-1e-999999999"
 
 
 def test_there_is_no_error_where_the_result_is_not_a_number():
-    assert derivation_to_wire(read("1e9", "fp16"))["error"] == {"exact": None, "ulps": None}
+    assert to_wire(read("1e9", "fp16"))["error"] == {"exact": None, "ulps": None}
 
 
 def test_x87_shows_its_integer_bit():
@@ -100,7 +100,7 @@ def test_a_formats_codes_add_up(row):
 
 
 def test_the_context_spells_out_every_choice():
-    wire = derivation_to_wire(read("1", "fp16", Context(rounding="minMag", overflow="saturate", seed=2**60)))
+    wire = to_wire(read("1", "fp16", Context(rounding="minMag", overflow="saturate", seed=2**60)))
     assert wire["context"]["rounding"] == "RTZ"
     assert wire["context"]["overflow"] == "saturate"
     assert wire["context"]["seed"] == str(2**60)
