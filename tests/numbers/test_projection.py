@@ -17,6 +17,7 @@ from tests import oracle, strategies
 from tests.numbers.small import SMALL
 
 TINY = Fraction(1, 1 << 120)
+STICKY = Fraction(1, 3 << 200)  # so little that only the sticky bit tells of it
 
 
 def context_of(rules: oracle.Rules, seed: int = 0) -> Context:
@@ -65,8 +66,10 @@ def dense_grid(fmt) -> list[Fraction]:
     rungs = sorted({oracle.value_of(fmt, m) for m in range(last + 4)} | {Fraction(0)})
     for low, high in pairwise(rungs):
         gap = high - low
-        places = (0, TINY, Fraction(1, 4), Fraction(1, 3), Fraction(1, 2) - TINY, Fraction(1, 2), Fraction(1, 2) + TINY,
-                  Fraction(2, 3), Fraction(3, 4), 1 - TINY)  # fmt: skip
+        places = (
+            0, STICKY, TINY, Fraction(1, 4), Fraction(1, 3), Fraction(1, 2) - TINY, Fraction(1, 2) - STICKY,
+            Fraction(1, 2), Fraction(1, 2) + STICKY, Fraction(1, 2) + TINY, Fraction(2, 3), Fraction(3, 4), 1 - TINY,
+        )  # fmt: skip
         points.update(low + gap * place for place in places)
     points.update((rungs[-1] * 3, rungs[-1] * Fraction(2) ** 90 / 7, rungs[-1] * Fraction(2) ** 400))
     least = Fraction(2) ** oracle.least_exponent(fmt)
