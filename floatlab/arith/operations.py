@@ -180,6 +180,7 @@ def _zero_times_infinity_plus(work: Work) -> Derivation:
         return invalid(work, Rule.ZERO_TIMES_INFINITY)
     if not context.fma_invalid:
         return propagate(work, work.operands)
+    work.steps.append(Special(Rule.ZERO_TIMES_INFINITY, Flags.INVALID))
     if context.nan is NanRule.FIRST:
         quiet = propagate(work, work.operands)
         return quiet.replace(flags=quiet.flags | Flags.INVALID)

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from floatlab.views.page import Block, Gap, Grid, Heading, Line, Note, Page, Role, Row, Run, Strip, Table, line, text_of
+from floatlab.views.page import (
+    Block,
+    Gap,
+    Grid,
+    Heading,
+    Line,
+    Note,
+    Page,
+    Pair,
+    Role,
+    Row,
+    Run,
+    Strip,
+    Table,
+    line,
+    text_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +28,8 @@ if TYPE_CHECKING:
 INDENT = 2
 LABEL = 13
 ASIDE = INDENT + LABEL + 27  # the column where asides line up
+WIDE = 110  # from here on two pages stand side by side
+_BETWEEN = 3
 NARROW = 40  # below this a label stands on a line of its own
 _SPACES = Run("  ")
 
@@ -170,6 +188,17 @@ def _heading(heading: Heading, width: int) -> list[Line]:
     return wrap(tuple(Run(run.text, Role.HEADING) for run in heading.content), width)
 
 
+def _pair(pair: Pair, width: int) -> list[Line]:
+    """Give each side half of a wide page."""
+    half = (width - _BETWEEN) // 2
+    sides = [set_page(Page(side), half if width >= WIDE else width) for side in (pair.left, pair.right)]
+    if width < WIDE:
+        return [*sides[0], *sides[1]]
+    height = max(len(side) for side in sides)
+    left, right = ([*side, *[()] * (height - len(side))] for side in sides)
+    return [line(_pad(a, half + _BETWEEN), b) for a, b in zip(left, right, strict=True)]
+
+
 def _gap(_: Gap, __: int) -> list[Line]:
     return [()]
 
@@ -181,5 +210,6 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     Grid: _grid,
     Note: _note,
     Heading: _heading,
+    Pair: _pair,
     Gap: _gap,
 }

@@ -63,16 +63,16 @@ def _datum(wire: Any, formats: Formats) -> Datum:
     return Datum(_format(wire["format"], formats), int(wire["code"], 16))
 
 
-def _drawn(wire: Any) -> int | None:
-    return None if wire is None else _integer(wire)
-
-
 def _rounded(wire: Any) -> Rounded:
-    readers: dict[str, Callable[[Any], Any]] = {"flags": _flags, "drawn": _drawn}
-    numbers = {"precision", "quantum", "kept", "rest2", "unit", "code"}
-    return Rounded(
-        **{name: readers.get(name, _integer if name in numbers else bool)(wire[name]) for name in Rounded._fields}
-    )
+    fields: dict[str, Any] = {}
+    for name in Rounded._fields:
+        if name == "flags":
+            fields[name] = _flags(wire[name])
+        elif isinstance(wire[name], bool) or wire[name] is None:
+            fields[name] = wire[name]
+        else:
+            fields[name] = _integer(wire[name])
+    return Rounded(**fields)
 
 
 # What each field of a step is read by; fields of one name are of one kind in all steps.

@@ -32,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.arith import Comparison, IntegerResult
     from floatlab.numbers.steps import Operand
 
     Wire = dict[str, Any]
@@ -268,4 +269,29 @@ def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
         "high": None if high is None else exact_decimal(high),
         "high_closed": interval.high_closed,
         "mirrored": interval.mirrored,
+    }
+
+
+def comparison_to_wire(comparison: Comparison) -> Wire:
+    """Return a comparison: the relation, and what it raised."""
+    return {
+        "schema": SCHEMA,
+        "operation": comparison.operation,
+        "operands": [datum_to_wire(datum) for datum in comparison.operands],
+        "relation": comparison.relation.value,
+        "flags": comparison.flags.names,
+    }
+
+
+def integer_to_wire(result: IntegerResult) -> Wire:
+    """Return a conversion to an integer."""
+    return {
+        "schema": SCHEMA,
+        "operation": "to_integer",
+        "context": context_to_wire(result.context),
+        "operands": [datum_to_wire(datum) for datum in result.operands],
+        "width": result.width,
+        "signed": result.signed,
+        "integer": integer(result.value),
+        "flags": result.flags.names,
     }

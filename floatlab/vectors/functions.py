@@ -89,8 +89,20 @@ def digits(kind: Format | Integer | None) -> int:
 
 
 def _integer(name: str) -> Integer | None:
-    found = re.fullmatch(r"(u?)i(8|16|32|64|128)", name)
-    return Integer(int(found[2]), not found[1]) if found else None
+    found = re.fullmatch(r"(ui?|i)(8|16|32|64|128)", name)
+    return Integer(int(found[2]), found[1] == "i") if found else None
+
+
+def parse_integer(name: str) -> Integer:
+    """Return the integer type that a name means: i8 … i128, ui8 … ui128.
+
+    >>> parse_integer("ui32")
+    Integer(width=32, signed=False)
+    """
+    found = _integer(name.strip().lower())
+    if found is None:
+        raise FloatlabError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}")
+    return found
 
 
 def _format(name: str, whole: str) -> Format:

@@ -110,6 +110,13 @@ class Heading(Block):
     content: Line
 
 
+class Pair(Block):
+    """Two pages side by side where there is room, else one below the other."""
+
+    left: tuple[Block, ...]
+    right: tuple[Block, ...]
+
+
 class Gap(Block):
     """An empty line."""
 

@@ -12,6 +12,7 @@ from floatlab.numbers.decimals import (
     shortest,
     terminating_decimal,
 )
+from floatlab.numbers.exact import SquareRoot
 from floatlab.numbers.literals import Infinity, Literal
 from floatlab.numbers.projection import GUARD_DIGITS
 from floatlab.numbers.ratio import FAR, Ratio
@@ -78,6 +79,11 @@ def error_words(derivation: Derivation) -> str:
         if not derivation.result.exact:
             return f"error {signed_text(ratio_text(truth.replace(negative=not truth.negative), PAGE_DIGITS))}"
         return _enclosed_error(derivation)
+    if isinstance(truth, SquareRoot):
+        bounds = derivation.error_bounds
+        assert bounds is not None
+        middle = (bounds[0] + bounds[1]) / 2 / derivation.result.ulp.as_fraction()
+        return f"error ≈ {signed_text(rounded_decimal(middle, 8))} ulp"
     ulps = derivation.error_ulps
     if ulps is None or not ulps:
         return "exact"

@@ -1,0 +1,179 @@
+"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step."""
+
+from __future__ import annotations
+
+from floatlab.actions.answer import Answer
+from floatlab.errors import FloatlabError, LiteralError, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context, Datum, Derivation, encode, hexadecimal_code
+from floatlab.numbers.decimals import shortest
+from floatlab.numbers.literals import Code, parse_literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.views.page import Page
+
+# What each verb computes, and on how many operands.
+ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "cmp": 2, "sqrt": 1, "toint": 1, "rint": 1, "fma": 3}
+
+
+def operands(texts: tuple[str, ...], format: Format | None, bits: bool = False) -> tuple[Any, ...]:
+    """Return what an operation takes: data for VALUE@FORMAT and for codes, text for the rest.
+
+    A code without a format belongs to `format`, which must then be given.
+
+    >>> operands(("0.1@fp16", "2"), None)
+    (Datum(binary16 0x2e66 = 0.1), '2')
+    """
+    found: list[Any] = []
+    for text in texts:
+        value, at, name = text.rpartition("@")
+        if at:
+            if not value.strip():
+                raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a value before the @")
+            found.append(_read(value, parse_format(name), bits))
+            continue
+        literal = parse_literal(text, bits)
+        if isinstance(literal.value, Code):
+            if format is None:
+                raise FloatlabError(
+                    f"{quoted(text)}: a code of which format? Name it with -f, or as {text.strip()}@fp16"
+                )
+            found.append(_read(text, format, bits))
+        else:
+            found.append(text)
+    return tuple(found)
+
+
+def _read(text: str, format: Format, bits: bool) -> Datum:
+    return encode(parse_literal(text, bits), format)
+
+
+def operate(
+    verb: str,
+    texts: tuple[str, ...],
+    format: Format | None = None,
+    context: Context | None = None,
+    *,
+    bits: bool = False,
+    steps: int | None = None,
+    brief: bool = False,
+    integer: str = "i32",
+    signaling: bool = False,
+) -> Answer:
+    """Answer one operation by its verb; raises FloatlabError for a wrong number of operands.
+
+    >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
+    ['0x3d00']
+    """
+    context = context or Context()
+    arity = ARITIES[verb]
+    if len(texts) != arity:
+        takes = {1: "one value", 2: "two values", 3: "three values"}[arity]
+        raise FloatlabError(f"{verb} takes {takes}, and got {len(texts)}: {' '.join(texts)[:60] or 'none'}")
+    values = operands(texts, format, bits)
+    if verb == "cmp":
+        return _compared(values, format, context, signaling)
+    if verb == "toint":
+        return _to_integer(values[0], format, context, integer)
+    if verb == "fma":
+        return _fused(values, format, context, steps, brief)
+    return _single(_compute(verb, values, format, context), steps, brief)
+
+
+def _compute(verb: str, values: tuple[Any, ...], format: Format | None, context: Context) -> Derivation:
+    from floatlab import arith
+
+    if verb == "sqrt":
+        return arith.sqrt(values[0], format, context)
+    if verb == "rint":
+        return arith.round_to_integral(values[0], format, context)
+    binary = {
+        "add": arith.add,
+        "sub": arith.subtract,
+        "mul": arith.multiply,
+        "div": arith.divide,
+        "rem": arith.remainder,
+    }
+    return binary[verb](values[0], values[1], format, context)
+
+
+def _single(derivation: Derivation, steps: int | None, brief: bool) -> Answer:
+    def page() -> Page:
+        from floatlab.views.derivations import derivation_page, summary_page
+
+        return summary_page([derivation]) if brief else derivation_page(derivation, steps)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.wire import to_wire
+
+        return [_first_steps(to_wire(derivation), steps)]
+
+    result = derivation.result
+    return Answer(page, records, lambda: [shortest(result)], lambda: [hexadecimal_code(result)])
+
+
+def _first_steps(wire: dict[str, Any], steps: int | None) -> dict[str, Any]:
+    return wire if steps is None else wire | {"steps": wire["steps"][:steps]}
+
+
+def _fused(values: tuple[Any, ...], format: Format | None, context: Context, steps: int | None, brief: bool) -> Answer:
+    from floatlab.arith import contrast, fma, multiply_then_add
+
+    a, b, c = values
+    both = contrast(fma(a, b, c, format, context), multiply_then_add(a, b, c, format, context))
+
+    def page() -> Page:
+        from floatlab.views.contrasts import contrast_page, contrast_summary
+
+        return contrast_summary(both) if brief else contrast_page(both, steps)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.wire import to_wire
+
+        separate = to_wire(both.separate)
+        return [_first_steps(to_wire(both.fused), steps) | {"separate": separate, "same": both.same}]
+
+    result = both.fused.result
+    return Answer(page, records, lambda: [shortest(result)], lambda: [hexadecimal_code(result)])
+
+
+def _compared(values: tuple[Any, ...], format: Format | None, context: Context, signaling: bool) -> Answer:
+    from floatlab.arith import compare
+
+    found = compare(values[0], values[1], format, context, signaling)
+
+    def page() -> Page:
+        from floatlab.views.relations import comparison_page
+
+        return comparison_page(found)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.wire import comparison_to_wire
+
+        return [comparison_to_wire(found)]
+
+    return Answer(page, records, lambda: [found.relation.value], lambda: [found.relation.value])
+
+
+def _to_integer(value: Any, format: Format | None, context: Context, integer: str) -> Answer:
+    from floatlab.arith import to_integer
+    from floatlab.vectors.functions import parse_integer
+
+    kind = parse_integer(integer)
+    found = to_integer(value, kind.width, kind.signed, context, format=format)
+
+    def page() -> Page:
+        from floatlab.views.relations import integer_page
+
+        return integer_page(found)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.wire import integer_to_wire
+
+        return [integer_to_wire(found)]
+
+    code = f"0x{found.value & ((1 << found.width) - 1):0{-(-found.width // 4)}x}"
+    return Answer(page, records, lambda: [str(found.value)], lambda: [code])

@@ -1,0 +1,235 @@
+"""The page of an operation: each step with its digits, in the order in which they happen."""
+
+from __future__ import annotations
+
+from floatlab.formats import Format
+from floatlab.numbers import Datum, Derivation, Exact, Rounded
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import exact_decimal
+from floatlab.numbers.steps import (
+    Align,
+    Combination,
+    Combine,
+    Decode,
+    Divide,
+    Encode,
+    Promote,
+    Root,
+    Round,
+    Special,
+    Step,
+)
+from floatlab.views.clauses import sentence
+from floatlab.views.fields import bits_strip, point
+from floatlab.views.numbers import coded
+from floatlab.views.page import Block, Line, Note, Page, Role, Row, Run, Strip, line, text_of
+from floatlab.views.words import GLANCE, brief, cut, decision, equals, error_words, flags_line
+
+SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
+_NAMES = "abc"
+_TAIL = 12  # digits shown beyond the cut
+
+
+def expression(derivation: Derivation) -> str:
+    """Return what was computed, in the operands' shortest decimals or as they were typed.
+
+    >>> from floatlab.arith import add
+    >>> expression(add("1.125", "0.1", "fp16"))
+    '1.125 + 0.1'
+    """
+    typed = derivation.literals or (None,) * len(derivation.operands)
+    words = [
+        text.strip() if text is not None and len(text) <= GLANCE else brief(datum)
+        for text, datum in zip(typed, derivation.operands, strict=True)
+        if isinstance(datum, Datum)
+    ]
+    if derivation.operation in SYMBOLS:
+        left, right = words
+        return f"{left} {SYMBOLS[derivation.operation]} {f'({right})' if right.startswith('-') else right}"
+    if derivation.operation in ("fma", "multiply_then_add"):
+        a, b, c = words
+        return f"{a} × {b} + {f'({c})' if c.startswith('-') else c}"
+    return f"{derivation.operation}({', '.join(words)})"
+
+
+def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
+    """Write |x| in units of 2^top: the digits up to `fraction` places after the point, and those beyond.
+
+    >>> framed(Exact(False, 0b1111111001, -13), 0, 10)
+    ('0.0001111111', '001')
+    """
+    last = top - fraction
+    beyond = min(max(last - x.q, least_tail), _TAIL)
+    shift = x.q - (last - beyond)
+    scaled = x.c << shift if shift >= 0 else x.c >> -shift
+    more = shift < 0 and scaled << -shift != x.c
+    text = f"{scaled:0{1 + fraction + beyond}b}"
+    whole = len(text) - fraction - beyond
+    kept = text[:whole] + ("." + text[whole : whole + fraction] if fraction else "")
+    return kept, text[whole + fraction :] + "…" * more
+
+
+def _digits(kept: str, tail: str, exponent: int, negative: bool = False) -> Line:
+    whole, _, fraction = kept.partition(".")
+    return line(
+        "−" if negative else "",
+        Run(whole, Role.IMPLICIT),
+        "." if fraction else "",
+        Run(fraction, Role.SIGNIFICAND),
+        line("|", Run(tail, Role.LOST)) if tail else (),
+        f" × 2^{exponent}",
+    )
+
+
+def _frame(x: Exact, fmt: Format, exponent: int | None = None) -> Line:
+    top = x.exponent if exponent is None else exponent
+    kept, tail = framed(x, top, fmt.trailing_bits)
+    return _digits(kept, tail, top, x.negative)
+
+
+def _value(x: Exact) -> Line:
+    return line(f"= {exact_decimal(x, 40)}")
+
+
+def _align(step: Align, fmt: Format) -> list[Block]:
+    top = max(step.left.exponent, step.right.exponent)
+    t = fmt.trailing_bits
+    last = top - t
+    tail = max(min(max(last - step.left.q, last - step.right.q), _TAIL), 0)
+    lines = []
+    for x in (step.left, step.right):
+        kept, rest = framed(x, top, t, tail)
+        lines.append(_digits(kept, rest, top, x.negative))
+    if step.left.negative != step.right.negative:
+        lines = [each if text_of(each).startswith("−") else line(" ", each) for each in lines]
+    note = "same exponent: nothing moves"
+    if step.shift:
+        moved, place = "ab"[step.moved], "places" if step.shift > 1 else "place"
+        note = f"the smaller term moves right {step.shift} {place}"
+        if step.shift > fmt.precision + 1:
+            note += ", wholly past the last digit"
+        del moved
+    return [Strip("align", (lines[0], lines[1])), Row("", line(note))]
+
+
+def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
+    x = step.exact
+    label = {"integer": "integer"}.get(step.kind.value, step.kind.value)
+    if not x.c:
+        return [Row(label, line("−0" if x.negative else "0", ", exactly"))]
+    if step.kind is not Combination.SUM or aligned is None:
+        return [Row(label, _frame(x, fmt), _value(x))]
+    top = max(aligned.left.exponent, aligned.right.exponent)
+    rows: list[Block] = [Row("sum", _frame(x, fmt, top), _value(x))]
+    moved = top - x.exponent
+    if moved:
+        words = f"{moved} leading digit{'s' * (moved > 1)} cancelled" if moved > 0 else "a carry: one digit more"
+        rows.append(Row("normalise", _frame(x, fmt), line(words)))
+    return rows
+
+
+def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format, label: str = "") -> list[Block]:
+    """Say what a rounding kept, what it cut off with its guard, round and sticky digits, and what decided."""
+    direction = derivation.context.rounding
+    kept, tail = cut(rounded, fmt)
+    grs = line(f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}") if tail else ()
+    rows: list[Block] = [
+        Row(
+            label or f"round {direction.value}", line(point(kept, tail), f" × 2^{rounded.quantum + len(kept) - 1}"), grs
+        ),
+        Row("", decision(rounded, direction), line("the carry runs into the exponent") if rounded.carried else ()),
+    ]
+    if rounded.tiny_after != rounded.tiny_before:
+        rows.append(Row("", line("tiny before rounding, not after")))
+    return rows
+
+
+def step_blocks(step: Step, derivation: Derivation, seen: list[Step]) -> list[Block]:
+    """Return the rows of one step; `seen` are the steps before it."""
+    fmt = derivation.result.format
+    if isinstance(step, Decode):
+        position = sum(isinstance(each, Decode) for each in seen)
+        return _operand(step.datum, position, derivation)
+    if isinstance(step, Promote):
+        words = line(f"{step.datum.format.name} → {step.promoted.format.name}, exactly")
+        return [Row("promote", words, coded(step.promoted))]
+    if isinstance(step, Align):
+        return _align(step, fmt)
+    if isinstance(step, Combine):
+        aligned = seen[-1] if seen and isinstance(seen[-1], Align) else None
+        return _combined(step, fmt, aligned if isinstance(aligned, Align) else None)
+    if isinstance(step, Divide):
+        if derivation.operation == "remainder":
+            n = exact_decimal(step.quotient, 40)
+            return [Row("quotient", line(f"{n}: the nearest integer" + (", not exact" if step.sticky else "")))]
+        return [_cut_off("quotient", step.quotient, step.sticky, fmt)]
+    if isinstance(step, Root):
+        return [_cut_off("root", step.root, step.sticky, fmt)]
+    if isinstance(step, Special):
+        return [Row("rule", line(sentence(step.rule)), flags_line(step.flags) if step.flags else ())]
+    if isinstance(step, Round):
+        return rounding_rows(step.rounded, derivation, fmt)
+    if isinstance(step, Encode):
+        return result_rows(step.datum, derivation, "result")
+    return []
+
+
+def _cut_off(label: str, x: Exact, sticky: bool, fmt: Format) -> Row:
+    if not x.c:
+        return Row(label, line("0, exactly"))
+    kept, tail = framed(x, x.exponent, fmt.trailing_bits)
+    if sticky and not tail.endswith("…"):
+        tail += "…"
+    return Row(label, _digits(kept, tail, x.exponent, x.negative), line("goes on for ever" if sticky else "exact"))
+
+
+def _operand(datum: Datum, position: int, derivation: Derivation) -> list[Block]:
+    name = _NAMES[position % len(_NAMES)] if len(derivation.operands) > 1 else "a"
+    label = name if datum.format == derivation.result.format else f"{name} {datum.format.name}"
+    blocks: list[Block] = [
+        bits_strip(datum, label, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"), ruler=False)
+    ]
+    typed = derivation.literals[position] if position < len(derivation.literals) else None
+    if typed is not None and datum.is_finite:
+        from floatlab.numbers import read
+
+        if reading := error_words(read(typed, datum.format)).removeprefix("exact"):
+            blocks.append(Row("", line(f"read from {typed.strip()[:40]}"), line(reading)))
+    return blocks
+
+
+def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
+    """Return the result: bits, code, value, error and flags."""
+    error = error_words(derivation) if derivation.result == datum else ""
+    flags = flags_line(derivation.flags)
+    return [
+        bits_strip(datum, label, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"), ruler=False),
+        Row("", line(error) if error else flags, flags if error else ()),
+    ]
+
+
+def derivation_page(derivation: Derivation, steps: int | None = None) -> Page:
+    """Return the page of an operation, or of its first steps."""
+    title = f"{expression(derivation)} in {derivation.result.format.name}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    shown = derivation.steps if steps is None else derivation.steps[:steps]
+    for index, step in enumerate(shown):
+        blocks += step_blocks(step, derivation, list(derivation.steps[:index]))
+    if len(shown) < len(derivation.steps):
+        left = len(derivation.steps) - len(shown)
+        blocks.append(Row("", line(Run(f"{left} more step{'s' * (left > 1)}", Role.HINT))))
+    return Page(tuple(blocks), title)
+
+
+def summary(derivation: Derivation) -> Line:
+    """Return an operation in one line."""
+    result = derivation.result
+    parts = [f"{expression(derivation)} {equals(result)} in {result.format.name} ("]
+    error = error_words(derivation)
+    rest = ", ".join(part for part in (error, ", ".join(derivation.flags.names).replace("_", " ")) if part)
+    return line(*parts, Run(hexadecimal_code(result), Role.CODE), ")" + (f", {rest}" if rest else ""))
+
+
+def summary_page(derivations: list[Derivation]) -> Page:
+    """Return one line for each operation."""
+    return Page(tuple(Note(summary(each)) for each in derivations), expression(derivations[0]))
