@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from floatlab.actions import Answer
+    from floatlab.views.page import Page
 
 
 class Manner(Record):
@@ -84,6 +85,12 @@ def write(answers: list[Answer], manner: Manner, first: bool = True) -> None:
 
 
 def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
+    """Return what standard output gets; a picture that has a file of its own is saved on the way."""
+    if manner.svg is not None:
+        picture = _picture(_page(answers), manner.width)
+        if manner.svg == "-":
+            return picture
+        _save(picture, manner.svg)
     if manner.json:
         from json import dumps
 
@@ -92,19 +99,27 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
         found = [answer.codes() if manner.quiet == "code" else answer.words() for answer in answers]
         return "".join(f"{word}\n" for words in found for word in words)
     from floatlab.render.text import to_text
+
+    return ("" if first else "\n") + to_text(_page(answers), manner.width, manner.colour, manner.ascii)
+
+
+def _page(answers: list[Answer]) -> Page:
     from floatlab.views.page import joined
 
-    page = joined([answer.page() for answer in answers])
-    if manner.svg is not None:
-        from floatlab.render.svg import to_svg
+    return joined([answer.page() for answer in answers])
 
-        picture = to_svg(page, manner.width)
-        if manner.svg == "-":
-            # XML without a declaration is UTF-8; where the stream is not, only references to characters are safe.
-            utf8 = (getattr(output(), "encoding", None) or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8")
-            return picture if utf8 else picture.encode("ascii", "xmlcharrefreplace").decode("ascii")
-        _save(picture, manner.svg)
-    return ("" if first else "\n") + to_text(page, manner.width, manner.colour, manner.ascii)
+
+def _picture(page: Page, width: int) -> str:
+    """Return SVG in the characters of standard output.
+
+    XML without a declaration is UTF-8: where the stream is not, only references to characters are safe.
+    """
+    from floatlab.render.svg import to_svg
+
+    picture = to_svg(page, width)
+    if (getattr(output(), "encoding", None) or "utf-8").lower() in ("utf-8", "utf8"):
+        return picture
+    return picture.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def _save(picture: str, path: str) -> None:

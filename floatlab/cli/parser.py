@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
 
         action = self.action
         examples = "\n".join(f"  floatlab {example}" for example in action.examples)
-        self.description = f"{action.summary[0].upper()}{action.summary[1:]}."
+        self.description = fill(f"{action.summary[0].upper()}{action.summary[1:]}.", _HELP_WIDTH)
         self.epilog = f"{fill(action.explanation, _HELP_WIDTH)}\n\nexamples:\n{examples}"
         return super().format_help()
 
