@@ -9,7 +9,29 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from floatlab.arith import (
+        Comparison,
+        Contrast,
+        IntegerResult,
+        add,
+        compare,
+        contrast,
+        divide,
+        equal,
+        fma,
+        from_integer,
+        less,
+        less_equal,
+        multiply,
+        multiply_then_add,
+        remainder,
+        round_to_integral,
+        sqrt,
+        subtract,
+        to_integer,
+    )
     from floatlab.errors import (
+        ContextError,
         FileFormatError,
         FloatlabError,
         FormatError,
@@ -18,7 +40,10 @@ if TYPE_CHECKING:
         PlanError,
         UnsupportedError,
     )
-    from floatlab.formats import Format, parse_format
+    from floatlab.formats import (
+        Format,
+        parse_format,
+    )
     from floatlab.numbers import (
         Context,
         Datum,
@@ -39,21 +64,31 @@ __version__ = "0.1.0"
 # The public names and the rooms they live in; each room is opened when its first name is used (PEP 562).
 _ROOMS = {
     "floatlab.errors": (
-        "FileFormatError", "FloatlabError", "FormatError", "LiteralError", "MissingPartError", "PlanError",
-        "UnsupportedError",
+        "ContextError", "FileFormatError", "FloatlabError", "FormatError", "LiteralError", "MissingPartError",
+        "PlanError", "UnsupportedError",
     ),
-    "floatlab.formats": ("Format", "parse_format"),
+    "floatlab.formats": (
+        "Format", "parse_format",
+    ),
     "floatlab.numbers": (
-        "Context", "Datum", "Derivation", "Direction", "Exact", "Flags", "NumberClass", "Rounded",
-        "convert", "decode", "encode", "read",
+        "Context", "Datum", "Derivation", "Direction", "Exact", "Flags", "NumberClass", "Rounded", "convert",
+        "decode", "encode", "read",
+    ),
+    "floatlab.arith": (
+        "Comparison", "Contrast", "IntegerResult", "add", "compare", "contrast", "divide", "equal", "fma",
+        "from_integer", "less", "less_equal", "multiply", "multiply_then_add", "remainder",
+        "round_to_integral", "sqrt", "subtract", "to_integer",
     ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
-    "Context", "Datum", "Derivation", "Direction", "Exact", "FileFormatError", "Flags", "FloatlabError",
-    "Format", "FormatError", "LiteralError", "MissingPartError", "NumberClass", "PlanError", "Rounded",
-    "UnsupportedError", "convert", "decode", "encode", "parse_format", "read",
+    "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Direction", "Exact",
+    "FileFormatError", "Flags", "FloatlabError", "Format", "FormatError", "IntegerResult", "LiteralError",
+    "MissingPartError", "NumberClass", "PlanError", "Rounded", "UnsupportedError", "add", "compare",
+    "contrast", "convert", "decode", "divide", "encode", "equal", "fma", "from_integer", "less", "less_equal",
+    "multiply", "multiply_then_add", "parse_format", "read", "remainder", "round_to_integral", "sqrt",
+    "subtract", "to_integer",
 ]  # fmt: skip
 
 

@@ -19,6 +19,10 @@ class UnsupportedError(FloatlabError, ValueError):
     """A question that has no answer for this value or format, such as the exact value of a NaN."""
 
 
+class ContextError(FloatlabError, ValueError):
+    """A rounding direction, a rule or a seed that there is not."""
+
+
 class PlanError(FloatlabError, ValueError):
     """An order of evaluation that is not a plan."""
 

@@ -59,12 +59,10 @@ def parse_libraries(names: tuple[str, ...]) -> tuple[str, ...]:
     >>> parse_libraries(("NumPy", "ml-dtypes"))
     ('numpy', 'ml_dtypes')
     """
-    plain = tuple(name.strip().lower().replace("-", "_") for name in names)
-    for name, typed in zip(plain, names, strict=True):
+    plain = tuple(dict.fromkeys(name.strip().lower().replace("-", "_") for name in names))
+    for name in plain:
         if name not in LIBRARIES:
-            raise FloatlabError(
-                f"--like knows {' '.join(LIBRARIES)}, not {quoted(typed)}{guess(name, list(LIBRARIES))}"
-            )
+            raise FloatlabError(f"--like knows {' '.join(LIBRARIES)}, not {quoted(name)}{guess(name, list(LIBRARIES))}")
     return plain
 
 
@@ -85,7 +83,7 @@ def _open(library: str) -> ModuleType:
 
     try:
         return import_module(library)
-    except ImportError:
+    except (ImportError, OSError):  # absent, or installed without what it needs to load
         raise MissingPartError(f"--like {library} needs {library}: pip install {library}") from None
 
 

@@ -22,7 +22,10 @@ def _initializer(name: str, fields: tuple[str, ...], defaults: dict[str, object]
 
 @dataclass_transform(frozen_default=True)
 class RecordType(type):
-    """Turns the annotated names of a class body into slots, `__init__`, equality, hash and repr."""
+    """Turns the annotated names of a class body into slots, `__init__`, equality, hash and repr.
+
+    The defining module must have `from __future__ import annotations`, which keeps annotations as text.
+    """
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
         """Build the class; a body that writes its own `__init__` keeps it."""

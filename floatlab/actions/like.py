@@ -45,11 +45,11 @@ def compare_libraries(
         return joined([libraries_page(ours, opinions, given) for ours, opinions in found])
 
     def records() -> list[dict[str, Any]]:
-        from floatlab.render.wire import datum_to_wire, derivation_to_wire
+        from floatlab.render.wire import datum_to_wire, to_wire
 
         wires = []
         for ours, opinions in found:
-            wire = derivation_to_wire(ours)
+            wire = to_wire(ours)
             wire["like"] = [
                 {
                     "library": each.library,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 MAX_EXPONENT_BITS = 19
+MAX_BIAS = 1 << 20
 MAX_TRAILING_BITS = 236  # binary256, IEEE 754-2019 table 3.5's {k} column at k = 256
 
 
@@ -78,7 +79,7 @@ class Format(Record):
         for what, value, least, most in (
             ("precision", p, 1, MAX_TRAILING_BITS + 1),
             ("exponent bits", w, 1, MAX_EXPONENT_BITS),
-            ("bias", 0 if bias is None else bias, -(1 << 40), 1 << 40),
+            ("bias", 0 if bias is None else bias, -MAX_BIAS, MAX_BIAS),
             ("NaN codes per sign", 0 if nans is None else nans, 0, 1 << MAX_TRAILING_BITS),
         ):
             if not isinstance(value, int) or not least <= value <= most:
@@ -115,6 +116,8 @@ class Format(Record):
             object.__setattr__(self, field, settled_value)
         if not zero and t:
             raise FormatError(f"{name}: a format without zero has precision 1, not {p}")
+        if not zero and signed:
+            raise FormatError(f"{name}: a format without zero has no sign (signed=False)")
         if self.largest_magnitude < self.smallest_normal_magnitude:
             raise FormatError(f"{name}: no normal number is left; it needs more exponent bits or fewer special codes")
 

@@ -10,12 +10,14 @@ from floatlab.formats.catalog import CATALOG, P3109, PATTERN, Row, p3109
 from floatlab.formats.format import MAX_EXPONENT_BITS, MAX_TRAILING_BITS, Format
 
 _BY_NAME = {name: row for row in CATALOG for name in (row.format.name, *row.aliases)}
-_PATTERN = re.compile(r"e(\d{1,4})m(\d{1,4})(fnuz|fn|f|)")
-_P3109 = re.compile(r"p3109_k(\d{1,4})p(\d{1,4})([su])([ef])")
+_PATTERN = re.compile(r"e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
+_P3109 = re.compile(r"p3109_k([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
 MAX_P3109_WIDTH = 64
+MAX_NAME = 64
 
 
-def _pattern(name: str, w: int, t: int, suffix: str) -> Format:
+def _pattern(w: int, t: int, suffix: str) -> Format:
+    name = f"e{w}m{t}{suffix}"
     if not (1 <= w <= MAX_EXPONENT_BITS and 0 <= t <= MAX_TRAILING_BITS):
         raise FormatError(f"{name}: e<W>m<T> takes W from 1 to {MAX_EXPONENT_BITS} and T from 0 to {MAX_TRAILING_BITS}")
     if suffix == "fnuz":
@@ -49,6 +51,8 @@ def catalog_row(format: Format) -> Row:
 
 @lru_cache(maxsize=256)
 def _lookup(name: str) -> Format:
+    if len(name) > MAX_NAME:
+        raise FormatError(f"unknown format {quoted(name)}: no name is that long")
     plain = name.strip().lower().replace("-", "_")
     if plain in _BY_NAME:
         return _BY_NAME[plain].format
@@ -64,7 +68,7 @@ def _lookup(name: str) -> Format:
             )
         return p3109(k, p, signed, found[4] == "e")
     if found := _PATTERN.fullmatch(plain):
-        return _pattern(plain, int(found[1]), int(found[2]), found[3])
+        return _pattern(int(found[1]), int(found[2]), found[3])
     raise FormatError(
         f"unknown format {quoted(name)}{guess(plain, sorted(_BY_NAME))}"
         " (known: floatlab formats; any e<W>m<T>[fn|f|fnuz] works too)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, Flag
 
-from floatlab.errors import FloatlabError, guess, quoted
+from floatlab.errors import ContextError, guess, quoted
 from floatlab.numbers.rounding import Direction, parse_direction
 from floatlab.record import Record
 
@@ -46,10 +46,10 @@ class Overflow(Enum):
 class Absent(Enum):
     """What becomes of an operand that the format has no code for at all: NaN, ∞, or zero.
 
-    A negative number in an unsigned format is a NaN (or, without NaNs, goes the way of a NaN).
+    A negative number that does not round to zero goes, in an unsigned format, the way of a NaN.
     """
 
-    LARGEST = "largest"  # NaN and ∞: the largest; zero: the smallest
+    LARGEST = "largest"  # NaN and ∞: a NaN where there is one, else the largest; zero: the smallest
     ZERO = "zero"  # zero, or the smallest where there is no zero
     NAN = "nan"  # a NaN for zero too where there is one; else as `largest`
     ERROR = "error"  # refuse with UnsupportedError
@@ -77,7 +77,7 @@ def _choose(kind: type[Choice], what: str, word: str | Choice) -> Choice:
     known = [str(member.value) for member in kind]
     plain = str(word).lower()
     if plain not in known:
-        raise FloatlabError(f"{what} is one of {' '.join(known)}, not {quoted(str(word))}{guess(plain, known)}")
+        raise ContextError(f"{what} is one of {' '.join(known)}, not {quoted(str(word))}{guess(plain, known)}")
     return kind(plain)
 
 
@@ -114,7 +114,7 @@ class Context(Record):
     ) -> None:
         """Take strings, store enums."""
         if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
-            raise FloatlabError(f"a seed is an integer from 0 to 2^64 − 1, not {quoted(str(seed))}")
+            raise ContextError(f"a seed is an integer from 0 to 2^64 − 1, not {quoted(str(seed))}")
         put = object.__setattr__
         put(self, "rounding", parse_direction(rounding))
         put(self, "seed", seed)

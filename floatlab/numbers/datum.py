@@ -80,9 +80,11 @@ class Datum(Record):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value gives this very code back (3.3): false for x87's and flushed formats' spares."""
+        """Whether encoding the value gives this code back (3.3): spares of x87, of flushing formats, of NaNs do not."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
+            return False
+        if self.is_nan and not fmt.ieee_nans and self.magnitude != fmt.magnitude(fmt.nan_code):
             return False
         return self.integer_bit is None or fmt.compose(bool(self.sign_bit), self.magnitude) == self.code
 

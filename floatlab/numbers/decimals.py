@@ -96,7 +96,7 @@ def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
     if max(x.numerator, x.denominator).bit_length() * 30103 > limit * 100_000:
         return f"{sign}a fraction of {x.numerator.bit_length():,} by {x.denominator.bit_length():,} bits{powers}"
     below = f"/{digits_of(x.denominator)}" if x.denominator > 1 else ""
-    return f"{sign}{digits_of(x.numerator)}{below}{powers}"
+    return f"{sign}{digits_of(x.numerator)}{powers}{below}"
 
 
 def fraction_text(value: Fraction) -> str:
@@ -141,16 +141,15 @@ def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITI
     n, d = abs(value.numerator), value.denominator
     if not n:
         return "0"
-    exponent = (n.bit_length() - d.bit_length()) * 30103 // 100_000
+    # The decimal exponent, from above: 10^exponent ≤ n/d after at most two steps down.
+    exponent = (n.bit_length() - d.bit_length()) * 30103 // 100_000 + 1
+    while n * 10 ** max(-exponent, 0) < d * 10 ** max(exponent, 0):
+        exponent -= 1
     while True:
         places = digits - 1 - exponent
-        scaled = n * 10**places if places >= 0 else n
-        below = d if places >= 0 else d * 10**-places
-        nearest = (2 * scaled + below) // (2 * below)
-        if nearest >= 10**digits:
+        nearest = _nearest(n * 10 ** max(places, 0), d * 10 ** max(-places, 0))
+        if nearest >= 10**digits:  # rounded up to the next power of ten
             exponent += 1
-        elif nearest < 10 ** (digits - 1):
-            exponent -= 1
         else:
             return decimal_text(value < 0, str(nearest), exponent, positional)
 
@@ -214,7 +213,19 @@ def shortest(datum: Datum) -> str:
         first += not low_closed and first * unit == low * grow
         last -= not high_closed and last * unit == high * grow
         if first <= last:
-            nearest = (2 * value * grow + unit) // (2 * unit)
-            digits = str(min(max(nearest, first), last))
+            digit = min(max(_nearest(value * grow, unit), first), last)
+            if digit == 1 and unit > value * grow:
+                # 1·10^k lies above the value: one of 2 to 9 times 10^(k−1) has one digit too, and may be nearer.
+                finer = _nearest(10 * value * grow, unit)
+                inside = 10 * low * grow <= finer * unit if low_closed else 10 * low * grow < finer * unit
+                if finer < 10 and inside:
+                    digit, k = finer, k - 1
+            digits = str(digit)
             return decimal_text(x.negative, digits, len(digits) - 1 + k)
         k -= 1
+
+
+def _nearest(n: int, d: int) -> int:
+    """Return the integer nearest to n/d, ties to even."""
+    quotient, rest = divmod(n, d)
+    return quotient + (2 * rest > d or (2 * rest == d and quotient & 1))

@@ -67,7 +67,7 @@ def _based(prefix: str, digit: str, mark: str) -> str:
 _DECIMAL = _based("", r"\d", "e")
 _HEXADECIMAL = _based("0x", "[0-9a-f]", "p")
 _BINARY = _based("0b", "[01]", "p")
-_POWER = r"(2|10)\s*(?:\^|\*\*)\s*([+-]?\d+)"
+_POWER = r"(2|10)\s*\^\s*([+-]?\d+)"
 _NAN = r"(s|q)?nan(?:\((.*)\))?"
 _CODE = rf"0x({_digits('[0-9a-f]')})|(?:0b)?({_digits('[01]')})"
 
@@ -113,15 +113,21 @@ def _number(text: str, negative: bool, whole: str) -> Ratio | None:
         return _radix(found, negative, 4, whole)
     if found := re.fullmatch(_BINARY, text):
         return _radix(found, negative, 1, whole)
-    factor, star, power = text.rpartition("*") if "^" in text else ("", "", text)
-    if found := re.fullmatch(_POWER, power.strip()):
-        base = _number(factor.strip(), negative, whole) if star else Ratio(negative, 1)
-        if base is not None:
-            exponent = _exponent(found[2], whole)
-            return (
-                base.replace(twos=base.twos + exponent) if found[1] == "2" else base.replace(tens=base.tens + exponent)
-            )
-    return None
+    return _scaled(text, negative, whole) if "^" in text or "**" in text else None
+
+
+def _scaled(text: str, negative: bool, whole: str) -> Ratio | None:
+    """Read `2^q`, `c*2^q`, `c*10^r` or `c*2^q*10^r`; `**` may stand for `^`."""
+    factors = [factor.strip() for factor in text.replace("**", "^").split("*", 3)]
+    twos = tens = 0
+    while factors and len(factors) < 4 and (found := re.fullmatch(_POWER, factors[-1])):
+        exponent = _exponent(found[2], whole)
+        twos, tens = (twos + exponent, tens) if found[1] == "2" else (twos, tens + exponent)
+        factors.pop()
+    if len(factors) > 1 or (factors and "^" in factors[0]):
+        return None
+    base = _number(factors[0], negative, whole) if factors else Ratio(negative, 1)
+    return None if base is None else base.replace(twos=base.twos + twos, tens=base.tens + tens)
 
 
 def _signed(text: str) -> tuple[bool, str]:
@@ -185,7 +191,7 @@ def parse_literal(text: str, bits: bool = False) -> Literal:
     >>> parse_literal("-1/3").value
     Ratio(negative=True, numerator=1, denominator=3, twos=0, tens=0, truncated=False)
     """
-    stripped = text.strip().replace("\N{MINUS SIGN}", "-").replace("×", "*")
+    stripped = " ".join(text.split()).replace("\N{MINUS SIGN}", "-").replace("×", "*")
     if not stripped:
         raise LiteralError(f"an empty value; {_FORMS}")
     if not stripped.isascii():

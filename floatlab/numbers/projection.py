@@ -38,7 +38,8 @@ class Rounded(Record):
     """The verdict on one rounding, with everything that led to it.
 
     `kept`·2^`quantum` is what was kept before the increment; `rest2`/2 of `unit` is what was cut off
-    (with `sticky_below`: and something more below that). `code` is the result's.
+    (with `sticky_below`: and something more below that). What lies further than GUARD_DIGITS below
+    the cut is one digit at that place. `code` is the result's.
     """
 
     negative: bool
@@ -251,6 +252,10 @@ def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int
     return absent_code(format, context, negative, f"{format.name} has no infinity"), Flags.INVALID
 
 
+def _sized(payload: int) -> str:
+    return f"is {payload:#x}" if payload.bit_length() <= 128 else f"has {payload.bit_length():,} bits"
+
+
 def nan_code(
     format: Format, context: Context, negative: bool, payload: int = 0, signaling: bool = False
 ) -> tuple[int, Flags]:
@@ -270,7 +275,7 @@ def nan_code(
         least = int(signaling)
         raise UnsupportedError(
             f"a {'signaling ' * signaling}NaN of {format.name} takes a payload from {least} to "
-            f"0x{format.quiet_bit - 1:x}, and this one is {payload if payload < 10 else hex(payload)[:40]}"
+            f"0x{format.quiet_bit - 1:x}, and this one {_sized(payload)}"
         )
     trailing = payload | (0 if signaling else format.quiet_bit)
     return format.compose(negative, format.infinity_magnitude + trailing), Flags.NONE

@@ -6,6 +6,7 @@ from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.datum import Datum, NumberClass, decode
+from floatlab.numbers.digits import integer_from_digits
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber, parse_literal
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
@@ -68,6 +69,8 @@ def read(value: Any, format: Format | str, context: Context = DEFAULT) -> Deriva
     number = value if isinstance(value, Ratio) else _ratio_of(value)
     if isinstance(number, Datum):
         return convert(number, fmt, context)
+    if isinstance(number, Literal):
+        return read_literal(number, fmt, context)
     exact, sticky = number.enclose(fmt)
     return _finish("read", number, (Read(exact, sticky),), exact, sticky, number, fmt, context)
 
@@ -113,30 +116,53 @@ def _binary64(value: float) -> Datum:
     return Datum(parse_format("binary64"), int.from_bytes(pack(">d", value), "big"))
 
 
-def _ratio_of(value: Any) -> Ratio | Datum:
-    """Return the exact value of a number that is neither text nor a Python float."""
+def _ratio_of(value: Any) -> Ratio | Datum | Literal:
+    """Return the exact value of a number that is neither text nor a Python float; raises LiteralError for others."""
     if isinstance(value, Exact):
         return Ratio(value.negative, value.c, twos=value.q)
+    if isinstance(value, (type, bytes)) or getattr(getattr(value, "dtype", None), "kind", "f") in "cmMSUO":
+        raise _refusal(value)
     try:
+        if hasattr(value, "as_tuple"):
+            return _decimal(value)
         if hasattr(value, "__index__"):
             n = value.__index__()
             return Ratio(n < 0, abs(n))
+        if hasattr(value, "as_integer_ratio"):
+            n, d = value.as_integer_ratio()
+            return Ratio(n < 0 or (not n and _signed_zero(value)), abs(n), d)
+        if hasattr(value, "numerator") and hasattr(value, "denominator"):
+            return Ratio(value.numerator < 0, abs(int(value.numerator)), int(value.denominator))
+    except (OverflowError, ValueError):  # ∞ or NaN
+        return _binary64(float(value))
     except TypeError:  # an array or a tensor that is not one integer
         pass
-    ratio = getattr(value, "as_integer_ratio", None)
-    if ratio is not None:
-        try:
-            n, d = ratio()
-        except (OverflowError, ValueError):  # ∞ or NaN
-            return _binary64(float(value))
-        return Ratio(n < 0 or (not n and str(value).startswith("-")), abs(n), d)
-    numerator, denominator = getattr(value, "numerator", None), getattr(value, "denominator", None)
-    if isinstance(numerator, int) and isinstance(denominator, int):
-        return Ratio(numerator < 0, abs(numerator), denominator)
     kind = getattr(value, "dtype", None)
     if kind is not None and getattr(kind, "itemsize", 99) <= 8 and not getattr(value, "shape", ()):
-        return _binary64(float(value))  # bfloat16 and fp8 scalars: binary64 holds each of them exactly
-    raise LiteralError(f"{type(value).__name__} {quoted(str(value))} is not a number floatlab can read")
+        try:
+            return _binary64(float(value))  # bfloat16 and fp8 scalars: binary64 holds each of them exactly
+        except (TypeError, ValueError):
+            pass
+    raise _refusal(value)
+
+
+def _signed_zero(value: Any) -> bool:
+    """Say whether a zero of a NumPy type is −0; fractions have no such thing."""
+    return hasattr(value, "dtype") and str(value).startswith("-")
+
+
+def _refusal(value: Any) -> LiteralError:
+    return LiteralError(f"{type(value).__name__} {quoted(str(value))} is not a number floatlab can read")
+
+
+def _decimal(value: Any) -> Ratio | Literal:
+    """Return a decimal.Decimal without writing out its power of ten."""
+    sign, digits, exponent = value.as_tuple()
+    if exponent == "F":
+        return Literal(str(value), Infinity(bool(sign)))
+    if exponent in ("n", "N"):
+        return Literal(str(value), NotANumber(bool(sign), exponent == "N", int(exponent == "N")))
+    return Ratio(bool(sign), integer_from_digits("".join(map(str, digits))), tens=exponent)
 
 
 def encode(value: Any, format: Format | str, context: Context = DEFAULT) -> Datum:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from floatlab.errors import FloatlabError, guess, quoted
+from floatlab.errors import ContextError, guess, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def parse_direction(word: str | Direction) -> Direction:
     plain = _SPELLINGS.get(plain, plain).upper()
     if plain not in Direction.__members__:
         known = [*Direction.__members__, *_SPELLINGS]
-        raise FloatlabError(
+        raise ContextError(
             f"unknown rounding direction {quoted(str(word))}{guess(plain, known)}"
             f" (known: {' '.join(Direction.__members__)})"
         )
@@ -129,7 +129,7 @@ def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half
         return inexact & (odd == 0)
     if direction is Direction.RAZ:
         return inexact
-    raise FloatlabError(f"{direction.value} needs a random draw: see increments_stochastic")
+    raise ContextError(f"{direction.value} needs a random draw: see increments_stochastic")
 
 
 def draw(seed: int, index: int = 0) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from floatlab.numbers import Context, Datum, Derivation, convert
 from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.literals import Literal
+from floatlab.numbers.reading import read_literal
 from floatlab.peers import Opinion
 from floatlab.views.page import Line, Note, Page, Role, Run, Table, line
 from floatlab.views.words import brief, operand_text
@@ -15,12 +17,20 @@ def _explained(ours: Derivation, theirs: Datum, given: Datum) -> str:
         return "a NaN with other bits"
     fmt, context = ours.result.format, Context()
     routes = (
+        ("rounds to nearest", read_again(ours, context)),
         ("rounds twice: to binary64, then here", convert(given, fmt, context)),
         ("rounds through binary32", convert(convert(given, "binary32").result, fmt, context)),
         ("saturates", convert(given, fmt, Context(overflow="saturate"))),
         ("cuts off", convert(given, fmt, Context(rounding="RTZ"))),
     )
     return next((words for words, other in routes if other.result == theirs), "another value")
+
+
+def read_again(ours: Derivation, context: Context) -> Derivation:
+    """Return what was asked, rounded to nearest instead."""
+    operand = ours.operands[0]
+    assert isinstance(operand, Literal)
+    return read_literal(operand, ours.result.format, context)
 
 
 def _verdict(ours: Derivation, opinion: Opinion, given: Datum) -> tuple[Line, ...]:

@@ -29,6 +29,8 @@ PAGE_DIGITS = 800
 # A value is quoted exactly in passing up to this many characters, else as its shortest decimal.
 GLANCE = 20
 _TAIL_SHOWN = 4
+# Errors are computed exactly for numbers up to this many bits; past it from the digits the rounding saw.
+EXACT_ERROR_BITS = 200_000
 
 
 def brief(datum: Datum) -> str:
@@ -58,7 +60,7 @@ def ulps_text(ulps: Fraction) -> str:
     if decimal is not None and len(decimal) <= GLANCE:
         return signed_text(decimal)
     nearby = signed_text(rounded_decimal(ulps, 8))
-    if ulps.denominator < 1000 and decimal is None:
+    if ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000 and decimal is None:
         return signed_text(f"{ulps.numerator}/{ulps.denominator}") + f" ≈ {nearby}"
     return f"≈ {nearby}"
 
@@ -75,7 +77,7 @@ def error_words(derivation: Derivation) -> str:
     truth = derivation.truth
     if truth is None or not derivation.result.is_finite:
         return ""
-    if isinstance(truth, Ratio) and not truth.expandable:
+    if isinstance(truth, Ratio) and not short(truth):
         if not derivation.result.exact:
             return f"error {signed_text(ratio_text(truth.replace(negative=not truth.negative), PAGE_DIGITS))}"
         return _enclosed_error(derivation)
@@ -88,6 +90,14 @@ def error_words(derivation: Derivation) -> str:
     if ulps is None or not ulps:
         return "exact"
     return f"error {ulps_text(ulps)} ulp"
+
+
+def short(truth: Ratio) -> bool:
+    """Say whether a number is short enough to compute an exact error with it while somebody waits."""
+    if not truth.expandable:
+        return False
+    bits = truth.numerator.bit_length() + truth.denominator.bit_length() + abs(truth.twos) + 4 * abs(truth.tens)
+    return bits < EXACT_ERROR_BITS
 
 
 def _enclosed_error(derivation: Derivation) -> str:

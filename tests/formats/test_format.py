@@ -85,7 +85,7 @@ def test_what_cannot_be_is_settled_quietly():
     # At one digit there is no room for subnormals; without a sign or a zero there is no negative zero.
     assert not Format("one_digit", 1, 4, nans=0).subnormals
     assert not Format("unsigned", 3, 3, signed=False).negative_zero
-    assert not Format("zeroless", 1, 4, nans=0, zero=False).negative_zero
+    assert not Format("zeroless", 1, 4, nans=0, zero=False, signed=False).negative_zero
 
 
 def test_the_quiet_bit_exists_only_where_every_code_above_infinity_is_a_nan():

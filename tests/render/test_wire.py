@@ -10,7 +10,7 @@ from floatlab import Context, decode, read
 from floatlab.formats import CATALOG
 from floatlab.numbers.literals import parse_literal
 from floatlab.numbers.reading import read_literal
-from floatlab.render.wire import datum_to_wire, to_wire, format_to_wire, integer
+from floatlab.render.wire import datum_to_wire, format_to_wire, integer, to_wire
 
 DATUM = {
     "format": "binary16",
