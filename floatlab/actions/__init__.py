@@ -17,6 +17,12 @@ class Action(Record):
     explanation: str = ""
 
 
+OPERANDS = (
+    "Operands are numbers, read to nearest into the format (-f NAME, or binary32), or VALUE@FORMAT and codes "
+    "(bits:…@FORMAT) of formats of their own. Without -f the result's format is the first of fp16, bf16, fp32, fp64, "
+    "fp128 that holds all operands; with it, the result is rounded once, directly."
+)
+
 ACTIONS: dict[str, Action] = {
     action.verb: action
     for action in (
@@ -41,6 +47,51 @@ ACTIONS: dict[str, Action] = {
             ("formats", "formats e4m3"),
             "Names are case-insensitive, and - is _. Besides the table: p3109_k8p4se, any e<W>m<T> with fn, f or "
             "fnuz after it, and _ieee after any name.",
+        ),
+        *(
+            Action(verb, summary, examples, OPERANDS)
+            for verb, summary, examples in (
+                (
+                    "add",
+                    "add two numbers, step by step: align, add, round",
+                    ("add 1.125 0.12457275390625 --fp16", "add 1.125@fp32 0.1246@fp16"),
+                ),
+                (
+                    "sub",
+                    "subtract, step by step: align, cancel, round",
+                    ("sub 1.001 1 --fp16", "sub 1e8 1 --fp32 -r RTZ"),
+                ),
+                ("mul", "multiply, step by step", ("mul 0.1 3 --fp16", "mul 6e-5 0.3 --fp16 --ftz")),
+                ("div", "divide, step by step", ("div 1 3 --fp32", "div 1 0 --e4m3")),
+                ("rem", "the IEEE remainder, a − n·b with n nearest to a/b", ("rem 5 3 --fp16", "rem 1e30 7 --fp64")),
+                ("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16")),
+                (
+                    "fma",
+                    "a × b + c rounded once, beside multiply-then-add, and where they part",
+                    ("fma 1.0009765625 1.0009765625 -1.001953125 --fp16", "fma 0.1 10 -1 --fp32 --brief"),
+                ),
+                (
+                    "cmp",
+                    "compare two numbers, of any formats: less, equal, greater or unordered",
+                    ("cmp 0.1@fp16 0.1@fp32", "cmp nan 1 --fp16 --signaling"),
+                ),
+                ("toint", "convert to an integer", ("toint 2.5 --fp16", "toint 3e9 --fp32 --int ui32")),
+                (
+                    "rint",
+                    "round to an integral number of the same format",
+                    ("rint 2.5 --fp16", "rint -0.5 --fp32 -r RTN"),
+                ),
+            )
+        ),
+        Action(
+            "vectors",
+            "check or write conformance vectors in TestFloat's text format, for any format",
+            ("vectors generate e4m3_mulAdd --lines 3", "vectors generate f16_to_e5m2 -r minMag --level 1 --lines 2"),
+            "vectors check FUNCTION FILE… compares each line with floatlab's bits and flags (- is standard input); "
+            "vectors generate FUNCTION writes lines, weighted to where rounding goes wrong. FUNCTION is a format, _, "
+            "and add sub mul div rem sqrt mulAdd roundToInt eq le lt eq_signaling le_quiet lt_quiet; or f32_to_f16, "
+            "f32_to_i32, ui64_to_bf16. A line holds operands, result and flags in hexadecimal. Here --nan is x86 "
+            "unless given, as in TestFloat's own vectors; --nan any takes any NaN for any other.",
         ),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from floatlab import __version__
+from floatlab.actions import ACTIONS
 from floatlab.cli.output import Manner, manner_of, write
 from floatlab.cli.parser import UsageError, overview
 from floatlab.cli.streams import MAX_LINE, lines, output, put, say, settle
@@ -86,22 +87,27 @@ def _command(words: list[str]) -> int:
     if words[0] in ("-V", "--version"):
         put(f"floatlab {__version__}\n")
         return DONE
+    if words[0] == "vectors":
+        from floatlab.cli.vectors import run_vectors
+
+        return run_vectors(words[1:])
     named = words[0] in VERBS
-    verb = words.pop(0) if named else "show"
-    make_parser, asking = VERBS[verb]
-    options = make_parser().parse(words)
+    name = words.pop(0) if named else "show"
+    verb = VERBS[name]
+    options = verb.parser().parse(words)
     manner = manner_of(options, output())
-    ask = asking(options)
-    values = getattr(options, "values", [""])
-    if not values:
-        raise UsageError(f"{verb} needs a value, such as floatlab {verb} 1.5; floatlab {verb} --help tells more")
+    ask = verb.asking(options)
+    values = getattr(options, "values", [])
+    if not values and verb.needs_values:
+        example = ACTIONS[name].examples[0]
+        raise UsageError(f"{name} needs a value, as in floatlab {example}; floatlab {name} --help tells more")
     if "-" in values:
         if values != ["-"]:
             raise UsageError("- reads the values from standard input and stands alone")
         if manner.svg is not None:
             raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
-        return _stream(ask, manner)
-    answers = [_ask(ask, value, None if named else words[0]) for value in values]
+        return _stream(lambda text: ask(text.split() if verb.operands else [text]), manner)
+    answers = _ask(ask, values, None if named else words[0])
     write(answers, manner)
     missing = [answer.missing for answer in answers if answer.missing]
     if missing:
@@ -114,18 +120,20 @@ def _help(words: list[str]) -> int:
     if not words or words[0].startswith("-"):
         put(overview())
         return DONE
-    if words[0] not in VERBS:
-        raise UsageError(f"{quoted(words[0])} is not a verb{guess(words[0], list(VERBS))}; floatlab help lists them")
-    VERBS[words[0]][0]().print_help()
+    if words[0] not in ACTIONS:
+        raise UsageError(f"{quoted(words[0])} is not a verb{guess(words[0], list(ACTIONS))}; floatlab help lists them")
+    if words[0] == "vectors":
+        return _command(["vectors", "--help"])
+    VERBS[words[0]].parser().print_help()
     return DONE
 
 
-def _ask(ask: Callable[[str], Answer], value: str, first: str | None) -> Answer:
-    """Answer one value; `first` is the word where a verb might have been meant, if none was given."""
+def _ask(ask: Callable[[list[str]], list[Answer]], values: list[str], first: str | None) -> list[Answer]:
+    """Answer values; `first` is the word where a verb might have been meant, if none was given."""
     try:
-        return ask(value)
+        return ask(values)
     except LiteralError:
-        hint = _meant(value, first)
+        hint = next((hint for hint in (_meant(value, first) for value in values) if hint), "")
         if hint:
             raise UsageError(hint) from None
         raise
@@ -135,10 +143,10 @@ def _meant(value: str, first: str | None) -> str:
     """Return what a word that is not a number may have been meant as."""
     from floatlab.formats import parse_format
 
-    if value in VERBS:
+    if value in ACTIONS:
         return f"{quoted(value)} is a verb, and the verb comes first: floatlab {value} …"
     if value == first and value.isalpha():
-        near = guess(value, [*VERBS, "help", "--version"])
+        near = guess(value, [*ACTIONS, "help", "--version"])
         if near:
             return f"{quoted(value)} is neither a verb nor a number{near}"
     try:
@@ -148,21 +156,21 @@ def _meant(value: str, first: str | None) -> str:
     return f"{quoted(value)} is a format, not a number: -f {quoted(value)} names it"
 
 
-def _stream(ask: Callable[[str], Answer], manner: Manner) -> int:
+def _stream(ask: Callable[[str], list[Answer]], manner: Manner) -> int:
     """Answer standard input line by line, as it comes; a bad line is reported and the rest goes on."""
     status, first, missing = DONE, True, ""
     for number, text in lines():
         try:
             if text is None:
                 raise LiteralError(f"longer than {MAX_LINE:,} bytes")
-            answer = ask(text)
-            write([answer], manner, first)
+            answers = ask(text)
+            write(answers, manner, first)
         except FloatlabError as error:
             say(f"line {number}: {error}")
             status = BAD_USAGE
             continue
         first = False
-        missing = missing or answer.missing
+        missing = missing or next((answer.missing for answer in answers if answer.missing), "")
     if missing and status == DONE:
         raise MissingPartError(missing)
     return status

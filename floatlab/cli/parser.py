@@ -28,7 +28,11 @@ _NEGATIVE_VALUE = re.compile(r"-(?:\.?[0-9]|inf|[sq]?nan)", re.IGNORECASE)
 # argparse cannot say "an option whose value is optional but must be joined with =".
 _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
 # Where formats are named in the verbs that have no -f.
-_FORMATS_OF = {"convert": "--through fp32,fp16 names its formats", "formats": "names stand alone, as in formats fp16"}
+_FORMATS_OF = {
+    "convert": "--through fp32,fp16 names its formats",
+    "formats": "names stand alone, as in formats fp16",
+    "vectors": "the function names its formats, as in f16_add",
+}
 
 
 class UsageError(FloatlabError):
@@ -206,6 +210,13 @@ def context_of(options: argparse.Namespace) -> Context:
         options.ftz,
         options.nan,
     )
+
+
+def whole_number(text: str, option: str, least: int, most: int) -> int:
+    """Return the integer that an option was given; raises UsageError with the limits."""
+    if not (re.fullmatch("[0-9]{1,12}", text) and least <= int(text) <= most):
+        raise UsageError(f"{option} takes a whole number from {least:,} to {most:,}, not {quoted(text)}")
+    return int(text)
 
 
 def add_output(parser: Parser) -> None:

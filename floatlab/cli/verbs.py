@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from floatlab.actions import ACTIONS, Answer
+from floatlab.cli.operations import VERBS as OPERATIONS
+from floatlab.cli.operations import ask_operation, operation_parser
 from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, formats_named
+from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    # From the options to a function that answers one value; a verb without values ignores it.
-    Asking = Callable[[argparse.Namespace], Callable[[str], Answer]]
+    # From the options to a function that answers values; a verb without values ignores them.
+    Asking = Callable[[argparse.Namespace], Callable[[list[str]], list[Answer]]]
 
 
 def _show_parser() -> Parser:
@@ -80,14 +83,51 @@ def _formats_parser() -> Parser:
     return parser
 
 
-def _formats(options: argparse.Namespace) -> Callable[[str], Answer]:
+def _formats(options: argparse.Namespace) -> Callable[[list[str]], list[Answer]]:
     from floatlab.actions.formats import formats
 
-    return lambda _: formats(tuple(options.names))
+    return lambda _: [formats(tuple(options.names))]
 
 
-VERBS: dict[str, tuple[Callable[[], Parser], Asking]] = {
-    "show": (_show_parser, _show),
-    "convert": (_convert_parser, _convert),
-    "formats": (_formats_parser, _formats),
+def _one_by_one(asking: Callable[[argparse.Namespace], Callable[[str], Answer]]) -> Asking:
+    """Answer each value by itself."""
+
+    def ask(options: argparse.Namespace) -> Callable[[list[str]], list[Answer]]:
+        answer = asking(options)
+        return lambda values: [answer(value) for value in values]
+
+    return ask
+
+
+def _together(verb: str) -> Asking:
+    """Answer the values of one operation at once."""
+
+    def ask(options: argparse.Namespace) -> Callable[[list[str]], list[Answer]]:
+        answer = ask_operation(verb, options)
+        return lambda values: [answer(values)]
+
+    return ask
+
+
+class Verb(Record):
+    """A verb of the command line: its parser, and what answers its values.
+
+    `operands` says that the values of one line of standard input belong together.
+    """
+
+    parser: Callable[[], Parser]
+    asking: Asking
+    operands: bool = False
+    needs_values: bool = True
+
+
+def _operation(verb: str) -> Verb:
+    return Verb(lambda: operation_parser(verb), _together(verb), operands=True)
+
+
+VERBS: dict[str, Verb] = {
+    "show": Verb(_show_parser, _one_by_one(_show)),
+    "convert": Verb(_convert_parser, _one_by_one(_convert)),
+    "formats": Verb(_formats_parser, _formats, needs_values=False),
+    **{verb: _operation(verb) for verb in OPERATIONS},
 }

@@ -103,7 +103,7 @@ class Datum(Record):
         if magnitude >= fmt.smallest_normal_magnitude:
             return _SIGNED_CLASSES["NORMAL"][negative]
         if magnitude == 0 or not fmt.subnormals:
-            if negative and fmt.nan_in_place_of_negative_zero:
+            if negative and not magnitude and fmt.nan_in_place_of_negative_zero:
                 return NumberClass.QUIET_NAN
             return _SIGNED_CLASSES["ZERO"][negative]
         return _SIGNED_CLASSES["SUBNORMAL"][negative]

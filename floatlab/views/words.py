@@ -89,6 +89,9 @@ def error_words(derivation: Derivation) -> str:
     ulps = derivation.error_ulps
     if ulps is None or not ulps:
         return "exact"
+    if not derivation.result.magnitude and abs(ulps) > 1:
+        # Units of the smallest number say little about a zero that should have been large.
+        return f"error {signed_text(rounded_decimal(derivation.error or ulps, 8))}"
     return f"error {ulps_text(ulps)} ulp"
 
 

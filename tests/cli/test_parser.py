@@ -10,7 +10,7 @@ from floatlab.cli.verbs import VERBS
 
 
 def parse(*words):
-    return VERBS["show"][0]().parse(words)
+    return VERBS["show"].parser().parse(words)
 
 
 def names(options):
@@ -89,7 +89,7 @@ def test_a_shorthand_with_one_dash_too_few_is_noticed(command, shorthand):
 
 
 def test_options_are_never_abbreviated(command):
-    options = VERBS["show"][0]()._option_string_actions
+    options = VERBS["show"].parser()._option_string_actions
     for option in options:
         if option.startswith("--") and option[:-1] not in options:
             assert "unknown option" in command("show", "1.5", option[:-1], "1").err
@@ -115,7 +115,7 @@ def test_colour_is_spelled_both_ways():
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_options_without_their_value_say_what_they_want(command, verb):
-    for option, action in VERBS[verb][0]()._option_string_actions.items():
+    for option, action in VERBS[verb].parser()._option_string_actions.items():
         if action.nargs is None:
             ended = command(verb, "1.5", option)
             assert ended.status == 2
@@ -126,7 +126,7 @@ def test_options_without_their_value_say_what_they_want(command, verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_short_option_can_be_taken_for_a_value(verb):
     # -i, -n, -s and digits begin -inf, -nan, -snan and numbers.
-    shorts = [o for o in VERBS[verb][0]()._option_string_actions if re.fullmatch(r"-[^-]", o)]
+    shorts = [o for o in VERBS[verb].parser()._option_string_actions if re.fullmatch(r"-[^-]", o)]
     assert not [o for o in shorts if o[1] in "insq0123456789."]
 
 
@@ -157,7 +157,7 @@ def test_what_is_taken_from_the_inside_of_argparse_is_still_there():
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_option_looks_like_a_negative_number(verb):
     # One that did would make argparse take every negative value for an option.
-    assert VERBS[verb][0]()._has_negative_number_optionals == []
+    assert VERBS[verb].parser()._has_negative_number_optionals == []
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -209,4 +209,4 @@ def test_widths_are_bounded(command):
 
 
 def test_every_parser_is_the_wrapped_one():
-    assert all(isinstance(make(), Parser) for make, _ in VERBS.values())
+    assert all(isinstance(verb.parser(), Parser) for verb in VERBS.values())

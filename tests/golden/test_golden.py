@@ -60,6 +60,35 @@ convert 1.00048828126 --through fp32,fp16 --svg -
 convert 1.5 --through fp64,fp32,bf16 --width 40
 convert snan(0x155) --through fp32,fp16
 convert bits:0x3f8f8f6d --through fp32,fp16
+add 1.125 0.12457275390625 --fp16
+add 1.125 0.12457275390625 --fp16 --json
+add 1.125 0.12457275390625 --fp16 --svg -
+add 1.125 0.12457275390625 --fp16 --width 40
+add 1.125 0.12457275390625 --fp16 --steps 3
+add 1.125 0.12457275390625 --fp16 --brief
+add 1.125 0.12457275390625
+add 1.125@fp32 0.1246@fp16
+add 1e30 1 --fp32
+sub 1.001 1 --fp16
+mul 0.1 3 --fp16
+mul 0 inf --e5m2
+div 1 3 --fp16
+div 1 0 --e4m3
+rem 5 3 --fp16
+sqrt 2 --fp16
+sqrt -1 --bf16 --json
+fma 1.0009765625 1.0009765625 -1.001953125 --fp16
+fma 1.0009765625 1.0009765625 -1.001953125 --fp16 --width 120
+fma 1.0009765625 1.0009765625 -1.001953125 --fp16 --json
+fma 1.0009765625 1.0009765625 -1.001953125 --fp16 --svg -
+fma 1.0009765625 1.0009765625 -1.001953125 --fp16 --brief
+fma inf 0 nan --fp16
+cmp 0.1@fp16 0.1@fp32
+cmp nan 1 --fp16 --signaling --json
+toint 2.5 --fp16
+toint nan --fp32 --int ui64 --json
+rint -0.5 --fp16
+vectors generate e4m3_mulAdd --lines 5 --seed 3
 formats
 formats --json
 formats --width 40

@@ -1,0 +1,57 @@
+"""The verbs of arithmetic: one parser for all, since they take the same things."""
+
+from __future__ import annotations
+
+from floatlab.actions import ACTIONS, Answer
+from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+VERBS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
+MAX_STEPS = 1000
+
+
+def operation_parser(verb: str) -> Parser:
+    """Return the parser of one verb of arithmetic."""
+    parser = Parser(ACTIONS[verb])
+    parser.add_argument("values", nargs="*", metavar="VALUE", help="a number, or VALUE@FORMAT")
+    group = parser.add_argument_group("what to show")
+    group.add_argument("--bits", action="store_true", help="values are codes: 0x3c7c or 0_01111_0001111100")
+    if verb == "cmp":
+        group.add_argument("--signaling", action="store_true", help="any NaN raises invalid")
+    elif verb == "toint":
+        group.add_argument("--int", dest="integer", metavar="TYPE", default="i32", help="i8 … i128, ui8 … ui128 (i32)")
+    else:
+        group.add_argument("--steps", metavar="N", help="only the first N steps")
+        group.add_argument("--brief", action="store_true", help="one line")
+    add_formats(parser)
+    add_rounding(parser)
+    add_output(parser)
+    return parser
+
+
+def ask_operation(verb: str, options: argparse.Namespace) -> Callable[[list[str]], Answer]:
+    """Return what answers the operands of one verb."""
+    from floatlab.actions.arith import operate
+
+    formats = options.formats or []
+    if len(formats) > 1:
+        names = ", ".join(format.name for format in formats)
+        raise UsageError(f"{verb} gives one result, in one format, and -f names {names}")
+    steps = getattr(options, "steps", None)
+    count = None if steps is None else whole_number(steps, "--steps", 1, MAX_STEPS)
+    context = context_of(options)
+    return lambda values: operate(
+        verb,
+        tuple(values),
+        formats[0] if formats else None,
+        context,
+        bits=options.bits,
+        steps=count,
+        brief=getattr(options, "brief", False),
+        integer=getattr(options, "integer", "i32"),
+        signaling=getattr(options, "signaling", False),
+    )
