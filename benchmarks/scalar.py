@@ -1,0 +1,66 @@
+"""The price of a traced operation: floatlab's binary32 add and fma beside fpy2's untraced ones.
+
+    pip install fpy2
+    python benchmarks/scalar.py [ROUNDS]
+
+floatlab's figure includes the steps, the result and the flags, read; nothing is printed. The two are
+run in turn within one process, and the ratios are of neighbouring rounds. The goal: an add below
+fpy2's; 15 µs is what is aimed at.
+"""
+
+import statistics
+import sys
+import time
+
+import floatlab as fl
+from floatlab.formats import parse_format
+
+COUNT = 2_000
+
+
+def timed(work) -> float:
+    start = time.perf_counter()
+    for _ in range(COUNT):
+        work()
+    return 1e6 * (time.perf_counter() - start) / COUNT
+
+
+def ours():
+    fp32 = parse_format("fp32")
+    a, b, c = (fl.encode(x, fp32) for x in ("1.1", "2.3e-4", "-0.7"))
+
+    def add():
+        done = fl.add(a, b, fp32)
+        return done.result, done.flags, done.steps
+
+    def fma():
+        done = fl.fma(a, b, c, fp32)
+        return done.result, done.flags, done.steps
+
+    return {"add": add, "fma": fma}
+
+
+def theirs():
+    try:
+        import fpy2
+        from fpy2.ops import add, fma
+    except ImportError:
+        return {}
+    context = fpy2.FP32
+    a, b, c = (context.round(x) for x in (1.1, 2.3e-4, -0.7))
+    return {"add": lambda: add(a, b, ctx=context), "fma": lambda: fma(a, b, c, ctx=context)}
+
+
+def main(rounds: int) -> None:
+    mine, other = ours(), theirs()
+    if not other:
+        print("fpy2 is not installed: pip install fpy2")
+    for name, work in mine.items():
+        pairs = [(timed(work), timed(other[name]) if other else float("nan")) for _ in range(rounds)]
+        a, b = (statistics.median(column) for column in zip(*pairs, strict=True))
+        ratio = statistics.median(x / y for x, y in pairs)
+        print(f"{name:4} floatlab, traced {a:6.1f} µs   fpy2, untraced {b:6.1f} µs   ratio {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 9)
