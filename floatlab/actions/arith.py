@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # What each verb computes, and on how many operands.
 ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "cmp": 2, "sqrt": 1, "toint": 1, "rint": 1, "fma": 3}
 
+_EXAMPLE = 40  # characters of a code that is repeated as an example
+
 
 def operands(texts: tuple[str, ...], format: Format | None, bits: bool = False) -> tuple[Any, ...]:
     """Return what an operation takes: data for VALUE@FORMAT and for codes, text for the rest.
@@ -31,16 +33,16 @@ def operands(texts: tuple[str, ...], format: Format | None, bits: bool = False) 
     for text in texts:
         value, at, name = text.rpartition("@")
         if at:
-            if not value.strip():
-                raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a value before the @")
+            for what, side, part in (("value", "before", value), ("format", "after", name)):
+                if not part.strip():
+                    raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a {what} {side} the @")
             found.append(_read(value, parse_format(name), bits))
             continue
         literal = parse_literal(text, bits)
         if isinstance(literal.value, Code):
             if format is None:
-                raise FloatlabError(
-                    f"{quoted(text)}: a code of which format? Name it with -f, or as {text.strip()}@fp16"
-                )
+                example = text.strip() if len(text) <= _EXAMPLE else "bits:0x3c00"
+                raise FloatlabError(f"{quoted(text)}: a code of which format? Name it with -f, or as {example}@fp16")
             found.append(_read(text, format, bits))
         else:
             found.append(text)
@@ -62,8 +64,12 @@ def operate(
     brief: bool = False,
     integer: str = "i32",
     signaling: bool = False,
+    exact: bool = True,
 ) -> Answer:
     """Answer one operation by its verb; raises FloatlabError for a wrong number of operands.
+
+    `integer` and `exact` are for `toint` (and `exact` for `rint`), `signaling` for `cmp`, `steps`
+    and `brief` for the others.
 
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
     ['0x3d00']
@@ -72,24 +78,25 @@ def operate(
     arity = ARITIES[verb]
     if len(texts) != arity:
         takes = {1: "one value", 2: "two values", 3: "three values"}[arity]
-        raise FloatlabError(f"{verb} takes {takes}, and got {len(texts)}: {' '.join(texts)[:60] or 'none'}")
+        got = f"{len(texts)}: {quoted(' '.join(texts), 60)}" if texts else "none"
+        raise FloatlabError(f"{verb} takes {takes}, and got {got}")
     values = operands(texts, format, bits)
     if verb == "cmp":
         return _compared(values, format, context, signaling)
     if verb == "toint":
-        return _to_integer(values[0], format, context, integer)
+        return _to_integer(values[0], format, context, integer, exact)
     if verb == "fma":
         return _fused(values, format, context, steps, brief)
-    return _single(_compute(verb, values, format, context), steps, brief)
+    return _single(_compute(verb, values, format, context, exact), steps, brief)
 
 
-def _compute(verb: str, values: tuple[Any, ...], format: Format | None, context: Context) -> Derivation:
+def _compute(verb: str, values: tuple[Any, ...], format: Format | None, context: Context, exact: bool) -> Derivation:
     from floatlab import arith
 
     if verb == "sqrt":
         return arith.sqrt(values[0], format, context)
     if verb == "rint":
-        return arith.round_to_integral(values[0], format, context)
+        return arith.round_to_integral(values[0], format, context, exact)
     binary = {
         "add": arith.add,
         "sub": arith.subtract,
@@ -133,7 +140,7 @@ def _fused(values: tuple[Any, ...], format: Format | None, context: Context, ste
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import to_wire
 
-        separate = to_wire(both.separate)
+        separate = _first_steps(to_wire(both.separate), steps)
         return [_first_steps(to_wire(both.fused), steps) | {"separate": separate, "same": both.same}]
 
     result = both.fused.result
@@ -158,12 +165,12 @@ def _compared(values: tuple[Any, ...], format: Format | None, context: Context, 
     return Answer(page, records, lambda: [found.relation.value], lambda: [found.relation.value])
 
 
-def _to_integer(value: Any, format: Format | None, context: Context, integer: str) -> Answer:
+def _to_integer(value: Any, format: Format | None, context: Context, integer: str, exact: bool) -> Answer:
     from floatlab.arith import to_integer
     from floatlab.vectors.functions import parse_integer
 
     kind = parse_integer(integer)
-    found = to_integer(value, kind.width, kind.signed, context, format=format)
+    found = to_integer(value, kind.width, kind.signed, context, exact, format)
 
     def page() -> Page:
         from floatlab.views.relations import integer_page

@@ -24,7 +24,9 @@ def operation_parser(verb: str) -> Parser:
         group.add_argument("--signaling", action="store_true", help="any NaN raises invalid")
     elif verb == "toint":
         group.add_argument("--int", dest="integer", metavar="TYPE", default="i32", help="i8 … i128, ui8 … ui128 (i32)")
-    else:
+    if verb in ("toint", "rint"):
+        group.add_argument("--notexact", action="store_true", help="a changed value raises no inexact")
+    if verb not in ("cmp", "toint"):
         group.add_argument("--steps", metavar="N", help="only the first N steps")
         group.add_argument("--brief", action="store_true", help="one line")
     add_formats(parser)
@@ -42,6 +44,9 @@ def ask_operation(verb: str, options: argparse.Namespace) -> Callable[[list[str]
         names = ", ".join(format.name for format in formats)
         raise UsageError(f"{verb} gives one result, in one format, and -f names {names}")
     steps = getattr(options, "steps", None)
+    brief = getattr(options, "brief", False)
+    if brief and steps is not None:
+        raise UsageError("--steps and --brief both shorten the answer: give one of them")
     count = None if steps is None else whole_number(steps, "--steps", 1, MAX_STEPS)
     context = context_of(options)
     return lambda values: operate(
@@ -51,7 +56,8 @@ def ask_operation(verb: str, options: argparse.Namespace) -> Callable[[list[str]
         context,
         bits=options.bits,
         steps=count,
-        brief=getattr(options, "brief", False),
+        brief=brief,
         integer=getattr(options, "integer", "i32"),
         signaling=getattr(options, "signaling", False),
+        exact=not getattr(options, "notexact", False),
     )

@@ -6,17 +6,16 @@ import sys
 import time
 
 from floatlab.actions import ACTIONS
-from floatlab.cli.output import manner_of
+from floatlab.cli.output import Manner, manner_of
 from floatlab.cli.parser import Parser, UsageError, add_output, add_rounding, context_of, whole_number
-from floatlab.cli.streams import lines as input_lines
-from floatlab.cli.streams import output, put, say
+from floatlab.cli.streams import output, put
 from floatlab.errors import FileFormatError, FloatlabError, guess, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
-    from typing import IO
+    from typing import IO, TextIO
 
     from floatlab.numbers import Context
     from floatlab.vectors import Function, Mismatch
@@ -26,6 +25,9 @@ MAX_LINE = 10_000
 SHOWN = 20  # mismatches written out unless --all
 _EVERY = 0.5  # seconds between words of progress
 _BATCH = 2_000
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Each task, with the options that only the other one takes.
+_TASKS = {"check": ("level", "lines"), "generate": ("all", "json", "quiet")}
 
 
 def vectors_parser() -> Parser:
@@ -33,9 +35,12 @@ def vectors_parser() -> Parser:
     parser = Parser(ACTIONS["vectors"])
     parser.add_argument("values", nargs="*", metavar="WORD", help="check FUNCTION FILE…, or generate FUNCTION")
     group = parser.add_argument_group("vectors")
-    group.add_argument("--level", metavar="N", default="1", help="generate: 1 a quick look, 2 a long one")
+    group.add_argument("--level", metavar="N", help="generate: 1 a quick look, 2 a long one")
     group.add_argument("--lines", metavar="N", help="generate: how many lines (10,000 at level 1, 200,000 at 2)")
     group.add_argument("--all", action="store_true", help=f"check: write every mismatch, not only the first {SHOWN}")
+    group.add_argument(
+        "--notexact", action="store_true", help="rounding to an integer raises no inexact (TestFloat's default)"
+    )
     add_rounding(parser)
     parser.set_defaults(nan="x86")
     add_output(parser)
@@ -45,22 +50,40 @@ def vectors_parser() -> Parser:
 def run_vectors(words: Sequence[str]) -> int:
     """Run `vectors check` or `vectors generate`; return 1 where a line does not agree."""
     options = vectors_parser().parse(words)
+    manner = manner_of(options, output())
     task, *rest = options.values or [""]
-    if task not in ("check", "generate"):
-        raise UsageError(f"vectors takes check or generate, not {quoted(task)}{guess(task, ['check', 'generate'])}")
+    if task not in _TASKS:
+        task_named = f", not {quoted(task)}" if task else ""
+        raise UsageError(f"vectors takes check or generate{task_named}{guess(task, list(_TASKS))}")
     if not rest:
         raise UsageError(f"vectors {task} needs a function, such as f16_add or e4m3_mulAdd")
+    _refuse_options(task, options)
     from floatlab.vectors import parse_function
 
     any_nan = options.nan == "any"
     if any_nan:
         options.nan = "x86"
-    context, function = context_of(options), parse_function(rest[0])
+    context, function = context_of(options), parse_function(rest[0], not options.notexact)
     if task == "generate":
         return _generate(function, context, options, rest[1:])
-    if len(rest) < 2:
-        raise UsageError(f"vectors check {rest[0]} needs a file of vectors, or - for standard input")
-    return _check(function, context, rest[1:], any_nan, options)
+    names = rest[1:]
+    if not names:
+        raise UsageError(f"vectors check {quoted(rest[0])} needs a file of vectors, or - for standard input")
+    if names.count("-") > 1:
+        raise UsageError("- is standard input, and that can be read once")
+    return _check(function, context, names, any_nan, options.all, manner)
+
+
+def _refuse_options(task: str, options: argparse.Namespace) -> None:
+    """Refuse what the other task takes, or none: an option that does nothing would be believed."""
+    if options.svg is not None:
+        raise UsageError("vectors draws nothing: --svg FILE is for the command that a mismatch names")
+    strange = [f"--{name}" for name in _TASKS[task] if getattr(options, name)]
+    if strange:
+        other = "check" if task == "generate" else "generate"
+        raise UsageError(f"{strange[0]} is for vectors {other}, not for vectors {task}")
+    if task == "generate" and options.nan == "any":
+        raise UsageError("--nan any is for vectors check; a line that is written has one NaN: first x86 arm riscv")
 
 
 def _generate(function: Function, context: Context, options: argparse.Namespace, rest: list[str]) -> int:
@@ -70,10 +93,10 @@ def _generate(function: Function, context: Context, options: argparse.Namespace,
 
     if rest:
         raise UsageError(f"vectors generate takes one function, and {quoted(rest[0])} is left over")
-    level = whole_number(options.level, "--level", 1, 2)
+    level = 1 if options.level is None else whole_number(options.level, "--level", 1, 2)
     count = None if options.lines is None else whole_number(options.lines, "--lines", 1, MAX_LINES)
     written = generate_lines(function, context, level, context.seed, count)
-    progress = _Progress("written")
+    progress = _Progress("written", not output().isatty())
     while batch := list(islice(written, _BATCH)):
         put("".join(f"{each}\n" for each in batch))
         progress.add(len(batch))
@@ -84,10 +107,10 @@ def _generate(function: Function, context: Context, options: argparse.Namespace,
 class _Progress:
     """A count on standard error, only where somebody watches and the work takes a while."""
 
-    def __init__(self, done: str) -> None:
+    def __init__(self, done: str, wanted: bool = True) -> None:
         """Start counting."""
         self.done, self.count, self.shown = done, 0, False
-        self.watched = sys.stderr is not None and sys.stderr.isatty() and not sys.stdout.isatty()
+        self.watched = wanted and sys.stderr is not None and sys.stderr.isatty()
         self.last = self.start = time.monotonic()
 
     def add(self, count: int = 1) -> None:
@@ -96,103 +119,170 @@ class _Progress:
         now = time.monotonic()
         if self.watched and now - self.last > _EVERY:
             self.last, self.shown = now, True
-            sys.stderr.write(f"\r{self.count:,} lines {self.done}, {self.count / (now - self.start):,.0f} a second ")
-            sys.stderr.flush()
+            self._write(f"\r{self.count:,} lines {self.done}, {self.count / (now - self.start):,.0f} a second ")
 
     def clear(self) -> None:
         """Take the words of progress away."""
         if self.shown:
-            sys.stderr.write("\r\x1b[K")
+            self.shown = False
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
             sys.stderr.flush()
+        except OSError:  # the terminal has gone: the work goes on
+            self.watched = False
 
 
-def _unpacked(name: str) -> IO[bytes]:
-    if not name.endswith(".gz"):
-        return open(name, "rb")
+def _stream(name: str) -> IO[bytes]:
+    """Open a file, or standard input; gzip is known by its first two bytes, whatever the name."""
+    if name == "-":
+        stdin: TextIO | None = sys.stdin
+        if stdin is None:
+            raise FileFormatError("- reads standard input, and standard input is closed")
+        stream: IO[bytes] = stdin.buffer
+    else:
+        stream = open(name, "rb")  # noqa: SIM115 — the caller closes it
+    if not _starts(stream, b"\x1f\x8b"):
+        if name.endswith(".gz") and not _starts(stream, b""):
+            stream.close()
+            raise FileFormatError("is named .gz, and is not packed with gzip")
+        return stream
     import gzip
 
-    packed: IO[bytes] = gzip.GzipFile(name, "rb")  # type: ignore[assignment]
+    packed: IO[bytes] = gzip.GzipFile(fileobj=stream)  # type: ignore[assignment]
     return packed
 
 
-def _opened(name: str) -> Iterator[str]:
-    """Yield the lines of a file, unpacked where its name ends in .gz, each bounded in length."""
-    if name == "-":
-        for number, text in input_lines():
-            if text is None:
-                raise FileFormatError(f"line {number}: too long for a line of vectors")
-            yield text
-        return
+def _starts(stream: IO[bytes], start: bytes) -> bool:
+    """Say whether a stream begins so (with nothing: whether it is empty), without reading on."""
+    head: bytes = stream.peek(2)[:2] if hasattr(stream, "peek") else b"?"
+    return head == start
+
+
+def _lines(name: str) -> Iterator[str]:
+    """Yield the lines of a file, each bounded in length; raises FileFormatError at what cannot be read."""
+    from zlib import error as unpacking_error
+
+    number = 1
     try:
-        with _unpacked(name) as stream:
+        stream = _stream(name)
+        try:
             while raw := stream.readline(MAX_LINE + 1):
                 if len(raw) > MAX_LINE:
-                    raise FileFormatError(f"a line of over {MAX_LINE:,} bytes: this is no file of vectors")
+                    raise FileFormatError(f"line {number} has over {MAX_LINE:,} bytes: this is no file of vectors")
+                if number == 1:
+                    raw = raw.removeprefix(BYTE_ORDER_MARK)
                 yield raw.decode("ascii", "backslashreplace")
-    except (OSError, EOFError, ValueError) as error:
-        if isinstance(error, FloatlabError):
-            raise
+                number += 1
+        finally:
+            if name != "-":
+                stream.close()
+    except FloatlabError:
+        raise
+    except (OSError, EOFError, ValueError, unpacking_error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise FileFormatError(f"cannot be read: {reason}") from None
+        raise FileFormatError(f"cannot be read{f' past line {number - 1:,}' * (number > 1)}: {reason}") from None
 
 
-def _check(function: Function, context: Context, names: list[str], any_nan: bool, options: argparse.Namespace) -> int:
+def _place(name: str) -> str:
+    """Return a file's name as data has it: bare, but nothing in it that a terminal would obey."""
+    shown = "".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in name)
+    return "standard input" if name == "-" else shown
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _check(
+    function: Function, context: Context, names: list[str], any_nan: bool, everything: bool, manner: Manner
+) -> int:
     from floatlab.vectors import check_lines
 
-    manner = manner_of(options, output())
     total = wrong = 0
     failure = ""
     for name in names:
         progress, lines, differ = _Progress("checked"), 0, 0
+        shown = "standard input" if name == "-" else quoted(name, 80)
         try:
-            for found in check_lines(_opened(name), function, context, any_nan):
+            for found in check_lines(_lines(name), function, context, any_nan):
                 lines += 1
                 if lines % _BATCH == 0:
                     progress.add(_BATCH)
                 if found is None:
                     continue
                 differ += 1
-                if manner.json:
-                    put(_record(found, name, context))
-                elif differ <= SHOWN or options.all:
-                    progress.clear()
-                    put(_written(found, name, context))
-                elif differ == SHOWN + 1:
-                    say(f"{quoted(name)}: more lines differ; --all writes them")
+                if manner.quiet or not (everything or manner.json or differ <= SHOWN):
+                    continue
+                progress.clear()
+                put(_record(found, name, context) if manner.json else _written(found, name, context))
+            if not lines:
+                failure = f"{shown} holds no line of vectors"
         except FloatlabError as error:
-            failure = f"{quoted(name)}: {error} ({lines:,} lines before it were checked, {differ:,} differ)"
+            before = f"; {_counted(lines, 'line')} before it, {_differ(differ)}" if lines else ""
+            failure = f"{shown}: {error}{before}"
         finally:
             progress.clear()
         total, wrong = total + lines, wrong + differ
+        if differ > SHOWN and not (everything or manner.json or manner.quiet):
+            put(
+                f"{name if name != '-' else shown}: {_counted(differ - SHOWN, 'more line')} differ; --all writes them\n"
+            )
         if failure:
             break
-    if not manner.json:
-        rule = "any NaN" if any_nan else f"NaNs as {context.nan.value}"
-        put(
-            f"{function.name} {context.rounding.value}, tininess {context.tininess.value} rounding, {rule}: "
-            f"{total:,} line{'s' * (total != 1)}, {wrong:,} differ{'s' * (wrong == 1)}\n"
-        )
+    put(_summary(function, context, total, wrong, any_nan, manner))
     if failure:
         raise FileFormatError(failure)
     return 1 if wrong else 0
 
 
+def _differ(count: int) -> str:
+    return f"{count:,} differ{'s' * (count == 1)}"
+
+
+def _summary(function: Function, context: Context, total: int, wrong: int, any_nan: bool, manner: Manner) -> str:
+    """Return the last line: how many lines were checked, by which rules, and how many differ."""
+    if manner.json:
+        from json import dumps
+
+        record = {
+            "schema": 1,
+            "operation": "vectors check",
+            "function": function.name,
+            "lines": total,
+            "differ": wrong,
+        }
+        return dumps(record) + "\n"
+    if manner.quiet:
+        return f"{wrong}\n"
+    rule = "any NaN" if any_nan else f"NaNs as {context.nan.value}"
+    return (
+        f"{function.name} {context.rounding.value}, tininess {context.tininess.value} rounding, {rule}: "
+        f"{_counted(total, 'line')}, {_differ(wrong)}\n"
+    )
+
+
 def _written(found: Mismatch, name: str, context: Context) -> str:
     """Write a mismatch: where, the line, what was expected and computed, and the command that shows why."""
-    where = f"{name}:{found.number}" if name != "-" else f"line {found.number}"
-    command = found.command(context)
+    where = f"{_place(name)}:{found.number}" if name != "-" else f"line {found.number}"
     return (
         f"{where}: {found.line}\n"
         f"  expected  {found.written(found.expected, found.expected_flags)}"
         f"  ({', '.join(found.expected_flags.names) or 'no flags'})\n"
         f"  computed  {found.written(found.computed, found.computed_flags)}"
-        f"  ({', '.join(found.computed_flags.names) or 'no flags'})\n" + (f"  see why   {command}\n" if command else "")
+        f"  ({', '.join(found.computed_flags.names) or 'no flags'})\n"
+        f"  see why   {found.command(context)}\n"
     )
 
 
 def _record(found: Mismatch, name: str, context: Context) -> str:
     from json import dumps
 
+    from floatlab.vectors.functions import digits
+
+    wide = digits(found.function.result)
     record = {
         "schema": 1,
         "operation": "vectors check",
@@ -200,8 +290,8 @@ def _record(found: Mismatch, name: str, context: Context) -> str:
         "file": name,
         "line": found.number,
         "text": found.line,
-        "expected": {"code": f"{found.expected:#x}", "flags": found.expected_flags.names},
-        "computed": {"code": f"{found.computed:#x}", "flags": found.computed_flags.names},
+        "expected": {"code": f"0x{found.expected:0{wide}x}", "flags": found.expected_flags.names},
+        "computed": {"code": f"0x{found.computed:0{wide}x}", "flags": found.computed_flags.names},
         "command": found.command(context),
     }
     return dumps(record) + "\n"

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from floatlab.errors import FileFormatError, quoted
-from floatlab.numbers.context import Context, Flags
+import re
+
+from floatlab.errors import FileFormatError, FloatlabError, quoted
+from floatlab.formats import Format
+from floatlab.numbers.context import DEFAULT, Context, Flags
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.rounding import Direction
 from floatlab.record import Record
-from floatlab.vectors.functions import BITS_OF_FLAGS, FLAGS_OF_BITS, VERBS, Function, digits
+from floatlab.vectors.functions import BITS_OF_FLAGS, COMPARISONS, FLAGS_OF_BITS, Function, Integer, digits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from floatlab.formats import Format
+    # A line and its number in; the operands, the result and the flags out.
+    Reader = Callable[[str, int], tuple[tuple[int, ...], int, Flags]]
+
+# The verb that shows an operation's derivation, where it is not called the same.
+_VERBS = {"mulAdd": "fma", "roundToInt": "rint"}
 
 
 class Mismatch(Record):
@@ -30,40 +39,91 @@ class Mismatch(Record):
         """Write a result and flags as a line of vectors does."""
         return f"{code:0{digits(self.function.result)}X} {BITS_OF_FLAGS[flags]:02X}"
 
-    def command(self, context: Context) -> str | None:
-        """Return the command that shows the derivation, or None where no verb does."""
-        verb = VERBS.get(self.function.operation)
-        if verb is None:
-            return None
-        values = " ".join(
-            f"bits:0x{code:0{digits(kind)}x}" for code, kind in zip(self.operands, self.function.operands, strict=True)
-        )
-        words = f"floatlab {verb} {values} -f {self.function.operands[0].name} -r {context.rounding.value}"
-        words += f" --nan {context.nan.value}" * (context.nan.value != "first")
-        return words + f" --tininess {context.tininess.value}" * (context.tininess.value != "after")
+    def command(self, context: Context) -> str:
+        """Return the command that shows the derivation of what was computed."""
+        function = self.function
+        source, target, operation = function.operands[0], function.result, function.operation
+        values = " ".join(f"bits:0x{code:0{digits(source)}x}" for code in self.operands)
+        if isinstance(source, Integer):
+            assert isinstance(target, Format)
+            n = source.value(self.operands[0])
+            return f"floatlab show {n} -f {target.name}{_settings(context)}"
+        if operation in COMPARISONS:
+            loud = " --signaling" * COMPARISONS[operation][1]
+            return f"floatlab cmp {values} -f {source.name}{loud}{' --daz' * context.flush_inputs}"
+        if isinstance(target, Integer):
+            quiet = " --notexact" * (not function.exact)
+            return f"floatlab toint {values} -f {source.name} --int {target.name}{quiet}{_settings(context)}"
+        if operation == "to":
+            assert target is not None
+            return f"floatlab convert {values} --through {source.name},{target.name}{_settings(context)}"
+        quiet = " --notexact" * (not function.exact and operation == "roundToInt")
+        return f"floatlab {_VERBS.get(operation, operation)} {values} -f {source.name}{quiet}{_settings(context)}"
 
 
-def parse_line(text: str, function: Function, number: int = 0) -> tuple[tuple[int, ...], int, Flags]:
-    """Return a line's operands, result and flags; raises FileFormatError that names the line."""
-    words = text.split()
+def _settings(context: Context) -> str:
+    """Return the options that describe a context, without those that say what is the rule anyway."""
+    words = [f"-r {context.rounding.value}"]
+    if context.rounding is Direction.SR:
+        words.append(f"--seed {context.seed}")
+    for option in ("overflow", "absent", "nan", "tininess"):
+        choice = getattr(context, option)
+        if choice is not getattr(DEFAULT, option):
+            words.append(f"--{option} {choice.value}")
+    words += ["--daz"] * context.flush_inputs + ["--ftz"] * context.flush_results
+    return " " + " ".join(words)
+
+
+def line_reader(function: Function) -> Reader:
+    """Return what reads a function's lines; it raises FileFormatError, which names the line and the word."""
     kinds = (*function.operands, function.result)
-    if len(words) != len(kinds) + 1:
-        raise FileFormatError(
-            f"line {number}: {function.name} has {len(kinds) + 1} words a line (operands, result, flags), "
+    lengths = [*map(digits, kinds), 2]
+    limits = [1 << (1 if kind is None else kind.width) for kind in kinds] + [32]
+    blank = "[ \t]+"
+    whole = re.compile(rf"[ \t]*{blank.join(f'([0-9A-Fa-f]{{{length}}})' for length in lengths)}[ \t]*\r?\n?").fullmatch
+    # Full hexadecimal digits of a whole number of fours need no second look.
+    checked = [(place, limit) for place, limit in enumerate(limits) if limit < 1 << 4 * lengths[place]]
+
+    def read(text: str, number: int) -> tuple[tuple[int, ...], int, Flags]:
+        found = whole(text)
+        if found is None:
+            raise FileFormatError(f"line {number}: {_unlike(text, function, lengths)}")
+        *operands, result, flags = [int(word, 16) for word in found.groups()]
+        for place, limit in checked:
+            value = (*operands, result, flags)[place]
+            if value >= limit:
+                word, what = found[place + 1], _places(function)[place]
+                raise FileFormatError(
+                    f"line {number}: {quoted(word)} is too much for the {what}: at most {limit - 1:0{lengths[place]}X}"
+                )
+        return tuple(operands), result, FLAGS_OF_BITS[flags]
+
+    return read
+
+
+def _places(function: Function) -> list[str]:
+    def name(kind: Format | Integer | None) -> str:
+        return "truth value" if kind is None else kind.name
+
+    count = len(function.operands)
+    order = ["operand"] if count == 1 else ["first operand", "second operand", "third operand"][:count]
+    places = [f"{place} ({name(kind)})" for place, kind in zip(order, function.operands, strict=True)]
+    return [*places, f"result ({name(function.result)})", "flags"]
+
+
+def _unlike(text: str, function: Function, lengths: list[int]) -> str:
+    """Say what is wrong with a line that does not fit its function: its number of words, or the first bad word."""
+    words = text.strip(" \t\r\n").split()
+    if len(words) != len(lengths):
+        return (
+            f"{function.name} has {len(lengths)} words a line (operands, result, flags), "
             f"and this one has {len(words)}: {quoted(text.strip())}"
         )
-    try:
-        values = [int(word, 16) for word in words]
-    except ValueError:
-        values = [-1]
-    limits = [1 << (1 if kind is None else kind.width) for kind in kinds]
-    whole = all(0 <= value < limit for value, limit in zip(values, [*limits, 32], strict=False))
-    if len(values) < len(words) or not whole or not all(word.isalnum() for word in words):
-        raise FileFormatError(
-            f"line {number}: {quoted(text.strip())} does not fit {function.name}: hexadecimal codes of "
-            f"{', '.join(str(digits(kind)) for kind in kinds)} digits and two digits of flags"
-        )
-    return tuple(values[: len(function.operands)]), values[-2], FLAGS_OF_BITS[values[-1]]
+    for word, length, what in zip(words, lengths, _places(function), strict=True):
+        if not re.fullmatch(f"[0-9A-Fa-f]{{{length}}}", word):
+            prefix = " without 0x" * word.lower().startswith("0x")
+            return f"{quoted(word)} is not the {what}: {length} hexadecimal digit{'s' * (length > 1)}{prefix}"
+    return f"{quoted(text.strip())}: spaces stand between the words, and nothing else"
 
 
 def check_lines(
@@ -71,8 +131,8 @@ def check_lines(
 ) -> Iterator[Mismatch | None]:
     """Yield, for each line that is not empty, None where it agrees and a Mismatch where it does not.
 
-    `any_nan` lets any NaN stand for any other. Raises FileFormatError at the first line that cannot
-    be read.
+    `any_nan` lets any NaN stand for any other. Raises FileFormatError, which names the line, at the
+    first one that cannot be read.
 
     >>> from floatlab.vectors import parse_function
     >>> add = parse_function("f16_add")
@@ -80,23 +140,22 @@ def check_lines(
     ...     ["3C00 3C00 4000 00", "3C00 0001 3C00 00"], add, Context())]
     [None, '3C00 01']
     """
-    run = function.run
+    run, read = function.run, line_reader(function)
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
-        operands, expected, expected_flags = parse_line(text, function, number)
-        computed, flags = run(operands, context)
-        if (computed == expected and flags is expected_flags) or (
-            flags == expected_flags and (computed == expected or (any_nan and _both_nan(function, expected, computed)))
+        operands, expected, expected_flags = read(text, number)
+        try:
+            computed, flags = run(operands, context)
+        except FloatlabError as error:  # a context that refuses what a format has no code for
+            raise FileFormatError(f"line {number}: {quoted(text.strip())}: {error}") from None
+        if flags == expected_flags and (
+            computed == expected or (any_nan and _both_nan(function.result, expected, computed))
         ):
             yield None
         else:
             yield Mismatch(number, text.strip(), function, operands, expected, expected_flags, computed, flags)
 
 
-def _both_nan(function: Function, expected: int, computed: int) -> bool:
-    from floatlab.formats import Format
-    from floatlab.numbers.datum import Datum
-
-    fmt: Format | object = function.result
-    return isinstance(fmt, Format) and Datum(fmt, expected).is_nan and Datum(fmt, computed).is_nan
+def _both_nan(kind: Format | Integer | None, expected: int, computed: int) -> bool:
+    return isinstance(kind, Format) and Datum(kind, expected).is_nan and Datum(kind, computed).is_nan

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 
 from floatlab.arith import (
+    Relation,
     add,
+    compare,
     divide,
-    equal,
     fma,
     from_integer,
-    less,
-    less_equal,
     multiply,
     remainder,
     round_to_integral,
@@ -39,18 +38,16 @@ if TYPE_CHECKING:
 
 _ARITHMETIC = {"add": (add, 2), "sub": (subtract, 2), "mul": (multiply, 2), "div": (divide, 2), "rem": (remainder, 2),
                "sqrt": (sqrt, 1), "mulAdd": (fma, 3)}  # fmt: skip
-_COMPARISONS = {
-    "eq": (equal, False),
-    "eq_signaling": (equal, True),
-    "le": (less_equal, True),
-    "le_quiet": (less_equal, False),
-    "lt": (less, True),
-    "lt_quiet": (less, False),
+# Each predicate: the relations that it holds for, and whether a quiet NaN is already invalid to it.
+COMPARISONS = {
+    "eq": ((Relation.EQUAL,), False),
+    "eq_signaling": ((Relation.EQUAL,), True),
+    "le": ((Relation.LESS, Relation.EQUAL), True),
+    "le_quiet": ((Relation.LESS, Relation.EQUAL), False),
+    "lt": ((Relation.LESS,), True),
+    "lt_quiet": ((Relation.LESS,), False),
 }
-OPERATIONS = (*_ARITHMETIC, *_COMPARISONS, "roundToInt")
-# The verb that shows each function's derivation.
-VERBS = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "rem": "rem", "sqrt": "sqrt", "mulAdd": "fma",
-         "roundToInt": "rint"}  # fmt: skip
+OPERATIONS = (*_ARITHMETIC, *COMPARISONS, "roundToInt")
 
 _FLAG_BITS = {1: Flags.INEXACT, 2: Flags.UNDERFLOW, 4: Flags.OVERFLOW, 8: Flags.DIVIDE_BY_ZERO, 16: Flags.INVALID}
 FLAGS_OF_BITS = tuple(Flags(sum(flag.value for bit, flag in _FLAG_BITS.items() if bits & bit)) for bits in range(32))
@@ -68,6 +65,10 @@ class Integer(Record):
         """The name in TestFloat's words."""
         return f"{'' if self.signed else 'u'}i{self.width}"
 
+    def value(self, code: int) -> int:
+        """Return the integer that a code means."""
+        return code - (1 << self.width) if self.signed and code >> (self.width - 1) else code
+
 
 class Function(Record):
     """A function by TestFloat's name: what it takes, what it gives, and how floatlab computes it."""
@@ -77,6 +78,7 @@ class Function(Record):
     operands: tuple[Format | Integer, ...]
     result: Format | Integer | None  # None: a truth value
     run: Run
+    exact: bool = True  # whether rounding to an integer raises inexact
 
 
 def _width(kind: Format | Integer | None) -> int:
@@ -89,7 +91,7 @@ def digits(kind: Format | Integer | None) -> int:
 
 
 def _integer(name: str) -> Integer | None:
-    found = re.fullmatch(r"(ui?|i)(8|16|32|64|128)", name)
+    found = re.fullmatch(r"(ui|i)(8|16|32|64|128)", name.lower())
     return Integer(int(found[2]), found[1] == "i") if found else None
 
 
@@ -99,42 +101,71 @@ def parse_integer(name: str) -> Integer:
     >>> parse_integer("ui32")
     Integer(width=32, signed=False)
     """
-    found = _integer(name.strip().lower())
+    found = _integer(name.strip())
     if found is None:
-        raise FloatlabError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}")
+        typed = re.fullmatch(r"(u?)(?:int|s)?(8|16|32|64|128)(?:_t)?", name.strip().lower())
+        hint = f"; did you mean '{typed[1]}i{typed[2]}'?" if typed else ""
+        raise FloatlabError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
     return found
 
 
 def _format(name: str, whole: str) -> Format:
     try:
+        if re.fullmatch(r"ui?\d+|i\d+", name):
+            parse_integer(name)
         return parse_format(name)
-    except FormatError as error:
+    except FloatlabError as error:
         raise FormatError(f"{quoted(whole)}: {error}") from None
 
 
-def parse_function(name: str) -> Function:
+def parse_function(name: str, exact: bool = True) -> Function:
     """Return the function that a name means; raises FloatlabError with the nearest one.
+
+    Without `exact`, rounding to an integer does not raise inexact, as TestFloat's does not unless
+    it is asked to.
 
     >>> f = parse_function("f16_add")
     >>> f.run((0x3C00, 0x3C00), Context())
     (16384, <Flags.NONE: 0>)
     """
-    left, arrow, right = name.partition("_to_")
+    left, arrow, right = name.lower().partition("_to_")
     if arrow:
-        return _conversion(name, left, right)
+        return _conversion(name, left, right, exact)
     # Formats may have underscores in their names too, and so may operations.
     for operation in sorted(OPERATIONS, key=len, reverse=True):
         if name.lower().endswith(f"_{operation.lower()}"):
             fmt = _format(name[: -len(operation) - 1], name)
-            return _in_one_format(name, operation, fmt)
-    known = [f"{name.partition('_')[0]}_{operation}" for operation in OPERATIONS]
+            return _in_one_format(name, operation, fmt, exact)
     raise FloatlabError(
-        f"unknown function {quoted(name)}{guess(name, known)} (a format, _, then one of {' '.join(OPERATIONS)};"
+        f"unknown function {quoted(name)}{_nearest(name)} (a format, _, then one of {' '.join(OPERATIONS)};"
         " or f32_to_f16, f32_to_i32, i32_to_f32)"
     )
 
 
-def _in_one_format(name: str, operation: str, fmt: Format) -> Function:
+def _nearest(name: str) -> str:
+    """Return what a word that is no function may have been meant as."""
+    word = name[:64].lower()
+    for operation in OPERATIONS:
+        plain = operation.lower()
+        if word == plain:
+            return f"; did you mean 'f32_{operation}'?"
+        if word.endswith(plain) and _is_format(word.removesuffix(plain)):
+            return f"; did you mean '{word.removesuffix(plain)}_{operation}'?"
+    for place in (place for place, character in enumerate(word) if character == "_"):
+        if _is_format(word[:place]):
+            return guess(word[place + 1 :], list(OPERATIONS)).replace("mean '", f"mean '{word[:place]}_")
+    return ""
+
+
+def _is_format(name: str) -> bool:
+    try:
+        parse_format(name)
+    except FormatError:
+        return False
+    return True
+
+
+def _in_one_format(name: str, operation: str, fmt: Format, exact: bool) -> Function:
     if operation in _ARITHMETIC:
         compute, arity = _ARITHMETIC[operation]
 
@@ -146,40 +177,39 @@ def _in_one_format(name: str, operation: str, fmt: Format) -> Function:
     if operation == "roundToInt":
 
         def rint(codes: tuple[int, ...], context: Context) -> tuple[int, Flags]:
-            done = round_to_integral(Datum(fmt, codes[0]), fmt, context)
+            done = round_to_integral(Datum(fmt, codes[0]), fmt, context, exact)
             return done.result.code, done.flags
 
-        return Function(name, operation, (fmt,), fmt, rint)
-    predicate, signaling = _COMPARISONS[operation]
+        return Function(name, operation, (fmt,), fmt, rint, exact)
+    relations, signaling = COMPARISONS[operation]
 
-    def compare(codes: tuple[int, ...], _: Context) -> tuple[int, Flags]:
-        found = predicate(Datum(fmt, codes[0]), Datum(fmt, codes[1]), signaling)
-        return int(found.holds), found.flags
+    def holds(codes: tuple[int, ...], context: Context) -> tuple[int, Flags]:
+        found = compare(Datum(fmt, codes[0]), Datum(fmt, codes[1]), fmt, context, signaling)
+        return int(found.relation in relations), found.flags
 
-    return Function(name, operation, (fmt, fmt), None, compare)
+    return Function(name, operation, (fmt, fmt), None, holds)
 
 
-def _conversion(name: str, left: str, right: str) -> Function:
+def _conversion(name: str, left: str, right: str, exact: bool) -> Function:
+    if not left or not right:
+        raise FloatlabError(f"{quoted(name)}: a conversion names what it is from and to, such as f32_to_f16")
     source, target = _integer(left) or _format(left, name), _integer(right) or _format(right, name)
     if isinstance(source, Integer):
         if isinstance(target, Integer):
             raise FloatlabError(f"{quoted(name)}: from an integer to an integer there is nothing to round")
 
         def widen(codes: tuple[int, ...], context: Context) -> tuple[int, Flags]:
-            n = codes[0]
-            if source.signed and n >> (source.width - 1):
-                n -= 1 << source.width
-            done = from_integer(n, target, context)
+            done = from_integer(source.value(codes[0]), target, context)
             return done.result.code, done.flags
 
         return Function(name, "to", (source,), target, widen)
     if isinstance(target, Integer):
 
         def narrow(codes: tuple[int, ...], context: Context) -> tuple[int, Flags]:
-            done = to_integer(Datum(source, codes[0]), target.width, target.signed, context)
+            done = to_integer(Datum(source, codes[0]), target.width, target.signed, context, exact)
             return done.value & ((1 << target.width) - 1), done.flags
 
-        return Function(name, "to", (source,), target, narrow)
+        return Function(name, "to", (source,), target, narrow, exact)
 
     def run(codes: tuple[int, ...], context: Context) -> tuple[int, Flags]:
         done = convert(Datum(source, codes[0]), target, context)
