@@ -2,7 +2,7 @@
 
 The first lines cross the landmarks of the format with each other; then come lines that mix
 landmarks, patterned significands at telling exponents, and random codes, with one line in four
-built to fall near a tie, a cancellation or the end of the range.
+built to fall on or near a tie, a cancellation or the end of the range (`hard.py`).
 """
 
 from __future__ import annotations
@@ -12,37 +12,15 @@ from itertools import islice, product
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context
-from floatlab.numbers.datum import Datum
 from floatlab.numbers.projection import signed_code
-from floatlab.numbers.rounding import draw
 from floatlab.vectors.functions import BITS_OF_FLAGS, Function, Integer, digits
+from floatlab.vectors.hard import Draws, pointed, target_landmarks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LINES = {1: 10_000, 2: 200_000}  # written unless a number is asked for
-
-
-class Draws:
-    """A stream of random integers that depends on the seed alone."""
-
-    def __init__(self, seed: int) -> None:
-        """Start the stream."""
-        self.seed = seed
-        self.index = 0
-
-    def below(self, n: int) -> int:
-        """Return an integer from 0 to n − 1."""
-        words = 0
-        for _ in range(n.bit_length() // 32 + 2):
-            words = words << 32 | draw(self.seed, self.index)
-            self.index += 1
-        return words % n
-
-    def one_of(self, choices: list[int]) -> int:
-        """Return one of the choices."""
-        return choices[self.below(len(choices))]
 
 
 def landmarks(kind: Format | Integer) -> list[int]:
@@ -89,7 +67,7 @@ def _patterned(kind: Format, draws: Draws, level: int) -> int:
     center = (kind.bias, kind.bias, 0, (kind.largest_magnitude >> t))[draws.below(4)]
     field = min(max(center + draws.below(2 * reach + 1) - reach, 0), (1 << w) - 1)
     magnitude = field << t | trailing
-    return kind.compose(bool(draws.below(2)) and kind.signed, magnitude)
+    return kind.compose(draws.sign(kind), magnitude)
 
 
 def _operand(kind: Format | Integer, marks: list[int], draws: Draws, level: int) -> int:
@@ -100,51 +78,26 @@ def _operand(kind: Format | Integer, marks: list[int], draws: Draws, level: int)
         return draws.below(1 << kind.width) >> draws.below(kind.width)
     if choice < 6:
         return _patterned(kind, draws, level)
-    return kind.compose(bool(draws.below(2)) and kind.signed, draws.below(1 << kind.magnitude_bits))
-
-
-def _near(code: int, kind: Format, draws: Draws) -> int:
-    """Return a neighbour within two places, with the other sign half the time."""
-    datum = Datum(kind, code)
-    if not datum.is_finite:
-        return code
-    for _ in range(draws.below(3)):
-        datum = datum.next_up if draws.below(2) else datum.next_down
-    flip = draws.below(2) and kind.signed and datum.is_finite
-    return signed_code(kind, not datum.sign_bit, datum.magnitude) if flip else datum.code
-
-
-def _pointed(function: Function, operands: list[int], draws: Draws) -> list[int]:
-    """Move the last operand to where it nearly cancels the rest, or lies near half of its last place."""
-    kind = function.operands[-1]
-    if not isinstance(kind, Format) or len(operands) < 2:
-        return operands
-    if function.operation == "mulAdd":
-        from floatlab.arith import multiply
-
-        rest = multiply(Datum(kind, operands[0]), Datum(kind, operands[1]), kind).result
-    else:
-        rest = Datum(kind, operands[0])
-    if not rest.is_finite or not kind.signed:
-        return operands
-    if draws.below(2):
-        return [*operands[:-1], _near(rest.code, kind, draws)]
-    # p + 1 binades below: half of the last place, or a little beside it
-    magnitude = max(rest.magnitude - ((kind.precision + draws.below(2)) << kind.trailing_bits), 0)
-    low = kind.compose(bool(draws.below(2)), magnitude >> kind.trailing_bits << kind.trailing_bits)
-    return [*operands[:-1], _near(low, kind, draws)]
+    return kind.compose(draws.sign(kind), draws.below(1 << kind.magnitude_bits))
 
 
 def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[int, ...]]:
     """Yield operands without end: the landmarks crossed, then the weighted mixture."""
-    kinds = function.operands
+    kinds, result = function.operands, function.result
     marks = [landmarks(kind) for kind in kinds]
+    if function.operation == "to" and result is not None:
+        marks = [sorted({*marks[0], *target_landmarks(kinds[0], result, landmarks(result))})]
     draws = Draws(seed)
+    rooted = function.operation == "sqrt" and isinstance(kinds[0], Format) and kinds[0].signed
     if len(kinds) < 3 or level > 1:
         yield from product(*marks)
     while True:
         operands = [_operand(kind, mark, draws, level) for kind, mark in zip(kinds, marks, strict=True)]
-        yield tuple(_pointed(function, operands, draws) if draws.below(4) == 0 else operands)
+        if draws.below(4) == 0:
+            operands = pointed(function, operands, draws)
+        if rooted and draws.below(8):  # else every other root would be of a negative number
+            operands = [code & ~(1 << (kinds[0].width - 1)) for code in operands]
+        yield tuple(operands)
 
 
 def generate_lines(

@@ -1,0 +1,234 @@
+"""Operands that sit where rounding goes wrong: on ties, a hair beside them, at cancellations, at the ends.
+
+A random product comes within a hair of a tie about never. Products and quotients do so where a
+congruence modulo a power of two, or modulo the divisor, is solved for the last digits; square roots
+where a number is lifted to a root modulo a power of two, digit by digit.
+"""
+
+from __future__ import annotations
+
+from floatlab.formats import Format
+from floatlab.numbers.context import Context
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.projection import round_exact, signed_code
+from floatlab.numbers.rounding import draw
+from floatlab.vectors.functions import Function, Integer
+
+_CLOSE = Context(overflow="saturate")
+
+
+class Draws:
+    """A stream of random integers that depends on the seed alone."""
+
+    def __init__(self, seed: int) -> None:
+        """Start the stream."""
+        self.seed = seed
+        self.index = 0
+
+    def below(self, n: int) -> int:
+        """Return an integer from 0 to n − 1."""
+        words = 0
+        for _ in range(n.bit_length() // 32 + 2):
+            words = words << 32 | draw(self.seed, self.index)
+            self.index += 1
+        return words % n
+
+    def between(self, low: int, high: int) -> int:
+        """Return an integer from low to high; low where there is none."""
+        return low + self.below(max(high - low + 1, 1))
+
+    def one_of(self, choices: list[int]) -> int:
+        """Return one of the choices."""
+        return choices[self.below(len(choices))]
+
+    def sign(self, kind: Format) -> bool:
+        """Return whether a number is negative, half the time where it can be."""
+        return bool(self.below(2)) and kind.signed
+
+    def odd(self, digits: int) -> int:
+        """Return an odd number of so many binary digits."""
+        return 1 << (digits - 1) | self.below(1 << (digits - 1)) | 1
+
+
+def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
+    """Return the code nearest to ±c·2^q, the largest number beyond the range."""
+    return round_exact(Exact(negative and kind.signed, c, q), kind, _CLOSE).code
+
+
+def near(code: int, kind: Format, draws: Draws) -> int:
+    """Return a neighbour within two places, with the other sign half the time."""
+    datum = Datum(kind, code)
+    if not datum.is_finite:
+        return code
+    for _ in range(draws.below(3)):
+        datum = datum.next_up if draws.below(2) else datum.next_down
+    flip = draws.below(2) and kind.signed and datum.is_finite
+    return signed_code(kind, not datum.sign_bit, datum.magnitude) if flip else datum.code
+
+
+def pointed(function: Function, operands: list[int], draws: Draws) -> list[int]:
+    """Move operands to where the function is hard."""
+    kind, result = function.operands[-1], function.result
+    if isinstance(kind, Integer):
+        return [_integer_beside_a_tie(kind, result, draws)] if isinstance(result, Format) else operands
+    if function.operation == "to" and isinstance(result, Format):
+        return [_beside_a_tie_of(result, kind, draws)]
+    if isinstance(result, Integer) or function.operation == "roundToInt":
+        return [_beside_half_an_integer(result if isinstance(result, Integer) else kind, kind, draws)]
+    if function.operation == "mul":
+        return _factors(kind, draws)
+    if function.operation == "div" and kind.precision > 1:
+        return _quotient(kind, draws)
+    if function.operation == "sqrt":
+        return [_square(kind, draws)]
+    if function.operation == "rem":
+        return _remainder(operands, kind, draws)
+    return _cancelling(function, operands, kind, draws)
+
+
+def _cancelling(function: Function, operands: list[int], kind: Format, draws: Draws) -> list[int]:
+    """Move the last operand to where it nearly cancels the rest, or lies near half of its last place."""
+    if len(operands) < 2:
+        return operands
+    if function.operation == "mulAdd":
+        from floatlab.arith import multiply
+
+        rest = multiply(Datum(kind, operands[0]), Datum(kind, operands[1]), kind).result
+    else:
+        rest = Datum(kind, operands[0])
+    if not rest.is_finite:
+        return operands
+    if draws.below(2):
+        return [*operands[:-1], near(rest.code, kind, draws)]
+    # p + 1 binades below: half of the last place, or a little beside it
+    magnitude = max(rest.magnitude - ((kind.precision + draws.below(2)) << kind.trailing_bits), 0)
+    low = kind.compose(draws.sign(kind), magnitude >> kind.trailing_bits << kind.trailing_bits)
+    return [*operands[:-1], near(low, kind, draws)]
+
+
+def _exponent(kind: Format, draws: Draws) -> int:
+    """Return the exponent of a result: anywhere, among the subnormal ones, or at the end of the range."""
+    choice = draws.below(8)
+    if choice == 0:
+        return draws.between(kind.emin - kind.precision - 1, kind.emin + 1)
+    if choice == 1:
+        return draws.between(kind.emax - 1, kind.emax + 1)
+    return draws.between(kind.emin, kind.emax)
+
+
+def _factors(kind: Format, draws: Draws) -> list[int]:
+    """Return two numbers whose product is a tie, or within a few units of its last digit from one."""
+    p = kind.precision
+    if p == 1 or draws.below(2):  # p + 1 digits in all, the last one 1: a tie, exactly
+        digits = draws.between(1, p)
+        a, b = draws.odd(digits), draws.odd(p + 1 - digits)
+    else:  # p digits below the cut that are 100…0 and a little
+        a = draws.odd(p)
+        b = (((1 << (p - 1)) + draws.between(-4, 4)) * pow(a, -1, 1 << p)) % (1 << p)
+    whole = _exponent(kind, draws)
+    first = draws.between(max(kind.emin, whole - kind.emax), min(kind.emax, whole - kind.emin))
+    return [_placed(kind, a, first, draws), _placed(kind, b, whole - first, draws)]
+
+
+def _placed(kind: Format, c: int, exponent: int, draws: Draws) -> int:
+    """Return the code of c with its leading digit at 2^exponent, of either sign."""
+    return nearest(kind, draws.sign(kind), c, exponent - c.bit_length() + 1)
+
+
+def _quotient(kind: Format, draws: Draws) -> list[int]:
+    """Return a dividend and a divisor whose quotient is within a hair of a tie, or a subnormal tie."""
+    p = kind.precision
+    if kind.subnormals and not draws.below(4):  # q odd, its last digit half of the least subnormal: a tie, exactly
+        digits = draws.between(1, p - 1)
+        b, q = draws.odd(digits), draws.odd(p - digits)
+        shift = draws.between(1, max(kind.emax - digits, 1))
+        return [
+            nearest(kind, draws.sign(kind), b * q, shift + kind.qmin - 1),
+            nearest(kind, draws.sign(kind), b, shift),
+        ]
+    b = draws.odd(p)
+    a = draws.between(1, 4) * (-1 if draws.below(2) else 1) * pow(1 << (p + 1), -1, b) % b
+    whole = _exponent(kind, draws)
+    first = draws.between(max(kind.emin, whole + kind.emin), min(kind.emax, whole + kind.emax))
+    return [_placed(kind, a, first, draws), _placed(kind, b, first - whole, draws)]
+
+
+def _square(kind: Format, draws: Draws) -> int:
+    """Return a number whose root has p + 1 digits, the last one 1, and then long nothing: nearly a tie."""
+    p = kind.precision
+    digits = p + 2
+    square = 1 + 8 * draws.between(-16, 16)  # what has a root modulo every power of two
+    root = 1
+    for place in range(3, digits):
+        if (root * root - square) >> place & 1:
+            root += 1 << (place - 1)
+    root %= 1 << (p + 1)
+    root = max(root, (1 << (p + 1)) - root)
+    c = (root * root - square) >> digits
+    if c <= 0:
+        return nearest(kind, False, 1, 0)
+    exponent = _exponent(kind, draws)
+    # Only an even scale keeps the root's digits.
+    return nearest(kind, False, c, exponent - c.bit_length() + 1 + (exponent - c.bit_length() + 1 - digits) % 2)
+
+
+def _remainder(operands: list[int], kind: Format, draws: Draws) -> list[int]:
+    """Move the dividend beside an odd multiple of half the divisor, where the whole quotient is a tie."""
+    divisor = Datum(kind, operands[1])
+    if not divisor.is_finite or not divisor.exact:
+        return operands
+    x = divisor.exact
+    multiple = 2 * draws.below(1 << draws.between(0, kind.precision)) + 1
+    return [near(nearest(kind, draws.sign(kind), x.c * multiple, x.q - 1), kind, draws), operands[1]]
+
+
+def _beside_a_tie_of(target: Format, kind: Format, draws: Draws) -> int:
+    """Return a number beside the middle of two neighbours of a narrower format."""
+    top = target.largest_magnitude
+    magnitude = (top, draws.below(target.smallest_normal_magnitude + 1), draws.below(top + 1), draws.below(top + 1))[
+        draws.below(4)
+    ]
+    x = Datum(target, target.compose(False, magnitude)).exact
+    return near(nearest(kind, draws.sign(kind), 2 * x.c + 1, x.q - 1), kind, draws)
+
+
+def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: Draws) -> int:
+    """Return a number beside n + ½, or beside the end of the integers."""
+    digits = within.width if isinstance(within, Integer) else within.precision
+    if draws.below(4) == 0:
+        low = draws.below(4)
+        return near(nearest(kind, draws.sign(kind), (1 << (digits - draws.below(2)) + 1) + low - 2, -1), kind, draws)
+    n = draws.below(1 << draws.between(0, digits))
+    return near(nearest(kind, draws.sign(kind), 2 * n + 1, -1), kind, draws)
+
+
+def _integer_beside_a_tie(kind: Integer, target: Format, draws: Draws) -> int:
+    """Return the code of an integer beside the middle of two neighbours of the target."""
+    p = min(target.precision, kind.width - 1)
+    cut = draws.between(1, max(kind.width - p - 1, 1))
+    n = (2 * (1 << (p - 1) | draws.below(1 << (p - 1))) + 1 << cut - 1) + draws.between(-1, 1)
+    return (-n if kind.signed and draws.below(2) else n) % (1 << kind.width)
+
+
+def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
+    """Return the operands at the landmarks of a conversion's target (`marks`), between them and beside them."""
+    found: set[int] = set()
+    for mark in marks:
+        if isinstance(target, Format):
+            datum = Datum(target, mark)
+            if not datum.is_finite:
+                continue
+            x = datum.exact
+        else:
+            assert target is not None
+            x = Exact.from_integer(target.value(mark))
+        for c in (2 * x.c - 1, 2 * x.c, 2 * x.c + 1):
+            if isinstance(kind, Format):
+                middle = Datum(kind, nearest(kind, x.negative, abs(c), x.q - 1))
+                found |= {middle.code, middle.next_up.code, middle.next_down.code}
+            elif -kind.width <= x.q - 1 <= kind.width:
+                n = (abs(c) << max(x.q - 1, 0)) >> max(1 - x.q, 0)
+                signs = (1, -1) if kind.signed else (1,)
+                found |= {sign * (n + step) % (1 << kind.width) for sign in signs for step in (-1, 0, 1)}
+    return found
