@@ -153,6 +153,9 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
         named = [row.format for row in CATALOG if row.format.width == typed.width]
         p3109 = [parse_format(name.format(k=typed.width)) for name in _P3109_DIALECTS if 6 <= typed.width <= 16]
         formats = (*named, *p3109)
+        title = f"every {typed.width}-bit format"
+    else:
+        title = "the formats named"
     data: list[Datum] = [decode(typed.code, format) for format in formats]
     if not data:
         raise FormatError(f"{quoted(literal.text)}: no named format has {typed.width} bits; name some with -f")
@@ -160,7 +163,7 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
     def page() -> Page:
         from floatlab.views.numbers import dialects_table
 
-        return dialects_table(data, literal.text)
+        return dialects_table(data, literal.text, title)
 
     found = [read_literal(Literal(literal.text, typed.replace(binary=False)), d.format) for d in data]
     return Answer(

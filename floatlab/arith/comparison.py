@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from floatlab.arith.operands import begin, is_infinite, is_nan
+from floatlab.arith.operands import Work, begin, counts_as_nan
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context, Flags
 from floatlab.numbers.datum import Datum, NumberClass
@@ -29,9 +29,11 @@ class Comparison(Record):
 
     operation: str
     operands: tuple[Datum, ...]
+    context: Context
     relation: Relation
     holds: bool
     flags: Flags
+    literals: tuple[str | None, ...] = ()
 
     def __bool__(self) -> bool:
         """Return whether the predicate holds."""
@@ -49,48 +51,68 @@ def compare(
     >>> compare("-0", "0", "fp16").relation.value, compare("nan", "1", "fp16").relation.value
     ('equal', 'unordered')
     """
-    work = begin("compare", (a, b), format, context)
+    return _compared("compare", (Relation.EQUAL,), (a, b), format, context, signaling)
+
+
+def _compared(
+    operation: str,
+    holding: tuple[Relation, ...],
+    values: tuple[Any, Any],
+    format: Format | str | None,
+    context: Context,
+    signaling: bool,
+) -> Comparison:
+    if format is None:  # no result needs a format: the operands keep theirs, whatever they are
+        format = next((value.format for value in values if isinstance(value, Datum)), None)
+    work = begin(operation, values, format, context)
     x, y = work.operands
-    if is_nan(x) or is_nan(y):
-        loud = signaling or any(d.is_signaling or d.number_class is NumberClass.UNSUPPORTED for d in (x, y))
-        return Comparison("compare", work.operands, Relation.UNORDERED, False, Flags.INVALID if loud else Flags.NONE)
-    if is_infinite(x) or is_infinite(y):
-        ranks = [(-1 if d.sign_bit else 1) if is_infinite(d) else 0 for d in (x, y)]
-        order = ranks[0] - ranks[1]
+    flags = Flags.NONE
+    if counts_as_nan(x) or counts_as_nan(y):
+        relation = Relation.UNORDERED
+        if signaling or any(d.is_signaling or d.number_class is NumberClass.UNSUPPORTED for d in (x, y)):
+            flags = Flags.INVALID
     else:
-        left, right = work.exact(0), work.exact(1)
-        order = 0 if left == right else -1 if left < right else 1
-    relation = Relation.LESS if order < 0 else Relation.GREATER if order else Relation.EQUAL
-    return Comparison("compare", work.operands, relation, relation is Relation.EQUAL, Flags.NONE)
+        relation = _relation(work)
+    return Comparison(operation, work.operands, context, relation, relation in holding, flags, work.literals)
 
 
-def _predicate(name: str, holds: tuple[Relation, ...], a: Any, b: Any, format: Any, signaling: bool) -> Comparison:
-    found = compare(a, b, format, signaling=signaling)
-    return found.replace(operation=name, holds=found.relation in holds)
+def _relation(work: Work) -> Relation:
+    x, y = work.operands
+    if x.is_infinite or y.is_infinite:
+        left, right = ((-1 if d.sign_bit else 1) if d.is_infinite else 0 for d in (x, y))
+        return Relation.LESS if left < right else Relation.EQUAL if left == right else Relation.GREATER
+    a, b = work.exact(0), work.exact(1)
+    return Relation.EQUAL if a == b else Relation.LESS if a < b else Relation.GREATER
 
 
-def equal(a: Any, b: Any, signaling: bool = False, format: Format | str | None = None) -> Comparison:
+def equal(
+    a: Any, b: Any, signaling: bool = False, format: Format | str | None = None, context: Context = DEFAULT
+) -> Comparison:
     """Say whether a = b (compareQuietEqual, or compareSignalingEqual).
 
     >>> bool(equal("0.1", "0.2", format="fp16")), bool(equal("-0", "0", format="fp16"))
     (False, True)
     """
-    return _predicate("equal", (Relation.EQUAL,), a, b, format, signaling)
+    return _compared("equal", (Relation.EQUAL,), (a, b), format, context, signaling)
 
 
-def less(a: Any, b: Any, signaling: bool = False, format: Format | str | None = None) -> Comparison:
+def less(
+    a: Any, b: Any, signaling: bool = False, format: Format | str | None = None, context: Context = DEFAULT
+) -> Comparison:
     """Say whether a < b (compareQuietLess, or compareSignalingLess).
 
     >>> bool(less("1", "2", format="fp16")), less("nan", "1", signaling=True, format="fp16").flags.names
     (True, ['invalid'])
     """
-    return _predicate("less", (Relation.LESS,), a, b, format, signaling)
+    return _compared("less", (Relation.LESS,), (a, b), format, context, signaling)
 
 
-def less_equal(a: Any, b: Any, signaling: bool = False, format: Format | str | None = None) -> Comparison:
+def less_equal(
+    a: Any, b: Any, signaling: bool = False, format: Format | str | None = None, context: Context = DEFAULT
+) -> Comparison:
     """Say whether a ≤ b (compareQuietLessEqual, or compareSignalingLessEqual).
 
     >>> bool(less_equal("2", "2", format="fp16"))
     True
     """
-    return _predicate("less_equal", (Relation.LESS, Relation.EQUAL), a, b, format, signaling)
+    return _compared("less_equal", (Relation.LESS, Relation.EQUAL), (a, b), format, context, signaling)

@@ -1,18 +1,19 @@
-"""Between floating-point numbers and integers (IEEE 754-2019 clauses 5.3.1, 5.4.1 and 5.8)."""
+"""Between floating-point numbers and integers (IEEE 754-2019 clauses 5.3.1, 5.4.1, 5.8 and 5.9)."""
 
 from __future__ import annotations
 
-from floatlab.arith.operands import begin, is_infinite, is_nan
+import re
+
+from floatlab.arith.operands import begin, counts_as_nan
 from floatlab.arith.specials import propagate
-from floatlab.errors import UnsupportedError
+from floatlab.errors import FormatError, quoted
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.projection import infinity_code
+from floatlab.numbers.projection import Rounded, infinity_code, round_to_quantum
 from floatlab.numbers.reading import read
-from floatlab.numbers.rounding import Direction, draw, increments, increments_stochastic, split, tail
-from floatlab.numbers.steps import Combination, Combine, Derivation, Rule, Special
+from floatlab.numbers.steps import Combination, Combine, Derivation, Integral, Rule
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -22,32 +23,66 @@ if TYPE_CHECKING:
 MAX_INTEGER_BITS = 4096
 
 
+class Integer(Record):
+    """An integer type: two's complement where it is signed."""
+
+    width: int
+    signed: bool
+
+    def __post_init__(self) -> None:
+        """Refuse widths that no register has."""
+        if not 1 <= self.width <= MAX_INTEGER_BITS:
+            raise FormatError(f"an integer has 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
+
+    @property
+    def name(self) -> str:
+        """The name in TestFloat's words: i32, ui64."""
+        return f"{'' if self.signed else 'u'}i{self.width}"
+
+    def value(self, code: int) -> int:
+        """Return the integer that a code means."""
+        return code - (1 << self.width) if self.signed and code >> (self.width - 1) else code
+
+    @property
+    def least(self) -> int:
+        """The least integer of the type."""
+        return -(1 << (self.width - 1)) if self.signed else 0
+
+    @property
+    def greatest(self) -> int:
+        """The greatest integer of the type."""
+        return (1 << (self.width - self.signed)) - 1
+
+
+def parse_integer(name: str) -> Integer:
+    """Return the integer type that a name means: i8 … i128, ui8 … ui128; raises FormatError for others.
+
+    >>> parse_integer("ui32")
+    Integer(width=32, signed=False)
+    """
+    found = re.fullmatch(r"(ui|i)(8|16|32|64|128)", name.strip().lower())
+    if found is None:
+        typed = re.fullmatch(r"(u?)(?:int|s)?(8|16|32|64|128)(?:_t)?", name.strip().lower())
+        hint = f"; did you mean '{typed[1]}i{typed[2]}'?" if typed else ""
+        raise FormatError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
+    return Integer(int(found[2]), found[1] == "i")
+
+
 class IntegerResult(Record):
-    """A conversion to an integer: the integer, and what was raised."""
+    """A conversion to an integer: the integer, the rounding's verdict where there was one, and what was raised."""
 
     operands: tuple[Datum, ...]
     context: Context
-    width: int
-    signed: bool
+    kind: Integer
     value: int
+    rounded: Rounded | None
     flags: Flags
+    literals: tuple[str | None, ...] = ()
 
-
-def _integral(x: Exact, context: Context) -> tuple[Exact, bool]:
-    """Round to an integer in the context's direction; return it, and whether it differs from x."""
-    if x.q >= 0:
-        return x, False
-    shift = -x.q
-    c = x.c
-    if shift > c.bit_length() + 64:  # far below one half: any such number rounds alike
-        c, shift = int(c != 0), 64
-    kept, rest2, unit = split(c, shift)
-    inexact, half, tie = tail(rest2, unit, False)
-    if context.rounding is Direction.SR:
-        step = increments_stochastic(rest2, unit, draw(context.seed))
-    else:
-        step = increments(context.rounding, x.negative, bool(kept & 1), inexact, half, tie)
-    return Exact(x.negative, kept + bool(step), 0), bool(inexact)
+    @property
+    def code(self) -> int:
+        """The integer's bits, in two's complement."""
+        return self.value & ((1 << self.kind.width) - 1)
 
 
 def round_to_integral(
@@ -60,18 +95,17 @@ def round_to_integral(
     """
     work = begin("round_to_integral", (a,), format, context)
     x = work.operands[0]
-    if is_nan(x):
+    if counts_as_nan(x):
         return propagate(work, work.operands)
-    if is_infinite(x):
+    if x.is_infinite:
         code, flags = infinity_code(work.format, context, bool(x.sign_bit))
         return work.special(Rule.INFINITE_RESULT, code, flags)
     value = work.exact(0)
-    integral, changed = _integral(value, context)
-    if not changed:
-        work.steps.append(Special(Rule.ALREADY_INTEGRAL, Flags.NONE))
-    work.steps.append(Combine(Combination.INTEGER, integral))
+    rounded = round_to_quantum(value, 0, context)
+    integral = Exact(value.negative, rounded.code, 0)
+    work.steps += [Integral(rounded), Combine(Combination.INTEGER, integral)]
     done = work.finish(integral, value)
-    return done.replace(flags=done.flags | Flags.INEXACT) if changed and exact else done
+    return done.replace(flags=done.flags | Flags.INEXACT) if rounded.flags and exact else done
 
 
 def to_integer(
@@ -86,39 +120,41 @@ def to_integer(
 
     Out of range and NaN give, by the context's NaN rule: x86's one pattern (the least signed
     integer, or all ones), Arm's nearest integer with 0 for NaN, RISC-V's nearest with the largest
-    for NaN. `exact` raises inexact where the value changes.
+    for NaN. `exact` raises inexact where the value changes. Raises FormatError for a width that is
+    not 1 to 4096.
 
     >>> to_integer("2.5", format="fp16").value, to_integer("1e9", 16, format="fp32").value
     (2, -32768)
     """
-    if not 1 <= width <= MAX_INTEGER_BITS:
-        raise UnsupportedError(f"an integer has 1 to {MAX_INTEGER_BITS} bits, not {width}")
+    kind = Integer(width, signed)
     work = begin("to_integer", (a,), format, context)
     x = work.operands[0]
-    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
-    if is_nan(x) or is_infinite(x):
-        sign = 0 if is_nan(x) else -1 if x.sign_bit else 1
-        return IntegerResult(work.operands, context, width, signed, _unfit(sign, low, high, context), Flags.INVALID)
+
+    def result(value: int, rounded: Rounded | None, flags: Flags) -> IntegerResult:
+        return IntegerResult(work.operands, context, kind, value, rounded, flags, work.literals)
+
+    if counts_as_nan(x):
+        return result(_unfit(0, kind, context), None, Flags.INVALID)
+    sign = -1 if x.sign_bit else 1
+    if x.is_infinite:
+        return result(_unfit(sign, kind, context), None, Flags.INVALID)
     value = work.exact(0)
-    if value and value.exponent > width:
-        sign = -1 if value.negative else 1
-        return IntegerResult(work.operands, context, width, signed, _unfit(sign, low, high, context), Flags.INVALID)
-    integral, changed = _integral(value, context)
-    n = integral.scaled(0)
-    if not low <= n <= high:
-        unfit = _unfit(-1 if n < 0 else 1, low, high, context)
-        return IntegerResult(work.operands, context, width, signed, unfit, Flags.INVALID)
-    flags = Flags.INEXACT if changed and exact else Flags.NONE
-    return IntegerResult(work.operands, context, width, signed, n, flags)
+    if value and value.exponent > width:  # far too large: not worth writing out
+        return result(_unfit(sign, kind, context), None, Flags.INVALID)
+    rounded = round_to_quantum(value, 0, context)
+    n = sign * rounded.code
+    if not kind.least <= n <= kind.greatest:
+        return result(_unfit(sign, kind, context), rounded, Flags.INVALID)
+    return result(n, rounded, rounded.flags if exact else Flags.NONE)
 
 
-def _unfit(sign: int, low: int, high: int, context: Context) -> int:
+def _unfit(sign: int, kind: Integer, context: Context) -> int:
     """Return what stands for an integer that does not fit (sign ±1) or for a NaN (0)."""
     if context.nan in (NanRule.FIRST, NanRule.X86):
-        return low if low else high
+        return kind.least or kind.greatest
     if not sign:
-        return 0 if context.nan is NanRule.ARM else high
-    return low if sign < 0 else high
+        return 0 if context.nan is NanRule.ARM else kind.greatest
+    return kind.least if sign < 0 else kind.greatest
 
 
 def from_integer(n: int, format: Format | str, context: Context = DEFAULT) -> Derivation:

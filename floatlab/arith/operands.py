@@ -9,10 +9,11 @@ from floatlab.formats import Format, parse_format
 from floatlab.numbers.context import Context, Flags
 from floatlab.numbers.datum import Datum, NumberClass
 from floatlab.numbers.exact import Exact
+from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import round_exact
-from floatlab.numbers.reading import convert, encode
+from floatlab.numbers.reading import convert, encode, read
+from floatlab.numbers.rounding import Direction
 from floatlab.numbers.steps import Decode, Derivation, Encode, Promote, Round, Rule, Special
-from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 PROMOTIONS = ("binary16", "bfloat16", "binary32", "binary64", "binary128")
 DEFAULT_FORMAT = "binary32"
 
-_SUBNORMAL = (NumberClass.POSITIVE_SUBNORMAL, NumberClass.NEGATIVE_SUBNORMAL)
-_INFINITE = (NumberClass.POSITIVE_INFINITY, NumberClass.NEGATIVE_INFINITY)
 _NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN, NumberClass.UNSUPPORTED)
 
 
@@ -62,21 +61,29 @@ def common_format(formats: list[Format]) -> Format:
     raise FormatError(f"no promotion format holds {names}: name the result's format with -f")
 
 
-class Work(Record):
-    """An operation under way; `steps` grows until `finish` closes it."""
+class Work:
+    """An operation under way: its steps grow until it is closed into a Derivation."""
 
-    operation: str
-    operands: tuple[Datum, ...]
-    literals: tuple[str | None, ...]
-    format: Format
-    context: Context
-    steps: list[Step]
+    __slots__ = ("context", "format", "literals", "operands", "operation", "steps")
+
+    def __init__(
+        self,
+        operation: str,
+        operands: tuple[Datum, ...],
+        literals: tuple[str | None, ...],
+        format: Format,
+        context: Context,
+        steps: list[Step],
+    ) -> None:
+        """Start with what `begin` settled."""
+        self.operation, self.operands, self.literals = operation, operands, literals
+        self.format, self.context, self.steps = format, context, steps
 
     def exact(self, index: int) -> Exact:
         """Return a finite operand's value; zero for a subnormal one where inputs are flushed."""
         datum = self.operands[index]
         x = datum.exact
-        if self.context.flush_inputs and datum.number_class in _SUBNORMAL:
+        if self.context.flush_inputs and datum.is_subnormal:
             self.steps.append(Special(Rule.FLUSHED_INPUT, Flags.NONE))
             return Exact(x.negative, 0, x.q)
         return x
@@ -99,22 +106,34 @@ class Work(Record):
         return Derivation(self.operation, self.operands, self.context, tuple(self.steps), result, flags, self.literals)
 
 
+def reading_context(context: Context) -> Context:
+    """Return how operands are read for an operation: to nearest, as a compiler reads constants, by its range rules."""
+    if context.rounding is Direction.RNE and not context.flush_results:
+        return context
+    return context.replace(rounding=Direction.RNE, flush_results=False)
+
+
 def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, context: Context) -> Work:
     """Decode the operands, settle the result's format, and promote where formats differ.
 
-    Data keep their formats; everything else is read, to nearest, into the result's: `format`, else
-    what the data have in common, else binary32.
+    Data, and readings (what `read` returns), keep their formats; everything else is read, to
+    nearest, into the result's: `format`, else what the data have in common, else binary32.
     """
-    typed = [value.format for value in values if isinstance(value, Datum)]
+    given = [value.result if isinstance(value, Derivation) else value for value in values]
     if format is not None:
         fmt = parse_format(format)
     else:
+        typed = [value.format for value in given if isinstance(value, Datum)]
         fmt = common_format(typed) if typed else parse_format(DEFAULT_FORMAT)
     operands: list[Datum] = []
     literals: list[str | None] = []
-    for value in values:
-        operands.append(value if isinstance(value, Datum) else encode(value, fmt))
-        literals.append(value if isinstance(value, str) else None)
+    for value, datum in zip(values, given, strict=True):
+        if isinstance(datum, Datum):
+            operands.append(datum)
+            literals.append(_typed(value))
+        else:
+            operands.append(encode(datum, fmt, reading_context(context)))
+            literals.append(datum if isinstance(datum, str) else None)
     steps: list[Step] = [Decode(datum) for datum in operands]
     steps += [
         Promote(datum, convert(datum, fmt, context).result)
@@ -125,11 +144,30 @@ def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, 
     return Work(operation, tuple(operands), texts, fmt, context, steps)
 
 
-def is_nan(datum: Datum) -> bool:
-    """Say whether an operand is a NaN, or a code that counts as one."""
+def _typed(value: Any) -> str | None:
+    """Return the text that a reading started from."""
+    if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
+        return value.operands[0].text
+    return None
+
+
+def readings(
+    operands: tuple[Datum, ...], literals: tuple[str | None, ...], context: Context
+) -> tuple[Derivation | None, ...]:
+    """Return how each operand was read from its text; None for those that were data.
+
+    >>> from floatlab import add
+    >>> d = add("0.1", "1", "fp16")
+    >>> [float(each.error_ulps) for each in readings(d.operands, d.literals, d.context)]
+    [-0.4, 0.0]
+    """
+    texts = literals or (None,) * len(operands)
+    return tuple(
+        None if text is None else read(text, datum.format, reading_context(context))
+        for datum, text in zip(operands, texts, strict=True)
+    )
+
+
+def counts_as_nan(datum: Datum) -> bool:
+    """Say whether an operand is a NaN, or a code that operations treat as one."""
     return datum.number_class in _NAN
-
-
-def is_infinite(datum: Datum) -> bool:
-    """Say whether an operand is ±∞."""
-    return datum.number_class in _INFINITE

@@ -6,7 +6,7 @@ than the operands' (the standard's *formatOf* operations), and is still rounded 
 
 from __future__ import annotations
 
-from floatlab.arith.operands import Work, begin, is_infinite, is_nan
+from floatlab.arith.operands import Work, begin, counts_as_nan
 from floatlab.arith.specials import default_nan, invalid, propagate
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
@@ -48,12 +48,11 @@ def multiply(a: Any, b: Any, format: Format | str | None = None, context: Contex
     """
     work = begin("multiply", (a, b), format, context)
     x, y = work.operands
-    if is_nan(x) or is_nan(y):
+    if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
     negative = x.sign_bit != y.sign_bit
-    if is_infinite(x) or is_infinite(y):
-        other = y if is_infinite(x) else x
-        if not is_infinite(other) and not work.exact(1 if other is y else 0):
+    if x.is_infinite or y.is_infinite:
+        if _zero_beside_infinity(work):
             return invalid(work, Rule.ZERO_TIMES_INFINITY)
         return _infinite(work, negative)
     product = work.exact(0) * work.exact(1)
@@ -69,12 +68,12 @@ def divide(a: Any, b: Any, format: Format | str | None = None, context: Context 
     """
     work = begin("divide", (a, b), format, context)
     x, y = work.operands
-    if is_nan(x) or is_nan(y):
+    if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
     negative = x.sign_bit != y.sign_bit
-    if is_infinite(x):
-        return invalid(work, Rule.INFINITY_OVER_INFINITY) if is_infinite(y) else _infinite(work, negative)
-    if is_infinite(y):
+    if x.is_infinite:
+        return invalid(work, Rule.INFINITY_OVER_INFINITY) if y.is_infinite else _infinite(work, negative)
+    if y.is_infinite:
         zero = Exact(negative, 0, 0)
         work.steps.append(Special(Rule.OVER_INFINITY, Flags.NONE))
         return work.finish(zero, zero)
@@ -98,12 +97,12 @@ def remainder(a: Any, b: Any, format: Format | str | None = None, context: Conte
     """
     work = begin("remainder", (a, b), format, context)
     x, y = work.operands
-    if is_nan(x) or is_nan(y):
+    if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
-    if is_infinite(x):
+    if x.is_infinite:
         return invalid(work, Rule.REMAINDER_INVALID)
     dividend = work.exact(0)
-    if is_infinite(y):
+    if y.is_infinite:
         work.steps.append(Special(Rule.REMAINDER_BY_INFINITY, Flags.NONE))
         return work.finish(dividend, dividend)
     divisor = work.exact(1)
@@ -128,9 +127,9 @@ def sqrt(a: Any, format: Format | str | None = None, context: Context = DEFAULT)
     """
     work = begin("sqrt", (a,), format, context)
     x = work.operands[0]
-    if is_nan(x):
+    if counts_as_nan(x):
         return propagate(work, work.operands)
-    if is_infinite(x):
+    if x.is_infinite:
         return invalid(work, Rule.NEGATIVE_ROOT) if x.sign_bit else _infinite(work, False)
     radicand = work.exact(0)
     if not radicand:
@@ -152,31 +151,36 @@ def fma(a: Any, b: Any, c: Any, format: Format | str | None = None, context: Con
     """
     work = begin("fma", (a, b, c), format, context)
     x, y, z = work.operands
-    if is_nan(x) or is_nan(y):
+    if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
     negative = x.sign_bit != y.sign_bit
-    if is_infinite(x) or is_infinite(y):
-        other = y if is_infinite(x) else x
-        if not is_infinite(other) and not work.exact(1 if other is y else 0):
+    if x.is_infinite or y.is_infinite:
+        if _zero_beside_infinity(work):
             return _zero_times_infinity_plus(work)
-        if is_nan(z):
+        if counts_as_nan(z):
             return propagate(work, work.operands)
-        if is_infinite(z) and negative != z.sign_bit:
+        if z.is_infinite and negative != z.sign_bit:
             return invalid(work, Rule.INFINITY_MINUS_INFINITY)
         return _infinite(work, negative)
-    if is_nan(z):
+    if counts_as_nan(z):
         return propagate(work, work.operands)
-    if is_infinite(z):
+    if z.is_infinite:
         return _infinite(work, bool(z.sign_bit))
     product = work.exact(0) * work.exact(1)
     work.steps.append(Combine(Combination.PRODUCT, product))
     return _added(work, product, work.exact(2))
 
 
+def _zero_beside_infinity(work: Work) -> bool:
+    """Say whether the first two operands are ∞ and 0, in either order."""
+    finite = [index for index in (0, 1) if not work.operands[index].is_infinite]
+    return bool(finite) and not work.exact(finite[0])
+
+
 def _zero_times_infinity_plus(work: Work) -> Derivation:
     """Settle ∞ × 0 + c: invalid, unless c is a quiet NaN and the context says otherwise (7.2)."""
     addend, context = work.operands[2], work.context
-    if not is_nan(addend):
+    if not counts_as_nan(addend):
         return invalid(work, Rule.ZERO_TIMES_INFINITY)
     if not context.fma_invalid:
         return propagate(work, work.operands)
@@ -190,14 +194,14 @@ def _zero_times_infinity_plus(work: Work) -> Derivation:
 def _sum(operation: str, a: Any, b: Any, format: Format | str | None, context: Context, negated: bool) -> Derivation:
     work = begin(operation, (a, b), format, context)
     x, y = work.operands
-    if is_nan(x) or is_nan(y):
+    if counts_as_nan(x) or counts_as_nan(y):
         return propagate(work, work.operands)
     negative = (y.sign_bit == 1) != negated
-    if is_infinite(x):
-        if is_infinite(y) and negative != (x.sign_bit == 1):
+    if x.is_infinite:
+        if y.is_infinite and negative != (x.sign_bit == 1):
             return invalid(work, Rule.INFINITY_MINUS_INFINITY)
         return _infinite(work, x.sign_bit == 1)
-    if is_infinite(y):
+    if y.is_infinite:
         return _infinite(work, negative)
     left, right = work.exact(0), work.exact(1)
     return _added(work, left, -right if negated else right)

@@ -126,5 +126,11 @@ class Context(Record):
         put(self, "nan", _choose(NanRule, "the NaN rule", nan))
         put(self, "fma_invalid", bool(fma_invalid))
 
+    def __repr__(self) -> str:
+        """Show the choices that are not the default."""
+        chosen = {name: getattr(self, name) for name in self._fields if getattr(self, name) != getattr(DEFAULT, name)}
+        words = (f"{name}={getattr(value, 'value', value)!r}" for name, value in chosen.items())
+        return f"Context({', '.join(words)})"
+
 
 DEFAULT = Context()

@@ -124,6 +124,11 @@ class Datum(Record):
         return self.number_class not in _NOT_FINITE
 
     @property
+    def is_subnormal(self) -> bool:
+        """Whether it is a subnormal number."""
+        return self.number_class in _SIGNED_CLASSES["SUBNORMAL"]
+
+    @property
     def is_signaling(self) -> bool:
         """Whether it is a signaling NaN."""
         return self.number_class is NumberClass.SIGNALING_NAN

@@ -14,7 +14,15 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Absent, Context, Flags, Overflow, Tininess
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.rounding import Direction, draw, increments, increments_stochastic, split, tail
+from floatlab.numbers.rounding import (
+    Direction,
+    draw,
+    increments,
+    increments_stochastic,
+    split,
+    stochastic_threshold,
+    tail,
+)
 from floatlab.record import Record
 
 # Digits kept below the cut when the rest is known to be only a sticky bit: enough for a 32-bit draw.
@@ -83,6 +91,11 @@ class Rounded(Record):
         return self.sticky_below or 2 * after_guard != self.unit * self.round
 
     @property
+    def threshold(self) -> int:
+        """What a stochastic rounding's draw is compared with: the tail's share of a unit, in 2^-32ths."""
+        return int(stochastic_threshold(self.rest2, self.unit))
+
+    @property
     def significand(self) -> int:
         """The kept digits after the increment, before anything happened to the range."""
         return self.kept + self.increment
@@ -136,6 +149,24 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
         x.negative, format.precision, quantum, kept, rest2, unit, sticky and unit > 1, odd, step, drawn,
         tiny_before, tiny_after, overflowed, code, flags,
     )  # fmt: skip
+
+
+def round_to_quantum(x: Exact, quantum: int, context: Context = DEFAULT, index: int = 0) -> Rounded:
+    """Round an exact number to an integer multiple of 2^quantum, with any number of digits (5.9 at quantum 0).
+
+    The verdict's `code` is the multiple, without its sign.
+
+    >>> round_to_quantum(Exact(False, 5, -1), 0).code
+    2
+    """
+    direction = context.rounding
+    drawn = draw(context.seed, index) if direction is Direction.SR else None
+    kept, rest2, unit, odd, step = _decide(x, quantum, False, 0, direction, drawn)
+    flags = Flags.INEXACT if rest2 else Flags.NONE
+    digits = max(kept.bit_length(), 1)
+    return Rounded(
+        x.negative, digits, quantum, kept, rest2, unit, False, odd, step, drawn, False, False, False, kept + step, flags
+    )
 
 
 def _decide(

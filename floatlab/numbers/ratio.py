@@ -75,6 +75,11 @@ class Ratio(Record):
         """Whether as_fraction can write it out."""
         return not self.truncated and max(abs(self.twos), 4 * abs(self.tens)) <= MAX_EXPANDED_BITS
 
+    def is_short(self, bits: int) -> bool:
+        """Say whether it can be written out in about so many bits: whether exact work with it is quick."""
+        parts = self.numerator.bit_length() + self.denominator.bit_length() + abs(self.twos) + 4 * abs(self.tens)
+        return self.expandable and parts <= bits
+
     def as_fraction(self) -> Fraction:
         """Return the number as a Fraction; raises UnsupportedError where it is too large or was cut.
 

@@ -197,7 +197,7 @@ def convert(datum: Datum, format: Format | str, context: Context = DEFAULT) -> D
         code, flags = infinity_code(fmt, context, negative)
         return _special("convert", datum, before, Rule.INFINITY, code, flags, fmt, context)
     exact = datum.exact
-    if context.flush_inputs and kind in (NumberClass.POSITIVE_SUBNORMAL, NumberClass.NEGATIVE_SUBNORMAL):
+    if context.flush_inputs and datum.is_subnormal:
         exact = Exact(negative, 0, exact.q)
         before += (Special(Rule.FLUSHED_INPUT, Flags.NONE),)
     return _finish("convert", datum, before, exact, False, datum.exact, fmt, context)

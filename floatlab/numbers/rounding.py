@@ -154,4 +154,13 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any) -> Any:
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
     """
-    return drawn < (rest2 << 31) // unit
+    return drawn < stochastic_threshold(rest2, unit)
+
+
+def stochastic_threshold(rest2: Any, unit: Any) -> Any:
+    """Return floor(2³²·rest/unit), what a draw is compared with.
+
+    >>> hex(stochastic_threshold(1, 1 << 2))
+    '0x20000000'
+    """
+    return (rest2 << 31) // unit

@@ -11,7 +11,7 @@ from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact, SquareRoot
 from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import Rounded
-from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.ratio import FAR, Ratio
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     Operand = Literal | Datum | Ratio
     Truth = Exact | Ratio | SquareRoot
+
+
+# Pages and JSON compute errors exactly with numbers of up to this many bits, and say so where they do not.
+EXACT_ERROR_BITS = 200_000
 
 
 class Rule(Enum):
@@ -43,8 +47,6 @@ class Rule(Enum):
     REMAINDER_BY_INFINITY = "remainder by infinity"
     ZERO_SUM = "zero sum"
     ZERO_ROOT = "zero root"
-    ALREADY_INTEGRAL = "already integral"
-    NO_INTEGER = "no integer"
 
 
 class Combination(Enum):
@@ -94,6 +96,12 @@ class Combine(Step):
 
     kind: Combination
     exact: Exact
+
+
+class Integral(Step):
+    """A rounding to an integer; `rounded.code` is the integer without its sign."""
+
+    rounded: Rounded
 
 
 class Divide(Step):
@@ -170,6 +178,11 @@ class Derivation(Record):
     flags: Flags
     literals: tuple[str | None, ...] = ()  # what was typed for the operands that are data
 
+    def __repr__(self) -> str:
+        """Show operation, result and flags; the steps are there to be read one by one."""
+        names = ", ".join(self.flags.names) or "no flags"
+        return f"Derivation({self.operation}: {self.result!r}, {names}, {len(self.steps)} steps)"
+
     @property
     def truth(self) -> Truth | None:
         """The exact number that the result stands for; None where it is not a finite number."""
@@ -194,6 +207,26 @@ class Derivation(Record):
         """Bounds on the error: equal where it is rational, close where the truth is a square root."""
         last = self.steps[-1]
         return last.error_bounds if isinstance(last, Encode) else None
+
+    @property
+    def nearby_error_ulps(self) -> Fraction | None:
+        """The error in ulps to at least eight digits, quickly: from an enclosure where the exact one is long.
+
+        None where there is none, or where even the digits that the rounding saw are far away.
+        """
+        truth, unit = self.truth, None
+        if truth is None or not self.result.is_finite:
+            return None
+        unit = self.result.ulp.as_fraction()
+        if isinstance(truth, SquareRoot):
+            bounds = self.error_bounds
+            return None if bounds is None else (bounds[0] + bounds[1]) / 2 / unit
+        if not isinstance(truth, Ratio) or truth.is_short(EXACT_ERROR_BITS):
+            return self.error_ulps
+        read = next((step for step in self.steps if isinstance(step, Read)), None)
+        if read is None or abs(read.exact.exponent) > FAR:
+            return None
+        return (self.result.exact - read.exact).as_fraction() / unit
 
     @property
     def error_ulps(self) -> Fraction | None:

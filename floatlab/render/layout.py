@@ -6,7 +6,6 @@ from floatlab.views.page import (
     Block,
     Gap,
     Grid,
-    Heading,
     Line,
     Note,
     Page,
@@ -108,6 +107,8 @@ def _row(row: Row, width: int) -> list[Line]:
 
 def _strip(strip: Strip, width: int) -> list[Line]:
     room, length = _room(width), max(_length(each) for each in strip.lines)
+    if length <= room and strip.label_first:
+        return _labelled(strip.label, list(strip.lines), width)
     if length <= room:
         *above, last = strip.lines
         margin = " " * (width - room)
@@ -184,10 +185,6 @@ def _note(note: Note, width: int) -> list[Line]:
     return [line(_SPACES, each) for each in wrap(note.content, width - INDENT)]
 
 
-def _heading(heading: Heading, width: int) -> list[Line]:
-    return wrap(tuple(Run(run.text, Role.HEADING) for run in heading.content), width)
-
-
 def _pair(pair: Pair, width: int) -> list[Line]:
     """Give each side half of a wide page."""
     half = (width - _BETWEEN) // 2
@@ -209,7 +206,6 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     Table: _table,
     Grid: _grid,
     Note: _note,
-    Heading: _heading,
     Pair: _pair,
     Gap: _gap,
 }

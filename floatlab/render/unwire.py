@@ -5,10 +5,9 @@ from __future__ import annotations
 from floatlab.errors import FileFormatError, FloatlabError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Ratio, Rounded, parse_literal
-from floatlab.numbers import steps as steps_room
 from floatlab.numbers.digits import integer_from_digits
 from floatlab.numbers.exact import SquareRoot
-from floatlab.numbers.steps import Combination, Rule, Step
+from floatlab.numbers.steps import Combination, Integral, Round, Rule, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,8 +91,10 @@ _FIELDS: dict[str, Callable[[Any, Formats], Any]] = {
 def step_from_wire(wire: Any, formats: Formats) -> Step:
     """Return a step from its JSON object."""
     kind = _STEPS[wire["step"]]
-    if kind is steps_room.Round:
-        return steps_room.Round(_format(wire["format"], formats), _rounded(wire))
+    if kind is Round:
+        return Round(_format(wire["format"], formats), _rounded(wire))
+    if kind is Integral:
+        return Integral(_rounded(wire))
     return kind(*(_FIELDS[name](wire[name], formats) for name in kind._fields))
 
 

@@ -26,6 +26,7 @@ from floatlab.numbers.digits import digits_of
 from floatlab.numbers.exact import SquareRoot
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.literals import Literal
+from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -135,7 +136,7 @@ def error_to_wire(derivation: Derivation) -> Wire:
     if isinstance(truth, SquareRoot):
         bounds = [each / result.ulp.as_fraction() for each in derivation.error_bounds or ()]
         return {"exact": None, "ulps": None, "ulps_bounds": [fraction_text(each) for each in bounds]}
-    if isinstance(truth, Ratio) and not (truth.expandable and _short(truth)):
+    if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
         gone = ratio_text(truth.replace(negative=not truth.negative))
         kept = exact_text(result)
         symbolic = gone if not result.exact else f"{kept} - {_literal(derivation)}"
@@ -144,11 +145,6 @@ def error_to_wire(derivation: Derivation) -> Wire:
     assert error is not None
     assert ulps is not None
     return {"exact": fraction_text(error), "ulps": terminating_decimal(ulps) or fraction_text(ulps)}
-
-
-def _short(truth: Ratio) -> bool:
-    bits = max(truth.numerator.bit_length(), truth.denominator.bit_length(), abs(truth.twos), abs(truth.tens) * 10 // 3)
-    return bits * 30103 <= DIGIT_LIMIT * 400_000
 
 
 def _literal(derivation: Derivation) -> str:
@@ -273,25 +269,37 @@ def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
 
 
 def comparison_to_wire(comparison: Comparison) -> Wire:
-    """Return a comparison: the relation, and what it raised."""
-    return {
-        "schema": SCHEMA,
-        "operation": comparison.operation,
-        "operands": [datum_to_wire(datum) for datum in comparison.operands],
-        "relation": comparison.relation.value,
+    """Return a comparison: its result is the relation."""
+    return _without_datum(comparison, comparison.operation) | {
+        "result": {"relation": comparison.relation.value, "holds": comparison.holds},
         "flags": comparison.flags.names,
+        "error": {"exact": None, "ulps": None},
     }
 
 
-def integer_to_wire(result: IntegerResult) -> Wire:
-    """Return a conversion to an integer."""
+def integer_to_wire(found: IntegerResult) -> Wire:
+    """Return a conversion to an integer: its result is the integer, with its bits."""
+    value = found.operands[0]
+    error = fraction_text(found.value - value.exact.as_fraction()) if value.is_finite else None
+    code = f"0x{found.code:0{-(-found.kind.width // 4)}x}"
+    result = {"type": found.kind.name, "integer": integer(found.value), "code": code}
+    steps = [] if found.rounded is None else [step_to_wire(Integral(found.rounded))]
+    return _without_datum(found, "to_integer", steps) | {
+        "result": result,
+        "flags": found.flags.names,
+        "error": {"exact": error, "ulps": None},
+    }
+
+
+def _without_datum(found: Comparison | IntegerResult, operation: str, steps: list[Wire] | None = None) -> Wire:
+    """Return what a result that is no datum has in common with a derivation."""
+    formats = list(dict.fromkeys(datum.format.name for datum in found.operands))
+    literals = found.literals or (None,) * len(found.operands)
     return {
         "schema": SCHEMA,
-        "operation": "to_integer",
-        "context": context_to_wire(result.context),
-        "operands": [datum_to_wire(datum) for datum in result.operands],
-        "width": result.width,
-        "signed": result.signed,
-        "integer": integer(result.value),
-        "flags": result.flags.names,
+        "operation": operation,
+        "format": formats[0] if len(formats) == 1 else None,
+        "context": context_to_wire(found.context),
+        "operands": [operand_to_wire(*pair) for pair in zip(found.operands, literals, strict=True)],
+        "steps": steps or [],
     }

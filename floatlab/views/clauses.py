@@ -23,8 +23,6 @@ SENTENCES: dict[Rule, tuple[str, str]] = {
     Rule.REMAINDER_BY_INFINITY: ("the remainder by ∞ is the dividend", "5.3.1"),
     Rule.ZERO_SUM: ("an exact zero sum of opposite signs is +0, toward −∞ −0", "6.3"),
     Rule.ZERO_ROOT: ("the root of ±0 is ±0", "5.4.1, 6.3"),
-    Rule.ALREADY_INTEGRAL: ("already an integer", "5.9"),
-    Rule.NO_INTEGER: ("no integer of this width stands for it: invalid", "5.8"),
 }
 
 

@@ -9,7 +9,7 @@ from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote
 from floatlab.views.derivations import expression, rounding_rows, step_blocks, summary
 from floatlab.views.numbers import coded
 from floatlab.views.page import Block, Gap, Line, Note, Page, Pair, Role, Row, Run, line
-from floatlab.views.words import error_words
+from floatlab.views.words import equals, error_words
 
 
 def _blocks(derivation: Derivation, steps: tuple[Step, ...]) -> list[Block]:
@@ -37,7 +37,10 @@ def _parting(contrast: Contrast) -> list[Block]:
         return []
     if rounded is None:
         return [Row("", line(Run("the product is exact in this format: the ways do not part here", Role.HINT)))]
-    return [Row("", line(Run("here they part: ", Role.CHANGED), "the separate way drops the digits after the cut"))]
+    moved = f"the separate way rounds the product {'up' if rounded.increment else 'down'}"
+    if contrast.same:
+        return [Row("", line(f"{moved} here, which does not show in the result"))]
+    return [Row("", line(Run("here they part: ", Role.CHANGED), moved))]
 
 
 def _opening(derivation: Derivation) -> tuple[Step, ...]:
@@ -99,7 +102,7 @@ def _verdict(contrast: Contrast) -> list[Block]:
 
     def way(derivation: Derivation) -> Line:
         datum = derivation.result
-        return line(Run(hexadecimal_code(datum), Role.CODE), f" {coded(datum)[1].text.strip()}")
+        return line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}")
 
     blocks: list[Block] = [
         Row("together", line(Run("different bits", Role.BAD), ": the rounding of the product shows in the result")),

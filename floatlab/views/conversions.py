@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from floatlab.numbers import Derivation
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.views.fields import bits_strip
-from floatlab.views.numbers import coded
+from floatlab.numbers import Derivation, Special
+from floatlab.numbers.steps import Rule
+from floatlab.views.clauses import sentence
+from floatlab.views.numbers import coded, datum_strip
 from floatlab.views.page import Block, Note, Page, Role, Row, Run, line
-from floatlab.views.words import decision, equals, error_words, far_away, flags_line, operand_text, read_line
+from floatlab.views.words import (
+    decision,
+    error_words,
+    far_away,
+    flags_line,
+    operand_text,
+    read_line,
+    replaced_words,
+)
 
 
 def _stage(derivation: Derivation) -> list[Block]:
     datum = derivation.result
-    label = datum.format.name
-    blocks: list[Block] = [
-        bits_strip(datum, label, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"), ruler=False)
-    ]
+    blocks: list[Block] = [datum_strip(datum, datum.format.name)]
     rounded = derivation.rounded
     flags = flags_line(derivation.flags)
+    if any(isinstance(step, Special) and step.rule is Rule.FLUSHED_INPUT for step in derivation.steps):
+        blocks.append(Row("", line(sentence(Rule.FLUSHED_INPUT))))
     if rounded is None:
-        return [*blocks, Row("", line(operand_text(derivation)), flags)]
-    error = error_words(derivation)
-    words = line(error, ", " * bool(error and derivation.flags), flags if derivation.flags else ())
-    far = far_away(derivation)
-    blocks.append(Row("", read_line(derivation), line("from ", operand_text(derivation))))
-    blocks.append(
-        Row("", line(far) if far and rounded.overflowed else decision(rounded, derivation.context.rounding), words)
-    )
+        blocks.append(Row("", line(operand_text(derivation)), flags))
+    else:
+        error = error_words(derivation)
+        words = line(error, ", " * bool(error and derivation.flags), flags if derivation.flags else ())
+        blocks.append(Row("", read_line(derivation), line("from ", operand_text(derivation))))
+        far = far_away(derivation)
+        decided = line(far) if far and rounded.overflowed else decision(rounded, derivation.context.rounding)
+        blocks.append(Row("", decided, words))
+    if replaced := replaced_words(derivation):
+        blocks.append(Row("", line(Run(replaced, Role.HINT))))
     return blocks
 
 

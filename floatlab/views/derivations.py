@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Exact, Rounded
+from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import exact_decimal
+from floatlab.numbers.decimals import exact_decimal, shortest
 from floatlab.numbers.steps import (
     Align,
     Combination,
@@ -13,6 +14,7 @@ from floatlab.numbers.steps import (
     Decode,
     Divide,
     Encode,
+    Integral,
     Promote,
     Root,
     Round,
@@ -20,13 +22,26 @@ from floatlab.numbers.steps import (
     Step,
 )
 from floatlab.views.clauses import sentence
-from floatlab.views.fields import bits_strip, point
-from floatlab.views.numbers import coded
+from floatlab.views.fields import point
+from floatlab.views.numbers import coded, datum_strip
 from floatlab.views.page import Block, Line, Note, Page, Role, Row, Run, Strip, line, text_of
-from floatlab.views.words import GLANCE, brief, cut, decision, equals, error_words, flags_line
+from floatlab.views.words import (
+    GLANCE,
+    PAGE_DIGITS,
+    abbreviated,
+    cut,
+    decision,
+    equals,
+    error_words,
+    flags_line,
+    operand_text,
+    replaced_words,
+    signed,
+    tininess_words,
+)
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
-_NAMES = "abc"
+_FUNCTIONS = {"round_to_integral": "rint"}
 _TAIL = 12  # digits shown beyond the cut
 
 
@@ -39,7 +54,7 @@ def expression(derivation: Derivation) -> str:
     """
     typed = derivation.literals or (None,) * len(derivation.operands)
     words = [
-        text.strip() if text is not None and len(text) <= GLANCE else brief(datum)
+        text.strip() if text is not None and len(text) <= GLANCE else shortest(datum)
         for text, datum in zip(typed, derivation.operands, strict=True)
         if isinstance(datum, Datum)
     ]
@@ -49,7 +64,7 @@ def expression(derivation: Derivation) -> str:
     if derivation.operation in ("fma", "multiply_then_add"):
         a, b, c = words
         return f"{a} × {b} + {f'({c})' if c.startswith('-') else c}"
-    return f"{derivation.operation}({', '.join(words)})"
+    return f"{_FUNCTIONS.get(derivation.operation, derivation.operation)}({', '.join(words)})"
 
 
 def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
@@ -84,11 +99,11 @@ def _digits(kept: str, tail: str, exponent: int, negative: bool = False) -> Line
 def _frame(x: Exact, fmt: Format, exponent: int | None = None) -> Line:
     top = x.exponent if exponent is None else exponent
     kept, tail = framed(x, top, fmt.trailing_bits)
-    return _digits(kept, tail, top, x.negative)
+    return _digits(kept, tail.rstrip("0"), top, x.negative)
 
 
 def _value(x: Exact) -> Line:
-    return line(f"= {exact_decimal(x, 40)}")
+    return line(f"= {exact_decimal(x, PAGE_DIGITS)}")
 
 
 def _align(step: Align, fmt: Format) -> list[Block]:
@@ -104,17 +119,14 @@ def _align(step: Align, fmt: Format) -> list[Block]:
         lines = [each if text_of(each).startswith("−") else line(" ", each) for each in lines]
     note = "same exponent: nothing moves"
     if step.shift:
-        moved, place = "ab"[step.moved], "places" if step.shift > 1 else "place"
-        note = f"the smaller term moves right {step.shift} {place}"
+        note = f"the smaller term moves right {step.shift} {'places' if step.shift > 1 else 'place'}"
         if step.shift > fmt.precision + 1:
             note += ", wholly past the last digit"
-        del moved
-    return [Strip("align", (lines[0], lines[1])), Row("", line(note))]
+    return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", line(note))]
 
 
 def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
-    x = step.exact
-    label = {"integer": "integer"}.get(step.kind.value, step.kind.value)
+    x, label = step.exact, step.kind.value
     if not x.c:
         return [Row(label, line("−0" if x.negative else "0", ", exactly"))]
     if step.kind is not Combination.SUM or aligned is None:
@@ -135,12 +147,14 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format, label: 
     grs = line(f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}") if tail else ()
     rows: list[Block] = [
         Row(
-            label or f"round {direction.value}", line(point(kept, tail), f" × 2^{rounded.quantum + len(kept) - 1}"), grs
+            label or f"round {direction.value}",
+            line(signed(rounded.negative, point(kept, tail)), f" × 2^{rounded.quantum + len(kept) - 1}"),
+            grs,
         ),
         Row("", decision(rounded, direction), line("the carry runs into the exponent") if rounded.carried else ()),
     ]
-    if rounded.tiny_after != rounded.tiny_before:
-        rows.append(Row("", line("tiny before rounding, not after")))
+    if words := tininess_words(rounded):
+        rows.append(Row("", line(words)))
     return rows
 
 
@@ -148,8 +162,10 @@ def step_blocks(step: Step, derivation: Derivation, seen: list[Step]) -> list[Bl
     """Return the rows of one step; `seen` are the steps before it."""
     fmt = derivation.result.format
     if isinstance(step, Decode):
-        position = sum(isinstance(each, Decode) for each in seen)
-        return _operand(step.datum, position, derivation)
+        # All operands at once, where the first of them is decoded.
+        first = not any(isinstance(each, Decode) for each in seen)
+        operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
+        return operand_rows(operands, derivation.literals, derivation.context, fmt) if first else []
     if isinstance(step, Promote):
         words = line(f"{step.datum.format.name} → {step.promoted.format.name}, exactly")
         return [Row("promote", words, coded(step.promoted))]
@@ -160,9 +176,11 @@ def step_blocks(step: Step, derivation: Derivation, seen: list[Step]) -> list[Bl
         return _combined(step, fmt, aligned if isinstance(aligned, Align) else None)
     if isinstance(step, Divide):
         if derivation.operation == "remainder":
-            n = exact_decimal(step.quotient, 40)
-            return [Row("quotient", line(f"{n}: the nearest integer" + (", not exact" if step.sticky else "")))]
+            n = exact_decimal(step.quotient, PAGE_DIGITS)
+            return [Row("quotient", line(f"a/b {'lies nearest to' if step.sticky else 'is'} n = {n}"))]
         return [_cut_off("quotient", step.quotient, step.sticky, fmt)]
+    if isinstance(step, Integral):
+        return integral_rows(step.rounded, derivation.context.rounding)
     if isinstance(step, Root):
         return [_cut_off("root", step.root, step.sticky, fmt)]
     if isinstance(step, Special):
@@ -183,29 +201,45 @@ def _cut_off(label: str, x: Exact, sticky: bool, fmt: Format) -> Row:
     return Row(label, _digits(kept, tail, x.exponent, x.negative), line("goes on for ever" if sticky else "exact"))
 
 
-def _operand(datum: Datum, position: int, derivation: Derivation) -> list[Block]:
-    name = _NAMES[position % len(_NAMES)] if len(derivation.operands) > 1 else "a"
-    label = name if datum.format == derivation.result.format else f"{name} {datum.format.name}"
-    blocks: list[Block] = [
-        bits_strip(datum, label, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"), ruler=False)
-    ]
-    typed = derivation.literals[position] if position < len(derivation.literals) else None
-    if typed is not None and datum.is_finite:
-        from floatlab.numbers import read
+def operand_rows(
+    operands: tuple[Datum, ...], literals: tuple[str | None, ...], context: Context, shared: Format | None
+) -> list[Block]:
+    """Draw operands as a, b, c; say how each was read from text, where that changed it or raised a flag.
 
-        if reading := error_words(read(typed, datum.format)).removeprefix("exact"):
-            blocks.append(Row("", line(f"read from {typed.strip()[:40]}"), line(reading)))
+    `shared` is the format that need not be named.
+    """
+    blocks: list[Block] = []
+    for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
+        blocks.append(datum_strip(datum, name if datum.format == shared else f"{name} {datum.format.name}"))
+        if reading is not None and reading.flags:
+            error = error_words(reading)
+            words = line(error, ", " * bool(error), flags_line(reading.flags))
+            blocks.append(Row("", line(f"read from {abbreviated(operand_text(reading), 30)}"), words))
+            if replaced := replaced_words(reading):
+                blocks.append(Row("", line(Run(replaced, Role.HINT))))
     return blocks
 
 
+def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
+    """Show a rounding to an integer: the digits before the cut at the point, what decided, the integer."""
+    shift = rounded.unit.bit_length() - 1
+    tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
+    shown = tail[:_TAIL] + "…" * (len(tail) > _TAIL)
+    digits = line(Run(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Run(shown, Role.LOST)) if shown else ())
+    return [
+        Row("to integer", signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
+        Row("", line(f"{direction.value}: " if shown else "", decision(rounded, direction))),
+    ]
+
+
 def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
-    """Return the result: bits, code, value, error and flags."""
+    """Return the result: bits, code, value, error and flags, and what it stands in for."""
     error = error_words(derivation) if derivation.result == datum else ""
     flags = flags_line(derivation.flags)
-    return [
-        bits_strip(datum, label, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"), ruler=False),
-        Row("", line(error) if error else flags, flags if error else ()),
-    ]
+    rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
+    if replaced := replaced_words(derivation):
+        rows.append(Row("", line(Run(replaced, Role.HINT))))
+    return rows
 
 
 def derivation_page(derivation: Derivation, steps: int | None = None) -> Page:

@@ -71,4 +71,5 @@ def point(digits: str, tail: str = "") -> Line:
 def significand(datum: Datum) -> Line:
     """Write a finite datum as d.ddd × 2^e, the hidden digit included (0 for subnormals)."""
     fmt, x = datum.format, datum.exact
-    return line(point(f"{x.c:0{fmt.precision}b}"), f" × 2^{x.q + fmt.trailing_bits}")
+    digits = point(f"{x.c:0{fmt.precision}b}")
+    return line("−" if x.negative else "", digits, f" × 2^{x.q + fmt.trailing_bits}")

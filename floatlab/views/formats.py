@@ -32,6 +32,10 @@ def _count(n: int) -> str:
     return f"{n}" if n < 10_000_000 else rounded_decimal(Fraction(n), 3, positional=range(0))
 
 
+def _counted(n: int, one: str, many: str = "") -> str:
+    return f"{_count(n)} {one if n == 1 else many or one + 's'}"
+
+
 def specials_words(format: Format) -> str:
     """Name the special values that a format has."""
     words = ["∞"] if format.infinities else []
@@ -153,7 +157,7 @@ def format_page(row: CatalogRow) -> Page:
         bits_strip(one, "", line(Run(hexadecimal_code(one), Role.CODE), f" = {shortest(one)}")),
         Row("also called", line(", ".join(row.aliases) if row.aliases else "no other name")),
         Row("source", line(row.source)),
-        Row("precision", line(f"p = {f.precision} digits, the hidden one included")
+        Row("precision", line(f"p = {_counted(f.precision, 'digit')}, the hidden one included")
             if not f.explicit_integer_bit else line(f"p = {f.precision} digits, all of them stored")),
         Row("exponent", line(f"{f.exponent_bits} bits, bias {f.bias}, emin {f.emin}, emax {f.emax}")),
         *_landmark("largest", f, f.largest_magnitude),
@@ -161,9 +165,10 @@ def format_page(row: CatalogRow) -> Page:
     ]  # fmt: skip
     if f.subnormals:
         blocks += _landmark("subnormal", f, f.smallest_magnitude)
-    counted = (
-        f"{_count(count.zeros)} zeros, {_count(count.subnormals)} subnormals, {_count(count.normals)} normals, "
-        f"{_count(count.infinities)} infinities, {_count(count.nans)} NaNs"
+    kinds = (("zero", "zeros"), ("subnormal", "subnormals"), ("normal", "normals"), ("infinity", "infinities"))
+    totals = (count.zeros, count.subnormals, count.normals, count.infinities, count.nans)
+    counted = ", ".join(
+        _counted(total, one, many) for total, (one, many) in zip(totals, (*kinds, ("NaN", "NaNs")), strict=True)
     )
     if count.unsupported:
         counted += f", {_count(count.unsupported)} that are not canonical"
@@ -180,7 +185,7 @@ def _cells(format: Format) -> list[Line]:
     for code in range(1 << format.width):
         datum = Datum(format, code)
         value = exact_text(datum, GLANCE)
-        if len(value) > _CELL:
+        if len(value) > _CELL or "^" in value:
             x = datum.exact.normalized()
             value = f"2^{x.q}" if x.c == 1 else shortest(datum)
         cells.append(line(Run(hexadecimal_code(datum), Role.CODE), f" {value}"))

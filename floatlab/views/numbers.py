@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from floatlab.numbers import Context, Datum, Derivation, Direction, NumberClass
+from floatlab.numbers import Context, Datum, Derivation, Direction, NumberClass, Tail, round_exact
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import exact_decimal, exact_text, hexadecimal, shortest
 from floatlab.numbers.intervals import Interval, preimage
 from floatlab.views.fields import bits_strip, significand
-from floatlab.views.page import Block, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.views.page import Block, Line, Note, Page, Role, Row, Run, Strip, Table, line
 from floatlab.views.words import (
     PAGE_DIGITS,
     brief,
@@ -20,12 +20,18 @@ from floatlab.views.words import (
     operand_text,
     read_line,
     replaced_words,
+    tininess_words,
 )
 
 
 def coded(datum: Datum, value: str | None = None) -> Line:
     """Write a datum as its code and its value."""
     return line(Run(hexadecimal_code(datum), Role.CODE), f" {brief(datum) if value is None else value}")
+
+
+def datum_strip(datum: Datum, label: str, ruler: bool = False) -> Strip:
+    """Draw a datum's bits beside its code and value."""
+    return bits_strip(datum, label, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"), ruler)
 
 
 def _exponent_words(datum: Datum) -> str:
@@ -48,9 +54,7 @@ def _neighbours(datum: Datum) -> Row:
 def show_page(derivation: Derivation, interval: bool = False) -> Page:
     """Return the page of one value in one format."""
     datum, fmt = derivation.result, derivation.result.format
-    blocks: list[Block] = [
-        bits_strip(datum, fmt.name, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"))
-    ]
+    blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
     if fmt.name == "tf32":
         blocks.append(
             Row("in 32 bits", line(Run(f"0x{datum.code << 13:08x}", Role.CODE)), line("as a register holds it"))
@@ -88,6 +92,8 @@ def _rounding(derivation: Derivation) -> list[Block]:
     far = far_away(derivation)
     decided = line("larger than every number") if far and rounded.overflowed else decision(rounded, direction)
     rows.append(Row(f"round {direction.value}", decided, verdict))
+    if words := tininess_words(rounded):
+        rows.append(Row("", line(words)))
     if rounded.carried and not rounded.overflowed and not far:
         rows.append(Row("", line("the carry runs into the exponent")))
     return rows
@@ -110,21 +116,21 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     if context.rounding is Direction.SR:
         return [*rows, Row("", line("every x in it may round here; nearer ones do so more often"))]
     if context.rounding in (Direction.RNE, Direction.RNA):
-        rows.append(Row("", line(_ties_in_words(interval, datum))))
+        words = _ties_in_words(interval, datum)
+        rows += [Row("", line(words))] if words else []
     return rows
 
 
 def _ties_in_words(interval: Interval, datum: Datum) -> str:
     """Say which of the ends that are ties come here."""
-    value = datum.exact if datum.is_finite else None
+    ends = (("lower", interval.low, interval.low_closed), ("upper", interval.high, interval.high_closed))
     ties = {
         name: closed
-        for name, end, closed in (
-            ("lower", interval.low, interval.low_closed),
-            ("upper", interval.high, interval.high_closed),
-        )
-        if end is not None and end != value
+        for name, end, closed in ends
+        if end is not None and round_exact(end, datum.format).tail is Tail.HALF
     }
+    if not ties:
+        return ""
     if len(ties) == 1:
         return "the tie comes here" if any(ties.values()) else "the tie goes to the neighbour"
     if len(set(ties.values())) == 1:
@@ -158,8 +164,8 @@ def directions_table(derivations: list[Derivation]) -> Page:
     )
 
 
-def dialects_table(data: list[Datum], text: str) -> Page:
-    """Compare what one code means in each format of its width."""
+def dialects_table(data: list[Datum], text: str, title: str) -> Page:
+    """Compare what one code means in several formats."""
     rows = tuple(
         (
             line(datum.format.name),
@@ -169,10 +175,8 @@ def dialects_table(data: list[Datum], text: str) -> Page:
         )
         for datum in data
     )
-    title = f"{text} in every {data[0].format.width}-bit format"
-    return Page(
-        (Note(line(Run(title, Role.HEADING))), Table(("format", "S exp mantissa", "value", "class"), rows)), title
-    )
+    title = f"{text} in {title}"
+    return Page((Note(line(Run(title, Role.HEADING))), Table(("format", "bits", "value", "class"), rows)), title)
 
 
 def text_of_fields(datum: Datum) -> list[str]:

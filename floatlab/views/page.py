@@ -75,13 +75,15 @@ class Row(Block):
 class Strip(Block):
     """Parallel lines whose columns belong together (ruler, field names, bits): they wrap together.
 
-    `breaks` are the columns before which they may wrap; the last line is the one to read.
+    `breaks` are the columns before which they may wrap; the label stands before the last line, the
+    one to read, or before the first.
     """
 
     label: str
     lines: tuple[Line, ...]
     breaks: tuple[int, ...] = ()
     aside: Line = ()
+    label_first: bool = False
 
 
 class Table(Block):
@@ -100,12 +102,6 @@ class Grid(Block):
 
 class Note(Block):
     """A sentence that wraps."""
-
-    content: Line
-
-
-class Heading(Block):
-    """The name of what follows."""
 
     content: Line
 

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from floatlab.arith import Comparison, IntegerResult, Relation
 from floatlab.numbers import Datum, Flags
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.views.fields import bits_strip
+from floatlab.numbers.decimals import shortest
+from floatlab.views.derivations import integral_rows, operand_rows
 from floatlab.views.page import Block, Note, Page, Role, Row, Run, line
-from floatlab.views.words import brief, equals, flags_line
+from floatlab.views.words import flags_line, plain_error
 
 _SIGNS = {Relation.LESS: "<", Relation.EQUAL: "=", Relation.GREATER: ">", Relation.UNORDERED: "is unordered with"}
 
 
-def _operand(datum: Datum, label: str) -> Block:
-    return bits_strip(datum, label, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"), ruler=False)
+def _named(datum: Datum, literal: str | None) -> str:
+    return shortest(datum) if literal is None or len(literal) > 20 else literal.strip()
 
 
 def comparison_page(comparison: Comparison) -> Page:
     """Return the page of a comparison."""
     a, b = comparison.operands
-    title = f"{brief(a)} {_SIGNS[comparison.relation]} {brief(b)}"
+    literals = comparison.literals or (None, None)
+    shared = a.format if a.format == b.format else None
+    title = f"{_named(a, literals[0])} {_SIGNS[comparison.relation]} {_named(b, literals[1])}"
+    title += f" in {shared.name}" if shared else ""
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
-    for name, datum in (("a", a), ("b", b)):
-        label = name if a.format == b.format else f"{name} {datum.format.name}"
-        blocks.append(_operand(datum, label))
+    blocks += operand_rows(comparison.operands, literals, comparison.context, shared)
     blocks.append(Row("a is", line(Run(comparison.relation.value, Role.VALUE)), flags_line(comparison.flags)))
     if comparison.relation is Relation.UNORDERED:
         blocks.append(Row("", line("a NaN compares with nothing, not even itself (5.11)")))
-    elif a != b and comparison.relation is Relation.EQUAL and a.format == b.format:
+    elif a != b and comparison.relation is Relation.EQUAL and shared:
         blocks.append(Row("", line("+0 and −0 compare equal (5.11)")))
     return Page(tuple(blocks), title)
 
@@ -35,20 +36,19 @@ def comparison_page(comparison: Comparison) -> Page:
 def integer_page(result: IntegerResult) -> Page:
     """Return the page of a conversion to an integer."""
     datum = result.operands[0]
-    kind = f"{'signed' if result.signed else 'unsigned'} {result.width}-bit integer"
-    title = f"{brief(datum)} to a {kind}" if result.signed else f"{brief(datum)} to an {kind}"
-    code = f"0x{result.value & ((1 << result.width) - 1):0{-(-result.width // 4)}x}"
-    blocks: list[Block] = [
-        Note(line(Run(title, Role.HEADING))),
-        _operand(datum, datum.format.name),
-        Row(
-            f"round {result.context.rounding.value}",
-            line(Run(str(result.value), Role.VALUE), " ", Run(code, Role.CODE)),
-            flags_line(result.flags),
-        ),
-    ]
+    kind = f"{'signed' if result.kind.signed else 'unsigned'} {result.kind.width}-bit integer"
+    literals = result.literals or (None,)
+    title = f"{_named(datum, literals[0])} to {'a' if result.kind.signed else 'an'} {kind}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks += operand_rows(result.operands, literals, result.context, None)
+    if result.rounded is not None:
+        blocks += integral_rows(result.rounded, result.context.rounding)
+    code = f"0x{result.code:0{-(-result.kind.width // 4)}x}"
+    value = line(Run(str(result.value), Role.VALUE), " ", Run(code, Role.CODE))
+    blocks.append(Row(result.kind.name, value, flags_line(result.flags)))
     if Flags.INVALID in result.flags:
-        rule = result.context.nan.value
-        words = f"no {kind} stands for it (5.8): this pattern is the convention of --nan {rule}"
+        words = f"no {kind} stands for it (5.8): this one is the convention of --nan {result.context.nan.value}"
         blocks.append(Row("", line(Run(words, Role.HINT))))
+    elif datum.is_finite and (error := result.value - datum.exact.as_fraction()):
+        blocks.append(Row("", line(f"error {plain_error(error)}")))
     return Page(tuple(blocks), title)

@@ -6,17 +6,16 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
 from floatlab.numbers.decimals import (
     exact_decimal,
-    exact_text,
     ratio_text,
     rounded_decimal,
     shortest,
     terminating_decimal,
 )
 from floatlab.numbers.exact import SquareRoot
-from floatlab.numbers.literals import Infinity, Literal
+from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import GUARD_DIGITS
 from floatlab.numbers.ratio import FAR, Ratio
-from floatlab.numbers.steps import Read
+from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.views.fields import point
 from floatlab.views.page import Line, Role, Run, line
 
@@ -29,24 +28,26 @@ PAGE_DIGITS = 800
 # A value is quoted exactly in passing up to this many characters, else as its shortest decimal.
 GLANCE = 20
 _TAIL_SHOWN = 4
-# Errors are computed exactly for numbers up to this many bits; past it from the digits the rounding saw.
-EXACT_ERROR_BITS = 200_000
 
 
 def brief(datum: Datum) -> str:
-    """Return the value in a few characters: exact where that is short, else the shortest that reads back."""
-    if datum.is_finite:
-        exact = exact_decimal(datum.exact, GLANCE)
-        if len(exact) <= GLANCE and "^" not in exact:
-            return exact
-    return shortest(datum)
+    """Return the value in a few characters: exact where that is short, a power of two, else rounded after ≈."""
+    if not datum.is_finite:
+        return shortest(datum)
+    x = datum.exact
+    exact = exact_decimal(x, GLANCE)
+    if len(exact) <= GLANCE and "^" not in exact:
+        return exact
+    if abs(x).normalized().c == 1:
+        return f"{'-' if x.negative else ''}2^{x.exponent}"
+    digits = max(len(shortest(datum).partition("e")[0].replace("-", "").replace(".", "").strip("0")), 5)
+    return f"≈ {rounded_decimal(x.as_fraction(), digits)}"
 
 
 def equals(datum: Datum) -> str:
     """Return `= value` where the value is exact in a glance, else `≈ value`."""
     text = brief(datum)
-    exact = not datum.is_finite or exact_text(datum, GLANCE) == text
-    return f"{'=' if exact else '≈'} {text}"
+    return text if text.startswith("≈") else f"= {text}"
 
 
 def abbreviated(text: str, limit: int = 44) -> str:
@@ -74,43 +75,31 @@ def signed_text(text: str) -> str:
 
 def error_words(derivation: Derivation) -> str:
     """Say how far the result is from the truth."""
-    truth = derivation.truth
-    if truth is None or not derivation.result.is_finite:
+    truth, result = derivation.truth, derivation.result
+    if truth is None or not result.is_finite:
         return ""
-    if isinstance(truth, Ratio) and not short(truth):
-        if not derivation.result.exact:
-            return f"error {signed_text(ratio_text(truth.replace(negative=not truth.negative), PAGE_DIGITS))}"
-        return _enclosed_error(derivation)
-    if isinstance(truth, SquareRoot):
-        bounds = derivation.error_bounds
-        assert bounds is not None
-        middle = (bounds[0] + bounds[1]) / 2 / derivation.result.ulp.as_fraction()
-        return f"error ≈ {signed_text(rounded_decimal(middle, 8))} ulp"
-    ulps = derivation.error_ulps
-    if ulps is None or not ulps:
+    if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS) and not result.exact:
+        return f"error {signed_text(ratio_text(truth.replace(negative=not truth.negative), PAGE_DIGITS))}"
+    ulps = derivation.nearby_error_ulps
+    if ulps is None:
+        return "error too large to write out"
+    if isinstance(truth, SquareRoot) or (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
+        return f"error ≈ {signed_text(rounded_decimal(ulps, 8))} ulp"
+    if not ulps:
         return "exact"
-    if not derivation.result.magnitude and abs(ulps) > 1:
-        # Units of the smallest number say little about a zero that should have been large.
-        return f"error {signed_text(rounded_decimal(derivation.error or ulps, 8))}"
+    plain = derivation.operation == "round_to_integral" or (not result.magnitude and abs(ulps) > 1)
+    if plain:
+        # An integer's error is thought of in ones; units of the smallest number say little about a lost one.
+        return f"error {plain_error(ulps * result.ulp.as_fraction())}"
     return f"error {ulps_text(ulps)} ulp"
 
 
-def short(truth: Ratio) -> bool:
-    """Say whether a number is short enough to compute an exact error with it while somebody waits."""
-    if not truth.expandable:
-        return False
-    bits = truth.numerator.bit_length() + truth.denominator.bit_length() + abs(truth.twos) + 4 * abs(truth.tens)
-    return bits < EXACT_ERROR_BITS
-
-
-def _enclosed_error(derivation: Derivation) -> str:
-    """Say the error of a literal too long to write out, from the digits that the rounding saw."""
-    read = next((step for step in derivation.steps if isinstance(step, Read)), None)
-    if read is None or abs(read.exact.exponent) > FAR:
-        return "error too large to write out"
-    result = derivation.result
-    error = (result.exact - read.exact).as_fraction() / result.ulp.as_fraction()
-    return f"error ≈ {signed_text(rounded_decimal(error, 8))} ulp"
+def plain_error(error: Fraction) -> str:
+    """Return a signed error: complete where that is short, else rounded after ≈."""
+    decimal = terminating_decimal(error, 40)
+    if decimal is not None and len(decimal) <= GLANCE:
+        return signed_text(decimal)
+    return f"≈ {signed_text(rounded_decimal(error, 8))}"
 
 
 def flags_line(flags: Flags) -> Line:
@@ -118,6 +107,11 @@ def flags_line(flags: Flags) -> Line:
     if not flags:
         return line(Run("no flags", Role.HINT))
     return line(Run(", ".join(name.replace("_", " ") for name in flags.names), Role.FLAG))
+
+
+def signed(negative: bool, digits: Line) -> Line:
+    """Put a minus sign before digits of a negative number."""
+    return line("−", *digits) if negative else digits
 
 
 _REASONS = {
@@ -143,9 +137,8 @@ def decision(rounded: Rounded, direction: Direction) -> Line:
     if direction is Direction.RTO:
         return line(f"inexact, kept is {'odd' if rounded.odd else 'even'} ", verdict)
     if direction is Direction.SR:
-        threshold = (rounded.rest2 << 31) // rounded.unit
         relation = "<" if rounded.increment else "≥"
-        return line(f"draw {rounded.drawn or 0:#010x} {relation} {threshold:#010x} ", verdict)
+        return line(f"draw {rounded.drawn or 0:#010x} {relation} {rounded.threshold:#010x} ", verdict)
     sign = "negative" if rounded.negative else "positive"
     return line(f"{_REASONS[direction]}, {sign} ", verdict)
 
@@ -180,7 +173,7 @@ def read_line(derivation: Derivation) -> Line:
     if far := far_away(derivation):
         return line(far)
     kept, rest = cut(rounded, derivation.result.format)
-    return line(point(kept, rest), f" × 2^{rounded.quantum + len(kept) - 1}")
+    return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
 
 
 def operand_text(derivation: Derivation) -> str:
@@ -217,23 +210,22 @@ def in_words(datum: Datum) -> str:
         return f"not a number, {quiet}; payload {datum.payload and hex(datum.payload)}"
     if kind in _SPECIALS:
         return _SPECIALS[kind]
-    magnitude, largest = datum.magnitude, fmt.largest_magnitude
-    side = "negative " if datum.sign_bit else ""
     if not datum.is_canonical:
         return "a pseudo-denormal: the integer bit is set over a zero exponent; it is written back as E 1"
+    magnitude = datum.magnitude
     if magnitude < fmt.smallest_normal_magnitude:
-        lead = f"the smallest {side}number; " if magnitude == 1 else ""
+        lead = f"{_smallest('number', datum)}; " if magnitude == 1 else ""
         digits = datum.trailing_significand.bit_length()
         return (
             f"{lead}subnormal: below 2^{fmt.emin} the exponent stays and leading digits go, "
             f"{digits} of {fmt.precision} {'is' if digits == 1 else 'are'} left"
         )
-    if magnitude == largest:
-        return f"the largest finite {side}number"
+    if magnitude == fmt.largest_magnitude:
+        return "the finite number furthest below zero" if datum.sign_bit else "the largest finite number"
     if magnitude == fmt.smallest_magnitude:
-        return f"the smallest {side}number; {fmt.name} has no zero" if not fmt.zero else f"the smallest {side}number"
+        return _smallest("number", datum) + ("" if fmt.zero else f"; {fmt.name} has no zero")
     if magnitude == fmt.smallest_normal_magnitude:
-        return f"the smallest normal {side}number".replace("normal negative", "negative normal")
+        return _smallest("normal number", datum)
     step = datum.quantum_exponent
     if step > 0:
         limit = 1 << fmt.precision
@@ -244,23 +236,56 @@ def in_words(datum: Datum) -> str:
     return ""
 
 
+def _smallest(what: str, datum: Datum) -> str:
+    return f"the negative {what} nearest to zero" if datum.sign_bit else f"the smallest positive {what}"
+
+
+def tininess_words(rounded: Rounded) -> str:
+    """Say where tininess depends on when one looks, or nothing."""
+    return "tiny before rounding, not after" if rounded.tiny_before and not rounded.tiny_after else ""
+
+
 def replaced_words(derivation: Derivation) -> str:
     """Say what took the place of a number out of range or a value without a code, and what else could be asked for."""
-    result, flags = derivation.result, derivation.flags
+    result, flags, context = derivation.result, derivation.flags, derivation.context
+    fmt, rounded = result.format, derivation.rounded
+    last = derivation.steps[-2] if len(derivation.steps) > 1 else None
+    if isinstance(last, Round) and rounded is not None:
+        if rounded.overflowed:
+            return _overflow_words(result)
+        if context.flush_results and rounded.significand and not result.magnitude and fmt.zero:
+            return "the result is tiny, and tiny results become zero (--ftz)"
+        if Flags.INVALID in rounded.flags:
+            what = "no zero" if fmt.signed or not rounded.negative else "no sign"
+            return f"{fmt.name} has {what}: {brief(result)} stands for it"
+        if not fmt.zero and not rounded.significand:
+            return f"{fmt.name} has no zero: the smallest number stands for it (--absent nan gives a NaN)"
+    if isinstance(last, Special):
+        return _special_words(derivation, last, flags)
+    return ""
+
+
+def _overflow_words(result: Datum) -> str:
     fmt = result.format
-    if Flags.OVERFLOW in flags:
-        where = f"beyond the largest, {brief(Datum(fmt, fmt.compose(bool(result.sign_bit), fmt.largest_magnitude)))}"
-        if result.is_finite:
-            return f"{where}: the largest stands for it"
-        if result.is_nan:
-            return f"{where}: {fmt.name} has no infinity, so NaN (--overflow saturate gives the largest)"
-        return f"{where}: infinity"
-    rounded = derivation.rounded
-    if rounded is not None and derivation.context.flush_results and rounded.significand and not result.magnitude:
-        return "the result is tiny, and tiny results become zero (--ftz)"
-    if Flags.INVALID in flags and derivation.operation in ("read", "convert"):
-        others = ["--absent zero", "--absent error"]
-        if isinstance(derivation.operands[0], Literal) and isinstance(derivation.operands[0].value, Infinity):
-            others.append("--overflow saturate")
-        return f"{fmt.name} has no code for this: {brief(result)} stands for it (or choose {', '.join(others)})"
+    negative = bool(result.sign_bit) and not (result.is_nan and fmt.nan_in_place_of_negative_zero)
+    where = f"beyond the largest, {brief(Datum(fmt, fmt.compose(negative, fmt.largest_magnitude)))}"
+    if result.is_finite:
+        return f"{where}: the largest stands for it"
+    if result.is_nan:
+        return f"{where}: {fmt.name} has no infinity, so NaN (--overflow saturate gives the largest)"
+    return f"{where}: infinity"
+
+
+def _special_words(derivation: Derivation, last: Special, flags: Flags) -> str:
+    result = derivation.result
+    fmt = result.format
+    infinite = last.rule in (Rule.INFINITY, Rule.INFINITE_RESULT, Rule.DIVISION_BY_ZERO)
+    if infinite and not result.is_infinite:
+        if Flags.OVERFLOW in flags:
+            return "an infinity counts as a number too large (--overflow saturate): the largest stands for it"
+        what = "no sign" if not fmt.signed else "no infinity"
+        others = "--absent zero, --absent error" + ", --overflow saturate" * (fmt.signed and not fmt.infinities)
+        return f"{fmt.name} has {what}: {brief(result)} stands for it (or choose {others})"
+    if not infinite and not result.is_nan and last.rule is not Rule.FLUSHED_INPUT and not fmt.has_nan:
+        return f"{fmt.name} has no NaN: {brief(result)} stands for it (or choose --absent zero, --absent error)"
     return ""
