@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _ARITHMETIC = {"add": (add, 2), "sub": (subtract, 2), "mul": (multiply, 2), "div": (divide, 2), "rem": (remainder, 2),
                "sqrt": (sqrt, 1), "mulAdd": (fma, 3)}  # fmt: skip
+# What others call them, for hints.
+_OTHER_WORDS = {"fma": "mulAdd", "rint": "roundToInt", "subtract": "sub", "divide": "div", "multiply": "mul"}
 # Each predicate: the relations that it holds for, and whether a quiet NaN is already invalid to it.
 COMPARISONS = {
     "eq": ((Relation.EQUAL,), False),
@@ -153,7 +155,9 @@ def _nearest(name: str) -> str:
             return f"; did you mean '{word.removesuffix(plain)}_{operation}'?"
     for place in (place for place, character in enumerate(word) if character == "_"):
         if _is_format(word[:place]):
-            return guess(word[place + 1 :], list(OPERATIONS)).replace("mean '", f"mean '{word[:place]}_")
+            known = {operation.lower(): operation for operation in OPERATIONS} | _OTHER_WORDS
+            near = guess(word[place + 1 :], list(known)).partition("'")[2].rstrip("'?")
+            return f"; did you mean '{word[:place]}_{known[near]}'?" if near else ""
     return ""
 
 

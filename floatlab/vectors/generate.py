@@ -88,14 +88,15 @@ def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[i
     if function.operation == "to" and result is not None:
         marks = [sorted({*marks[0], *target_landmarks(kinds[0], result, landmarks(result))})]
     draws = Draws(seed)
-    rooted = function.operation == "sqrt" and isinstance(kinds[0], Format) and kinds[0].signed
+    unsigned = isinstance(result, Format) and not result.signed
+    positive = isinstance(kinds[0], Format) and kinds[0].signed and (function.operation == "sqrt" or unsigned)
     if len(kinds) < 3 or level > 1:
         yield from product(*marks)
     while True:
         operands = [_operand(kind, mark, draws, level) for kind, mark in zip(kinds, marks, strict=True)]
         if draws.below(4) == 0:
             operands = pointed(function, operands, draws)
-        if rooted and draws.below(8):  # else every other root would be of a negative number
+        if positive and draws.below(8):  # else every other number would be negative, and not have a result
             operands = [code & ~(1 << (kinds[0].width - 1)) for code in operands]
         yield tuple(operands)
 

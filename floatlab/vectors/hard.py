@@ -223,7 +223,8 @@ def target_landmarks(kind: Format | Integer, target: Format | Integer | None, ma
         else:
             assert target is not None
             x = Exact.from_integer(target.value(mark))
-        for c in (2 * x.c - 1, 2 * x.c, 2 * x.c + 1):
+        beside = 1 if isinstance(target, Format) else 2
+        for c in range(2 * x.c - beside, 2 * x.c + beside + 1):
             if isinstance(kind, Format):
                 middle = Datum(kind, nearest(kind, x.negative, abs(c), x.q - 1))
                 found |= {middle.code, middle.next_up.code, middle.next_down.code}

@@ -1,0 +1,50 @@
+"""Lines a second of `vectors check`, on vectors made for the purpose, in one process.
+
+    python benchmarks/vectors.py [LINES]
+
+Each function's lines are written to a file first; what is timed is the command as it is used, with the
+reading, and also how fast the lines were made. The goal is 20,000 lines a second.
+"""
+
+import contextlib
+import io
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from floatlab.cli.main import main as floatlab
+from floatlab.vectors import generate_lines, parse_function
+from floatlab.vectors.generate import DEFAULT
+
+FUNCTIONS = ("f16_add", "f32_mulAdd", "f64_div", "f128_sqrt")
+ROUNDS = 3
+
+
+def measured(name: str, count: int, folder: Path) -> tuple[float, float]:
+    """Return lines a second written and checked, the best of some rounds."""
+    path = folder / f"{name}.txt"
+    context = DEFAULT.replace(nan="x86")
+    start = time.perf_counter()
+    path.write_text("".join(f"{line}\n" for line in generate_lines(parse_function(name), context, lines=count)))
+    written = time.perf_counter() - start
+    checked = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        with contextlib.redirect_stdout(io.StringIO()):
+            status = floatlab(["vectors", "check", name, str(path)])
+        checked.append(time.perf_counter() - start)
+        assert status == 0
+    return count / written, count / min(checked)
+
+
+def main(count: int) -> None:
+    print(f"{'':12} {'written':>10} {'checked':>10}  lines a second, {count:,} lines")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in FUNCTIONS:
+            written, checked = measured(name, count, Path(folder))
+            print(f"{name:12} {written:10,.0f} {checked:10,.0f}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)
