@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Comparison,
         Contrast,
         IntegerResult,
+        Relation,
         add,
         compare,
         contrast,
@@ -45,14 +46,18 @@ if TYPE_CHECKING:
         parse_format,
     )
     from floatlab.numbers import (
+        Absent,
         Context,
         Datum,
         Derivation,
         Direction,
         Exact,
         Flags,
+        NanRule,
         NumberClass,
+        Overflow,
         Rounded,
+        Tininess,
         convert,
         decode,
         encode,
@@ -71,24 +76,24 @@ _ROOMS = {
         "Format", "parse_format",
     ),
     "floatlab.numbers": (
-        "Context", "Datum", "Derivation", "Direction", "Exact", "Flags", "NumberClass", "Rounded", "convert",
-        "decode", "encode", "read",
+        "Absent", "Context", "Datum", "Derivation", "Direction", "Exact", "Flags", "NanRule", "NumberClass",
+        "Overflow", "Rounded", "Tininess", "convert", "decode", "encode", "read",
     ),
     "floatlab.arith": (
-        "Comparison", "Contrast", "IntegerResult", "add", "compare", "contrast", "divide", "equal", "fma",
-        "from_integer", "less", "less_equal", "multiply", "multiply_then_add", "remainder",
+        "Comparison", "Contrast", "IntegerResult", "Relation", "add", "compare", "contrast", "divide",
+        "equal", "fma", "from_integer", "less", "less_equal", "multiply", "multiply_then_add", "remainder",
         "round_to_integral", "sqrt", "subtract", "to_integer",
     ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
-    "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Direction", "Exact",
-    "FileFormatError", "Flags", "FloatlabError", "Format", "FormatError", "IntegerResult", "LiteralError",
-    "MissingPartError", "NumberClass", "PlanError", "Rounded", "UnsupportedError", "add", "compare",
-    "contrast", "convert", "decode", "divide", "encode", "equal", "fma", "from_integer", "less", "less_equal",
-    "multiply", "multiply_then_add", "parse_format", "read", "remainder", "round_to_integral", "sqrt",
-    "subtract", "to_integer",
+    "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Direction",
+    "Exact", "FileFormatError", "Flags", "FloatlabError", "Format", "FormatError", "IntegerResult",
+    "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "PlanError", "Relation",
+    "Rounded", "Tininess", "UnsupportedError", "add", "compare", "contrast", "convert", "decode", "divide",
+    "encode", "equal", "fma", "from_integer", "less", "less_equal", "multiply", "multiply_then_add",
+    "parse_format", "read", "remainder", "round_to_integral", "sqrt", "subtract", "to_integer",
 ]  # fmt: skip
 
 
@@ -105,4 +110,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """List the public names, opened or not."""
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

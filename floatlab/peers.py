@@ -7,10 +7,14 @@ binary64 first. Each answer is a code of the format; who is right is for others 
 from __future__ import annotations
 
 from floatlab.errors import FloatlabError, MissingPartError, guess, quoted
+from floatlab.formats import parse_format
+from floatlab.numbers import Context, Datum, Derivation, Literal, convert
+from floatlab.numbers.reading import read_literal
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -76,6 +80,24 @@ def ask(library: str, format_name: str, value: float) -> Opinion:
         return Opinion(library, version, None, None)
     code = _torch_code(module, kind, value) if library == "torch" else _array_code(kind, value)
     return Opinion(library, version, type_name, code)
+
+
+def explain(literal: Literal, result: Datum, code: int) -> str:
+    """Say which other way of rounding gives a library's code, where one does; nothing where the bits are the same."""
+    fmt, theirs = result.format, Datum(result.format, code)
+    if theirs == result:
+        return ""
+    if theirs.is_nan and result.is_nan:
+        return "a NaN with other bits"
+    given = read_literal(literal, parse_format("binary64")).result
+    routes: dict[str, Callable[[], Derivation]] = {
+        "rounds to nearest": lambda: read_literal(literal, fmt),
+        "rounds twice: to binary64, then here": lambda: convert(given, fmt),
+        "rounds through binary32": lambda: convert(convert(given, "binary32").result, fmt),
+        "saturates": lambda: convert(given, fmt, Context(overflow="saturate")),
+        "cuts off": lambda: convert(given, fmt, Context(rounding="RTZ")),
+    }
+    return next((words for words, other in routes.items() if other().result == theirs), "another value")
 
 
 def _open(library: str) -> ModuleType:

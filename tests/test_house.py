@@ -63,6 +63,10 @@ def test_a_room_is_a_screenful_of_ideas(path):
         ["show", "1/3", "--fp16", "--json"],
         ["convert", "1.1", "--through", "fp32,fp16"],
         ["formats", "e4m3"],
+        ["add", "1.125", "0.1", "--fp16"],
+        ["fma", "1.1", "1.2", "-1.3", "--fp16", "--json"],
+        ["cmp", "1", "2", "--fp16"],
+        ["toint", "2.5", "--fp16"],
     ],
     ids=" ".join,
 )

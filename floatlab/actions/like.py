@@ -9,7 +9,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Literal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal, to_python_float
-from floatlab.peers import Opinion, ask, parse_libraries
+from floatlab.peers import Opinion, ask, explain, parse_libraries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def compare_libraries(
         from floatlab.views.libraries import libraries_page
         from floatlab.views.page import joined
 
-        return joined([libraries_page(ours, opinions, given) for ours, opinions in found])
+        return joined([libraries_page(ours, opinions) for ours, opinions in found])
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import datum_to_wire, to_wire
@@ -57,6 +57,7 @@ def compare_libraries(
                     "type": each.type_name,
                     "result": None if each.code is None else datum_to_wire(Datum(ours.result.format, each.code)),
                     "same": None if each.code is None else each.code == ours.result.code,
+                    "explanation": None if each.code is None else explain(literal, ours.result, each.code),
                 }
                 for each in opinions
                 if isinstance(each, Opinion)

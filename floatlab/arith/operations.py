@@ -1,7 +1,9 @@
 """The operations of IEEE 754-2019 clause 5.4.1 and 5.3.1: exact in the middle, one rounding at the end.
 
-Every one takes data, text or numbers, in any formats; the result's format may be narrower or wider
-than the operands' (the standard's *formatOf* operations), and is still rounded once.
+Every one takes data, readings, text or numbers. The result's format is `format`; where that is None,
+what the operands that are data have in common (promoted, as frameworks do it), and binary32 where none
+is. It may be narrower or wider than the operands' (the standard's *formatOf* operations), and is still
+rounded once. Raises FormatError, LiteralError or UnsupportedError for operands that cannot be read.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
-    """Add (5.4.1): align the exponents, add exactly, round once.
+    """Add (5.4.1): align the exponents, add exactly, round once, into `format` or what the operands share.
 
     >>> d = add("1.125", "0.12457275390625", "fp16")
     >>> d.result, float(d.error_ulps), d.flags.names

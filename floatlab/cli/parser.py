@@ -123,6 +123,8 @@ class Parser(argparse.ArgumentParser):
         option = word.partition("=")[0]
         if option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)) and self.action.verb in _FORMATS_OF:
             return UsageError(f"{self.action.verb} has no {option}: {_FORMATS_OF[self.action.verb]}")
+        if kind := _named_format(option):
+            return UsageError(f"unknown option {quoted(word)}{kind}")
         names = [
             known[2:] for known in self._option_string_actions if known.startswith("--") and known != "--quiet-code"
         ]
@@ -130,6 +132,21 @@ class Parser(argparse.ArgumentParser):
         return UsageError(
             f"unknown option {quoted(word)}{near or f'; floatlab {self.action.verb} --help lists the options'}"
         )
+
+
+def _named_format(option: str) -> str:
+    """Say what an option was meant as whose name is a format's or a family's."""
+    from floatlab.errors import FormatError
+    from floatlab.formats.names import family, parse_format
+
+    word = option.lstrip("-")
+    if words := family(word):
+        return f": {words}"
+    try:
+        parse_format(word)
+    except FormatError:
+        return ""
+    return f": -f {word} names this format"
 
 
 def formats_named(names: str, option: str) -> list[Format]:

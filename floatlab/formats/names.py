@@ -14,6 +14,13 @@ _PATTERN = re.compile(r"e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
 _P3109 = re.compile(r"p3109_k([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
 MAX_P3109_WIDTH = 64
 MAX_NAME = 64
+# Names that people use for several formats at once.
+FAMILIES = {
+    **dict.fromkeys(("fp8", "float8", "f8"), "e4m3 e5m2 e4m3fnuz e5m2fnuz (show bits:0x38 --dialects compares them)"),
+    **dict.fromkeys(("fp6", "float6"), "e2m3 e3m2"),
+    **dict.fromkeys(("float4",), "e2m1"),
+    "p3109": "p3109_k8p3se p3109_k8p4se …",
+}
 
 
 def _pattern(w: int, t: int, suffix: str) -> Format:
@@ -49,6 +56,16 @@ def catalog_row(format: Format) -> Row:
     return Row(format, (), PATTERN, "custom")
 
 
+def family(name: str) -> str:
+    """Say which formats a name of several stands for; nothing for other names.
+
+    >>> family("fp6")
+    "'fp6' is a family of formats: name one of e2m3 e3m2"
+    """
+    members = FAMILIES.get(name.lower())
+    return f"{quoted(name)} is a family of formats: name one of {members}" if members else ""
+
+
 @lru_cache(maxsize=256)
 def _lookup(name: str) -> Format:
     if len(name) > MAX_NAME:
@@ -69,6 +86,8 @@ def _lookup(name: str) -> Format:
         return p3109(k, p, signed, found[4] == "e")
     if found := _PATTERN.fullmatch(plain):
         return _pattern(int(found[1]), int(found[2]), found[3])
+    if words := family(plain):
+        raise FormatError(words)
     raise FormatError(
         f"unknown format {quoted(name)}{guess(plain, sorted(_BY_NAME))}"
         " (known: floatlab formats; any e<W>m<T>[fn|f|fnuz] works too)"

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-from floatlab.numbers import Context, Datum, Derivation, convert
+from floatlab.numbers import Datum, Derivation, Literal
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.literals import Literal
-from floatlab.numbers.reading import read_literal
-from floatlab.peers import Opinion
+from floatlab.peers import Opinion, explain
 from floatlab.views.page import Line, Note, Page, Role, Run, Table, line
 from floatlab.views.words import brief, operand_text
 
 
-def _explained(ours: Derivation, theirs: Datum, given: Datum) -> str:
-    """Say which other rounding of the same value gives a library's answer, where one does."""
-    if theirs.is_nan and ours.result.is_nan:
-        return "a NaN with other bits"
-    fmt, context = ours.result.format, Context()
-    routes = (
-        ("rounds to nearest", read_again(ours, context)),
-        ("rounds twice: to binary64, then here", convert(given, fmt, context)),
-        ("rounds through binary32", convert(convert(given, "binary32").result, fmt, context)),
-        ("saturates", convert(given, fmt, Context(overflow="saturate"))),
-        ("cuts off", convert(given, fmt, Context(rounding="RTZ"))),
-    )
-    return next((words for words, other in routes if other.result == theirs), "another value")
-
-
-def read_again(ours: Derivation, context: Context) -> Derivation:
-    """Return what was asked, rounded to nearest instead."""
-    operand = ours.operands[0]
-    assert isinstance(operand, Literal)
-    return read_literal(operand, ours.result.format, context)
-
-
-def _verdict(ours: Derivation, opinion: Opinion, given: Datum) -> tuple[Line, ...]:
+def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Line, ...]:
     if opinion.code is None:
         return (line(opinion.library), (), (), line("has no such type"))
     theirs = Datum(ours.result.format, opinion.code)
-    if theirs == ours.result:
-        verdict = line(Run("the same bits", Role.GOOD))
-    else:
-        verdict = line(Run("differs", Role.BAD), f": {_explained(ours, theirs, given)}")
+    literal = ours.operands[0]
+    assert isinstance(literal, Literal)
+    words = explain(literal, ours.result, opinion.code)
+    verdict = line(Run("differs", Role.BAD), f": {words}") if words else line(Run("the same bits", Role.GOOD))
     name = f"{opinion.library} {opinion.version}"
     return (line(name), line(Run(hexadecimal_code(theirs), Role.CODE)), line(brief(theirs)), verdict)
 
 
-def libraries_page(ours: Derivation, opinions: list[Opinion | str], given: Datum) -> Page:
+def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
     """Return the comparison in one format; a bare name stands for a library that is not installed."""
     result = ours.result
     rows: list[tuple[Line, ...]] = [
@@ -60,7 +36,7 @@ def libraries_page(ours: Derivation, opinions: list[Opinion | str], given: Datum
         if isinstance(opinion, str):
             rows.append((line(opinion), (), (), line(f"not installed: pip install {opinion}")))
         else:
-            rows.append(_verdict(ours, opinion, given))
+            rows.append(_verdict(ours, opinion))
     title = f"{operand_text(ours)} in {result.format.name}"
     note = "the libraries were given the value as a Python float (binary64), as in library.type(value)"
     return Page(
