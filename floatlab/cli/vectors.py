@@ -135,24 +135,25 @@ class _Progress:
             self.watched = False
 
 
-def _stream(name: str) -> IO[bytes]:
-    """Open a file, or standard input; gzip is known by its first two bytes, whatever the name."""
-    if name == "-":
-        stdin: TextIO | None = sys.stdin
-        if stdin is None:
-            raise FileFormatError("- reads standard input, and standard input is closed")
-        stream: IO[bytes] = stdin.buffer
-    else:
-        stream = open(name, "rb")  # noqa: SIM115 — the caller closes it
-    if not _starts(stream, b"\x1f\x8b"):
-        if name.endswith(".gz") and not _starts(stream, b""):
-            stream.close()
-            raise FileFormatError("is named .gz, and is not packed with gzip")
-        return stream
-    import gzip
+def _opened(name: str) -> IO[bytes]:
+    if name != "-":
+        return open(name, "rb")
+    stdin: TextIO | None = sys.stdin
+    if stdin is None:
+        raise FileFormatError("- reads standard input, and standard input is closed")
+    return stdin.buffer
 
-    packed: IO[bytes] = gzip.GzipFile(fileobj=stream)  # type: ignore[assignment]
-    return packed
+
+def _unpacked(stream: IO[bytes], name: str) -> IO[bytes]:
+    """Unpack a stream that gzip has packed: known by its first two bytes, whatever the name."""
+    if _starts(stream, b"\x1f\x8b"):
+        import gzip
+
+        packed: IO[bytes] = gzip.GzipFile(fileobj=stream)  # type: ignore[assignment]
+        return packed
+    if name.endswith(".gz") and not _starts(stream, b""):
+        raise FileFormatError("is named .gz, and is not packed with gzip")
+    return stream
 
 
 def _starts(stream: IO[bytes], start: bytes) -> bool:
@@ -167,9 +168,10 @@ def _lines(name: str) -> Iterator[str]:
 
     number = 1
     try:
-        stream = _stream(name)
+        stream = _opened(name)
         try:
-            while raw := stream.readline(MAX_LINE + 1):
+            source = _unpacked(stream, name)
+            while raw := source.readline(MAX_LINE + 1):
                 if len(raw) > MAX_LINE:
                     raise FileFormatError(f"line {number} has over {MAX_LINE:,} bytes: this is no file of vectors")
                 if number == 1:
