@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from floatlab.actions.answer import Answer
+from floatlab.arith.operands import reading_context
 from floatlab.errors import FloatlabError, LiteralError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers import Context, Datum, Derivation, encode, hexadecimal_code
+from floatlab.numbers import Context, Derivation, hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.numbers.literals import Code, parse_literal
+from floatlab.numbers.reading import read_literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,14 +23,18 @@ ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "cmp": 2, "sqrt": 1
 _EXAMPLE = 40  # characters of a code that is repeated as an example
 
 
-def operands(texts: tuple[str, ...], format: Format | None, bits: bool = False) -> tuple[Any, ...]:
-    """Return what an operation takes: data for VALUE@FORMAT and for codes, text for the rest.
+def operands(
+    texts: tuple[str, ...], format: Format | None, bits: bool = False, context: Context | None = None
+) -> tuple[Any, ...]:
+    """Return what an operation takes: readings of VALUE@FORMAT, data for codes, text for the rest.
 
     A code without a format belongs to `format`, which must then be given.
 
-    >>> operands(("0.1@fp16", "2"), None)
+    >>> reading, text = operands(("0.1@fp16", "2"), None)
+    >>> reading.result, text
     (Datum(binary16 0x2e66 = 0.1), '2')
     """
+    rules = reading_context(context or Context())
     found: list[Any] = []
     for text in texts:
         value, at, name = text.rpartition("@")
@@ -36,21 +42,20 @@ def operands(texts: tuple[str, ...], format: Format | None, bits: bool = False) 
             for what, side, part in (("value", "before", value), ("format", "after", name)):
                 if not part.strip():
                     raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a {what} {side} the @")
-            found.append(_read(value, parse_format(name), bits))
-            continue
-        literal = parse_literal(text, bits)
-        if isinstance(literal.value, Code):
-            if format is None:
-                example = text.strip() if len(text) <= _EXAMPLE else "bits:0x3c00"
-                raise FloatlabError(f"{quoted(text)}: a code of which format? Name it with -f, or as {example}@fp16")
-            found.append(_read(text, format, bits))
+            literal, own = parse_literal(value, bits), parse_format(name)
         else:
+            literal, own = parse_literal(text, bits), None
+        home = own or format
+        if isinstance(literal.value, Code) and home:
+            found.append(read_literal(literal, home).result)
+        elif own:
+            found.append(read_literal(literal, own, rules))
+        elif not isinstance(literal.value, Code):
             found.append(text)
+        else:
+            example = text.strip() if len(text) <= _EXAMPLE else "bits:0x3c00"
+            raise FloatlabError(f"{quoted(text)}: a code of which format? Name it with -f, or as {example}@fp16")
     return tuple(found)
-
-
-def _read(text: str, format: Format, bits: bool) -> Datum:
-    return encode(parse_literal(text, bits), format)
 
 
 def operate(
@@ -80,7 +85,7 @@ def operate(
         takes = {1: "one value", 2: "two values", 3: "three values"}[arity]
         got = f"{len(texts)}: {quoted(' '.join(texts), 60)}" if texts else "none"
         raise FloatlabError(f"{verb} takes {takes}, and got {got}")
-    values = operands(texts, format, bits)
+    values = operands(texts, format, bits, context)
     if verb == "cmp":
         return _compared(values, format, context, signaling)
     if verb == "toint":
@@ -135,7 +140,9 @@ def _fused(values: tuple[Any, ...], format: Format | None, context: Context, ste
     def page() -> Page:
         from floatlab.views.contrasts import contrast_page, contrast_summary
 
-        return contrast_summary(both) if brief else contrast_page(both, steps)
+        # Shortened, the page ends before the separate way begins.
+        cut = steps if steps is not None and steps < len(both.fused.steps) else None
+        return contrast_summary(both) if brief else contrast_page(both, cut)
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import to_wire
