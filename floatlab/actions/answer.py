@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from floatlab.numbers import Derivation
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import shortest
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -25,3 +28,27 @@ class Answer(Record):
     codes: Callable[[], list[str]]
     hints: tuple[str, ...] = ()
     missing: str = ""  # an optional part that would have said more: exit status 3
+
+
+def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
+    """Return the answer that stacks the pages of these derivations."""
+
+    def page() -> Page:
+        from floatlab.views.numbers import show_page
+        from floatlab.views.page import joined
+
+        return joined([show_page(each, interval) for each in found])
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.wire import interval_to_wire, to_wire
+
+        wires = [to_wire(each) for each in found]
+        if interval:
+            for wire, each in zip(wires, found, strict=True):
+                wire["interval"] = interval_to_wire(each.result, each.context)
+        return wires
+
+    results = [each.result for each in found]
+    return Answer(
+        page, records, lambda: [shortest(d) for d in results], lambda: [hexadecimal_code(d) for d in results], hints
+    )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.actions.answer import Answer
-from floatlab.actions.show import answer_for
+from floatlab.actions.answer import Answer, answer_for
 from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Derivation, convert, parse_literal

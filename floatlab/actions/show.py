@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from floatlab.actions.answer import Answer
+from floatlab.actions.answer import Answer, answer_for
 from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.numbers import Context, Datum, Derivation, Direction, Literal, decode, hexadecimal_code, parse_literal
+from floatlab.numbers import Context, Datum, Direction, Literal, decode, hexadecimal_code, parse_literal
 from floatlab.numbers.decimals import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from floatlab.views.page import Page
 
 DEFAULT_FORMATS = ("fp16", "fp32")
@@ -61,30 +59,6 @@ def show(
         return compare_libraries(literal, formats, context, like)
     found = [read_literal(literal, format, context) for format in formats]
     return answer_for(found, interval, tuple(hints))
-
-
-def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
-    """Return the answer that stacks the pages of these derivations."""
-
-    def page() -> Page:
-        from floatlab.views.numbers import show_page
-        from floatlab.views.page import joined
-
-        return joined([show_page(each, interval) for each in found])
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.render.wire import interval_to_wire, to_wire
-
-        wires = [to_wire(each) for each in found]
-        if interval:
-            for wire, each in zip(wires, found, strict=True):
-                wire["interval"] = interval_to_wire(each.result, each.context)
-        return wires
-
-    results = [each.result for each in found]
-    return Answer(
-        page, records, lambda: [shortest(d) for d in results], lambda: [hexadecimal_code(d) for d in results], hints
-    )
 
 
 def _literal(text: str, bits: bool) -> tuple[Literal, Format | None]:
