@@ -145,7 +145,7 @@ def test_every_command_runs_and_shows_what_was_computed(format, capsys):
     for name in names:
         for place, context in enumerate(CONTEXTS):
             function = parse_function(name, exact=bool(place % 2))
-            for found in falsified(function, context, 100 + 17 * place, 45):
+            for found in falsified(function, context, 100 + 17 * place, 60):
                 words = found.command(context).split()[1:]
                 assert main([*words, "--quiet=code"]) == 0, words
                 answer = capsys.readouterr().out.strip()

@@ -54,9 +54,9 @@ def test_what_is_generated_agrees_when_checked_in_every_function_and_under_every
         function = parse_function(name)
         # Every rule meets every format, and every function some of the rules.
         for context in (RULES[place % len(RULES)], RULES[(place + 3) % len(RULES)]):
-            lines = list(generate_lines(function, context, 1, place, 60))
-            assert len(lines) == 60
-            assert list(check_lines(lines, function, context)) == [None] * 60, name
+            lines = list(generate_lines(function, context, 1, place, 40))
+            assert len(lines) == 40
+            assert list(check_lines(lines, function, context)) == [None] * 40, name
 
 
 def test_the_seed_alone_decides():
