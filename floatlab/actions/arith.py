@@ -173,8 +173,7 @@ def _compared(values: tuple[Any, ...], format: Format | None, context: Context, 
 
 
 def _to_integer(value: Any, format: Format | None, context: Context, integer: str, exact: bool) -> Answer:
-    from floatlab.arith import to_integer
-    from floatlab.vectors.functions import parse_integer
+    from floatlab.arith import parse_integer, to_integer
 
     kind = parse_integer(integer)
     found = to_integer(value, kind.width, kind.signed, context, exact, format)

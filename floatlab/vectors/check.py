@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from floatlab.arith import Integer
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context, Flags
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.rounding import Direction
 from floatlab.record import Record
-from floatlab.vectors.functions import BITS_OF_FLAGS, COMPARISONS, FLAGS_OF_BITS, Function, Integer, digits
+from floatlab.vectors.functions import BITS_OF_FLAGS, COMPARISONS, FLAGS_OF_BITS, Function, digits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

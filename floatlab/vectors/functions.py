@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from floatlab.arith import (
+    Integer,
     Relation,
     add,
     compare,
@@ -16,6 +17,7 @@ from floatlab.arith import (
     fma,
     from_integer,
     multiply,
+    parse_integer,
     remainder,
     round_to_integral,
     sqrt,
@@ -56,22 +58,6 @@ FLAGS_OF_BITS = tuple(Flags(sum(flag.value for bit, flag in _FLAG_BITS.items() i
 BITS_OF_FLAGS = {flags: bits for bits, flags in enumerate(FLAGS_OF_BITS)}
 
 
-class Integer(Record):
-    """An integer operand or result: two's complement where it is signed."""
-
-    width: int
-    signed: bool
-
-    @property
-    def name(self) -> str:
-        """The name in TestFloat's words."""
-        return f"{'' if self.signed else 'u'}i{self.width}"
-
-    def value(self, code: int) -> int:
-        """Return the integer that a code means."""
-        return code - (1 << self.width) if self.signed and code >> (self.width - 1) else code
-
-
 class Function(Record):
     """A function by TestFloat's name: what it takes, what it gives, and how floatlab computes it."""
 
@@ -93,22 +79,8 @@ def digits(kind: Format | Integer | None) -> int:
 
 
 def _integer(name: str) -> Integer | None:
-    found = re.fullmatch(r"(ui|i)(8|16|32|64|128)", name.lower())
-    return Integer(int(found[2]), found[1] == "i") if found else None
-
-
-def parse_integer(name: str) -> Integer:
-    """Return the integer type that a name means: i8 … i128, ui8 … ui128.
-
-    >>> parse_integer("ui32")
-    Integer(width=32, signed=False)
-    """
-    found = _integer(name.strip())
-    if found is None:
-        typed = re.fullmatch(r"(u?)(?:int|s)?(8|16|32|64|128)(?:_t)?", name.strip().lower())
-        hint = f"; did you mean '{typed[1]}i{typed[2]}'?" if typed else ""
-        raise FloatlabError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
-    return found
+    """Return the integer type of this name, or None where it is a format's."""
+    return parse_integer(name) if re.fullmatch(r"(ui|i)(8|16|32|64|128)", name.lower()) else None
 
 
 def _format(name: str, whole: str) -> Format:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from itertools import islice, product
 
+from floatlab.arith import Integer
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context
 from floatlab.numbers.projection import signed_code
-from floatlab.vectors.functions import BITS_OF_FLAGS, Function, Integer, digits
+from floatlab.vectors.functions import BITS_OF_FLAGS, Function, digits
 from floatlab.vectors.hard import Draws, pointed, target_landmarks
 
 TYPE_CHECKING = False

@@ -7,13 +7,14 @@ where a number is lifted to a root modulo a power of two, digit by digit.
 
 from __future__ import annotations
 
+from floatlab.arith import Integer
 from floatlab.formats import Format
 from floatlab.numbers.context import Context
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import round_exact, signed_code
 from floatlab.numbers.rounding import draw
-from floatlab.vectors.functions import Function, Integer
+from floatlab.vectors.functions import Function
 
 _CLOSE = Context(overflow="saturate")
 

@@ -53,11 +53,11 @@ def expression(derivation: Derivation) -> str:
     '1.125 + 0.1'
     """
     typed = derivation.literals or (None,) * len(derivation.operands)
-    words = [
-        text.strip() if text is not None and len(text) <= GLANCE else shortest(datum)
-        for text, datum in zip(typed, derivation.operands, strict=True)
-        if isinstance(datum, Datum)
-    ]
+    words = []
+    for text, datum in zip(typed, derivation.operands, strict=True):
+        if isinstance(datum, Datum):
+            word = text.strip() if text is not None and len(text) <= GLANCE else shortest(datum)
+            words.append(word if datum.format == derivation.result.format else f"{word}@{datum.format.name}")
     if derivation.operation in SYMBOLS:
         left, right = words
         return f"{left} {SYMBOLS[derivation.operation]} {f'({right})' if right.startswith('-') else right}"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from floatlab.arith import Comparison, IntegerResult, Relation
+from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.decimals import shortest
 from floatlab.views.derivations import integral_rows, operand_rows
 from floatlab.views.page import Block, Note, Page, Role, Row, Run, line
-from floatlab.views.words import flags_line, plain_error
+from floatlab.views.words import GLANCE, flags_line, plain_error
 
 _SIGNS = {Relation.LESS: "<", Relation.EQUAL: "=", Relation.GREATER: ">", Relation.UNORDERED: "is unordered with"}
 
 
-def _named(datum: Datum, literal: str | None) -> str:
-    return shortest(datum) if literal is None or len(literal) > 20 else literal.strip()
+def _named(datum: Datum, literal: str | None, shared: Format | None) -> str:
+    word = shortest(datum) if literal is None or len(literal) > GLANCE else literal.strip()
+    return word if datum.format == shared else f"{word}@{datum.format.name}"
 
 
 def comparison_page(comparison: Comparison) -> Page:
@@ -21,7 +23,7 @@ def comparison_page(comparison: Comparison) -> Page:
     a, b = comparison.operands
     literals = comparison.literals or (None, None)
     shared = a.format if a.format == b.format else None
-    title = f"{_named(a, literals[0])} {_SIGNS[comparison.relation]} {_named(b, literals[1])}"
+    title = f"{_named(a, literals[0], shared)} {_SIGNS[comparison.relation]} {_named(b, literals[1], shared)}"
     title += f" in {shared.name}" if shared else ""
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
     blocks += operand_rows(comparison.operands, literals, comparison.context, shared)
@@ -38,7 +40,7 @@ def integer_page(result: IntegerResult) -> Page:
     datum = result.operands[0]
     kind = f"{'signed' if result.kind.signed else 'unsigned'} {result.kind.width}-bit integer"
     literals = result.literals or (None,)
-    title = f"{_named(datum, literals[0])} to {'a' if result.kind.signed else 'an'} {kind}"
+    title = f"{_named(datum, literals[0], datum.format)} to {'a' if result.kind.signed else 'an'} {kind}"
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
     blocks += operand_rows(result.operands, literals, result.context, None)
     if result.rounded is not None:
