@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
+# Digits beyond a format's precision that are kept exactly; of longer numbers the rest becomes a sticky bit.
+LONG = 8192
 # How far outside a format's range (in binades) a number may lie before a stand-in takes its place.
 FAR = 1 << 17
 
@@ -63,7 +65,12 @@ class Ratio(Record):
         else:
             d *= 5**-self.tens
         if d & (d - 1) == 0:
-            return Exact(self.negative, n, twos - d.bit_length() + 1), self.truncated
+            twos -= d.bit_length() - 1
+            excess = n.bit_length() - format.precision - LONG
+            if excess <= 0:
+                return Exact(self.negative, n, twos), self.truncated
+            c = n >> excess
+            return Exact(self.negative, c, twos + excess), self.truncated or c << excess != n
         scale = max(format.precision + GUARD_DIGITS + 2 - n.bit_length() + d.bit_length(), 0)
         c, rest = divmod(n << scale, d)
         if not rest and not self.truncated:  # the fives of the denominator were in the numerator too

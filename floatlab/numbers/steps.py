@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Pages and JSON compute errors exactly with numbers of up to this many bits, and say so where they do not.
 EXACT_ERROR_BITS = 200_000
+ERROR_DIGITS = 30  # binary digits that an error taken from an enclosure must have
 
 
 class Rule(Enum):
@@ -226,7 +227,19 @@ class Derivation(Record):
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         if read is None or abs(read.exact.exponent) > FAR:
             return None
-        return (self.result.exact - read.exact).as_fraction() / unit
+        seen = self.result.exact - read.exact
+        if seen.exponent < read.exact.q + ERROR_DIGITS:
+            return None  # the digits that were cut off would show in it
+        return seen.as_fraction() / unit
+
+    @property
+    def error_binade_ulps(self) -> int | None:
+        """An exponent k with |error| < 2^k ulp, from the digits that a reading saw; None where there is no reading."""
+        read = next((step for step in self.steps if isinstance(step, Read)), None)
+        if read is None or self.truth is None or not self.result.is_finite or abs(read.exact.exponent) > FAR:
+            return None
+        seen = abs(self.result.exact - read.exact) + Exact(False, 1, read.exact.q)
+        return seen.exponent + 1 - self.result.ulp.q
 
     @property
     def error_ulps(self) -> Fraction | None:

@@ -22,6 +22,8 @@ _STEPS: dict[str, type[Step]] = {kind.__name__.lower(): kind for kind in Step.__
 def _integer(wire: Any) -> int:
     if isinstance(wire, str):
         digits = wire.removeprefix("-")
+        if digits.startswith("0x"):
+            return int(wire, 16)
         if not (digits.isascii() and digits.isdigit()):
             raise FileFormatError(f"not an integer: {wire[:40]!r}")
         return integer_from_digits(digits) * (-1 if wire.startswith("-") else 1)

@@ -40,12 +40,15 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 _SAFE = 1 << 53
+_LONG_BITS = 40_000  # past this, decimal digits would take longer than all the rest
 
 
 def integer(n: int) -> int | str:
-    """Return an integer, as a string of digits where binary64 might not hold it."""
+    """Return an integer: as a string of digits where binary64 might not hold it, hexadecimal where that is long."""
     if abs(n) <= _SAFE:
         return n
+    if n.bit_length() > _LONG_BITS:
+        return hex(n)
     return f"{'-' * (n < 0)}{digits_of(abs(n))}"
 
 

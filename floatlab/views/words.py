@@ -82,7 +82,8 @@ def error_words(derivation: Derivation) -> str:
         return f"error {signed_text(ratio_text(truth.replace(negative=not truth.negative), PAGE_DIGITS))}"
     ulps = derivation.nearby_error_ulps
     if ulps is None:
-        return "error too large to write out"
+        binade = derivation.error_binade_ulps
+        return "error too large to write out" if binade is None else f"error below 2^{binade} ulp"
     if isinstance(truth, SquareRoot) or (isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS)):
         return f"error ≈ {signed_text(rounded_decimal(ulps, 8))} ulp"
     if not ulps:

@@ -146,3 +146,16 @@ def test_the_smallest_update_that_moves_1125_up_is_just_above_half_a_unit():
     # Below a power of two the step down is half of the step up.
     one = encode("1", "fp16")
     assert 2 * (one.exact - one.next_down.exact).as_fraction() == (one.next_up.exact - one.exact).as_fraction()
+
+
+@pytest.mark.parametrize("digits", [10, 5_000, 50_000])
+def test_a_long_literals_error_is_bounded_where_its_digits_were_cut(digits):
+    """0x1.fff… lies 2^-4·digits below 2: nearer than any digit that the rounding keeps."""
+    derivation = read(f"0x1.{'f' * digits}", "fp16")
+    exact = derivation.error_ulps
+    assert exact == Fraction(2) ** (-4 * digits) / derivation.result.ulp.as_fraction()
+    nearby = derivation.nearby_error_ulps
+    if nearby is None:
+        assert exact < Fraction(2) ** derivation.error_binade_ulps
+    else:
+        assert nearby == exact
