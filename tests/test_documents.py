@@ -30,6 +30,12 @@ def examples() -> list:
     return found
 
 
+PICTURES = {
+    "show-fp16.svg": "floatlab show 1.12156456132 --fp16 --svg -",
+    "fma-fp16.svg": "floatlab fma 1.0009765625 1.0009765625 -1.001953125 --fp16 --svg -",
+}
+
+
 def answer(command: str) -> str:
     program, *words = shlex.split(command)
     assert program == "floatlab"
@@ -50,6 +56,11 @@ def test_python_examples_print_what_they_show(document):
     assert not failed
 
 
+@pytest.mark.parametrize(("name", "command"), PICTURES.items())
+def test_pictures_are_what_the_command_draws(name, command):
+    assert (ROOT / "docs" / "images" / name).read_text(encoding="utf-8") == answer(command)
+
+
 def test_documents_name_files_that_exist():
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8")):
@@ -57,6 +68,8 @@ def test_documents_name_files_that_exist():
 
 
 if __name__ == "__main__":
+    for name, command in PICTURES.items():
+        (ROOT / "docs" / "images" / name).write_text(answer(command), encoding="utf-8")
     for each in DOCUMENTS:
         written = re.sub(
             r"^```console\n\$ (.*)\n(?:.*\n)*?```$",

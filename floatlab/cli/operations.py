@@ -24,6 +24,8 @@ def operation_parser(verb: str) -> Parser:
         group.add_argument("--signaling", action="store_true", help="any NaN raises invalid")
     elif verb == "toint":
         group.add_argument("--int", dest="integer", metavar="TYPE", default="i32", help="i8 … i128, ui8 … ui128 (i32)")
+    if verb == "fma":
+        group.add_argument("--silent-nan", action="store_true", help="∞ × 0 + quiet NaN raises no invalid (7.2)")
     if verb in ("toint", "rint"):
         group.add_argument("--notexact", action="store_true", help="a changed value raises no inexact")
     if verb not in ("cmp", "toint"):
@@ -48,7 +50,7 @@ def ask_operation(verb: str, options: argparse.Namespace) -> Callable[[list[str]
     if brief and steps is not None:
         raise UsageError("--steps and --brief both shorten the answer: give one of them")
     count = None if steps is None else whole_number(steps, "--steps", 1, MAX_STEPS)
-    context = context_of(options)
+    context = context_of(options).replace(fma_invalid=not getattr(options, "silent_nan", False))
     return lambda values: operate(
         verb,
         tuple(values),

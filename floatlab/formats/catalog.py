@@ -26,12 +26,14 @@ class Row(Record):
     purpose: str
 
 
-def _fnuz(name: str, precision: int, exponent_bits: int, bias: int | None = None) -> Format:
+def fnuz(name: str, precision: int, exponent_bits: int, bias: int | None = None) -> Format:
+    """Return a format with one NaN in the place of −0 and no infinity (arXiv:2206.02915)."""
     bias = 1 << (exponent_bits - 1) if bias is None else bias
     return Format(name, precision, exponent_bits, bias, infinities=False, nans=0, negative_zero=False)
 
 
-def _finite(name: str, precision: int, exponent_bits: int, nans: int = 0) -> Format:
+def finite(name: str, precision: int, exponent_bits: int, nans: int = 0) -> Format:
+    """Return a format without infinity, and with so many NaNs per sign (OCP's `fn` has one, `f` none)."""
     return Format(name, precision, exponent_bits, infinities=False, nans=nans)
 
 
@@ -44,21 +46,21 @@ CATALOG: tuple[Row, ...] = (
         "x86 long double; its integer bit is stored"),
     Row(Format("bfloat16", 8, 8), ("bf16",), BRAIN, "training; binary32's range"),
     Row(Format("tf32", 11, 8), ("tensorfloat32",), NVIDIA, "tensor-core inputs, 19 of binary32's 32 bits"),
-    Row(_finite("e4m3fn", 4, 4, nans=1), ("e4m3", "fp8_e4m3", "fp8_e4m3fn", "float8_e4m3fn"), OFP8,
+    Row(finite("e4m3fn", 4, 4, nans=1), ("e4m3", "fp8_e4m3", "fp8_e4m3fn", "float8_e4m3fn"), OFP8,
         "fp8 weights and activations"),
     Row(Format("e5m2", 3, 5), ("fp8_e5m2", "float8_e5m2"), OFP8, "fp8 gradients"),
-    Row(_fnuz("e4m3fnuz", 4, 4), ("fp8_e4m3fnuz", "float8_e4m3fnuz"), FNUZ, "fp8 on AMD MI300, Graphcore"),
-    Row(_fnuz("e5m2fnuz", 3, 5), ("fp8_e5m2fnuz", "float8_e5m2fnuz"), FNUZ, "fp8 on AMD MI300, Graphcore"),
-    Row(_fnuz("e4m3b11fnuz", 4, 4, bias=11), ("fp8_e4m3b11fnuz", "float8_e4m3b11fnuz", "e4m3b11"), FP8B11,
+    Row(fnuz("e4m3fnuz", 4, 4), ("fp8_e4m3fnuz", "float8_e4m3fnuz"), FNUZ, "fp8 on AMD MI300, Graphcore"),
+    Row(fnuz("e5m2fnuz", 3, 5), ("fp8_e5m2fnuz", "float8_e5m2fnuz"), FNUZ, "fp8 on AMD MI300, Graphcore"),
+    Row(fnuz("e4m3b11fnuz", 4, 4, bias=11), ("fp8_e4m3b11fnuz", "float8_e4m3b11fnuz", "e4m3b11"), FP8B11,
         "fp8 with a shifted range, on TPUs"),
     Row(Format("e4m3_ieee", 4, 4), ("fp8_e4m3_ieee", "float8_e4m3"), IEEE + "'s rules at 8 bits",
         "fp8 with IEEE specials"),
     Row(Format("e3m4", 5, 3), ("fp8_e3m4", "float8_e3m4"), IEEE + "'s rules at 8 bits", "fp8, more digits"),
     Row(Format("e8m0fnu", 1, 8, infinities=False, nans=1, zero=False, signed=False),
         ("e8m0", "float8_e8m0fnu", "ue8m0"), MX, "scales of MX blocks: powers of two, no zero, no sign"),
-    Row(_finite("e2m3fn", 4, 2), ("fp6_e2m3", "e2m3", "fp6_e2m3fn", "float6_e2m3fn"), MX, "fp6"),
-    Row(_finite("e3m2fn", 3, 3), ("fp6_e3m2", "e3m2", "fp6_e3m2fn", "float6_e3m2fn"), MX, "fp6"),
-    Row(_finite("e2m1fn", 2, 2), ("e2m1", "fp4", "fp4_e2m1", "fp4_e2m1fn", "float4_e2m1fn"), MX, "fp4"),
+    Row(finite("e2m3fn", 4, 2), ("fp6_e2m3", "e2m3", "fp6_e2m3fn", "float6_e2m3fn"), MX, "fp6"),
+    Row(finite("e3m2fn", 3, 3), ("fp6_e3m2", "e3m2", "fp6_e3m2fn", "float6_e3m2fn"), MX, "fp6"),
+    Row(finite("e2m1fn", 2, 2), ("e2m1", "fp4", "fp4_e2m1", "fp4_e2m1fn", "float4_e2m1fn"), MX, "fp4"),
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from floatlab.errors import FormatError, guess, quoted
-from floatlab.formats.catalog import CATALOG, P3109, PATTERN, Row, p3109
+from floatlab.formats.catalog import CATALOG, P3109, PATTERN, Row, finite, fnuz, p3109
 from floatlab.formats.format import MAX_EXPONENT_BITS, MAX_TRAILING_BITS, Format
 
 _BY_NAME = {name: row for row in CATALOG for name in (row.format.name, *row.aliases)}
@@ -28,9 +28,9 @@ def _pattern(w: int, t: int, suffix: str) -> Format:
     if not (1 <= w <= MAX_EXPONENT_BITS and 0 <= t <= MAX_TRAILING_BITS):
         raise FormatError(f"{name}: e<W>m<T> takes W from 1 to {MAX_EXPONENT_BITS} and T from 0 to {MAX_TRAILING_BITS}")
     if suffix == "fnuz":
-        return Format(name, t + 1, w, bias=1 << (w - 1), infinities=False, nans=0, negative_zero=False)
+        return fnuz(name, t + 1, w)
     if suffix in ("fn", "f"):
-        return Format(name, t + 1, w, infinities=False, nans=int(suffix == "fn"))
+        return finite(name, t + 1, w, nans=int(suffix == "fn"))
     return Format(name, t + 1, w)
 
 

@@ -83,6 +83,7 @@ fma 1.0009765625 1.0009765625 -1.001953125 --fp16 --json
 fma 1.0009765625 1.0009765625 -1.001953125 --fp16 --svg -
 fma 1.0009765625 1.0009765625 -1.001953125 --fp16 --brief
 fma inf 0 nan --fp16
+fma inf 0 nan --fp16 --silent-nan --brief
 cmp 0.1@fp16 0.1@fp32
 cmp nan 1 --fp16 --signaling --json
 toint 2.5 --fp16
