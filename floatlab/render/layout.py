@@ -31,6 +31,7 @@ WIDE = 110  # from here on two pages stand side by side
 _BETWEEN = 3
 NARROW = 40  # below this a label stands on a line of its own
 _SPACES = Run("  ")
+_LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to comes after them
 
 
 def set_page(page: Page, width: int) -> list[Line]:
@@ -70,6 +71,8 @@ def wrap(runs: Line, width: int) -> list[Line]:
     lines, start = [], 0
     while len(text) - start > width:
         stop = text.rfind(" ", start, start + width + 1)
+        while stop > start and text[stop - 1] in _LEANING:
+            stop = text.rfind(" ", start, stop)
         if stop <= start:
             stop = start + width
         lines.append(cut_columns(runs, start, stop))
