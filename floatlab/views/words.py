@@ -57,13 +57,10 @@ def abbreviated(text: str, limit: int = 44) -> str:
 
 def ulps_text(ulps: Fraction) -> str:
     """Return an error in ulps: complete where that is short, a fraction where that is, else rounded after ≈."""
-    decimal = terminating_decimal(ulps, 40)
-    if decimal is not None and len(decimal) <= GLANCE:
-        return signed_text(decimal)
-    nearby = signed_text(rounded_decimal(ulps, 8))
-    if ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000 and decimal is None:
-        return signed_text(f"{ulps.numerator}/{ulps.denominator}") + f" ≈ {nearby}"
-    return f"≈ {nearby}"
+    simple = ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000
+    if simple and terminating_decimal(ulps, 40) is None:
+        return signed_text(f"{ulps.numerator}/{ulps.denominator}") + f" {plain_error(ulps)}"
+    return plain_error(ulps)
 
 
 def signed_text(text: str) -> str:
