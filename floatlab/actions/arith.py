@@ -140,9 +140,7 @@ def _fused(values: tuple[Any, ...], format: Format | None, context: Context, ste
     def page() -> Page:
         from floatlab.views.contrasts import contrast_page, contrast_summary
 
-        # Shortened, the page ends before the separate way begins.
-        cut = steps if steps is not None and steps < len(both.fused.steps) else None
-        return contrast_summary(both) if brief else contrast_page(both, cut)
+        return contrast_summary(both) if brief else contrast_page(both, steps)
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import to_wire

@@ -53,11 +53,11 @@ def _opening(derivation: Derivation) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _separate(contrast: Contrast) -> list[Block]:
-    """Return the separate way from the product's rounding on."""
+def _separate(contrast: Contrast, steps: tuple[Step, ...]) -> list[Block]:
+    """Return these steps of the separate way, from the product's rounding on."""
     derivation = contrast.separate
-    end = _first_round(derivation.steps)
-    first, second = derivation.steps[:end], derivation.steps[end:]
+    end = _first_round(steps)
+    first, second = steps[:end], steps[end:]
     blocks: list[Block] = []
     for step in first:
         if isinstance(step, Round):
@@ -66,32 +66,34 @@ def _separate(contrast: Contrast) -> list[Block]:
             blocks += step_blocks(step, derivation, [])
         elif isinstance(step, Encode):
             blocks.append(Row("product", coded(step.datum)))
-    blocks += _parting(contrast)
+    if any(isinstance(step, Encode) for step in first):
+        blocks += _parting(contrast)
     rest = tuple(step for step in second if not isinstance(step, (Decode, Promote)))
     return blocks + _blocks(derivation, rest)
 
 
 def contrast_page(contrast: Contrast, steps: int | None = None) -> Page:
-    """Return the page of both ways; with `steps`, only the first so many of the fused one."""
-    fused = contrast.fused
+    """Return the page of both ways; with `steps`, only the first so many of each."""
+    fused, separate = contrast.fused, contrast.separate
     title = f"{expression(fused)} in {fused.result.format.name}"
     opening = _opening(fused)
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
-    if steps is not None:
-        from floatlab.views.derivations import derivation_page
-
-        return derivation_page(fused, steps)
     for index, step in enumerate(opening):
         blocks += step_blocks(step, fused, list(opening[:index]))
-    rest = fused.steps[len(opening) :]
+    rest = fused.steps[len(opening) : steps]
     if rest and isinstance(rest[0], Combine) and rest[0].kind is Combination.PRODUCT:
         blocks += step_blocks(rest[0], fused, [])
         rest = rest[1:]
     left: list[Block] = [Gap(), Note(line(Run("fused: the product keeps all its digits", Role.HEADING)))]
     left += _blocks(fused, rest)
     right: list[Block] = [Gap(), Note(line(Run("separate: the product is rounded first", Role.HEADING)))]
-    right += _separate(contrast)
-    blocks += [Pair(tuple(left), tuple(right)), Gap(), *_verdict(contrast)]
+    right += _separate(contrast, separate.steps[:steps])
+    blocks += [Pair(tuple(left), tuple(right)), Gap()]
+    hidden = [max(len(way.steps) - (steps or len(way.steps)), 0) for way in (fused, separate)]
+    if any(hidden):
+        blocks.append(Row("", line(Run(f"{hidden[0]} more steps fused, {hidden[1]} separate", Role.HINT))))
+    else:
+        blocks += _verdict(contrast)
     return Page(tuple(blocks), title)
 
 
