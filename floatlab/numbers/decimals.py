@@ -132,7 +132,7 @@ def terminating_decimal(value: Fraction, limit: int = DIGIT_LIMIT) -> str | None
 
 
 def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITIONAL) -> str:
-    """Return the decimal of `digits` significant digits nearest to a rational number.
+    """Return the decimal of `digits` significant digits nearest to a rational number, ties to even.
 
     >>> from fractions import Fraction
     >>> rounded_decimal(Fraction(-2, 3))

@@ -289,8 +289,11 @@ fractions = st.builds(Fraction, st.integers(-(10**30), 10**30), st.integers(1, 1
 
 @given(fractions, st.integers(1, 25))
 @example(Fraction(1, 10001), 4)
-def test_rounded_decimals_are_decimals_to_nearest_half_up(x, digits):
-    context = DecimalContext(prec=digits, rounding="ROUND_HALF_UP")
+@example(Fraction(25), 1)
+@example(Fraction(35), 1)
+@example(Fraction(-995), 2)
+def test_rounded_decimals_are_decimals_to_nearest_ties_to_even(x, digits):
+    context = DecimalContext(prec=digits, rounding="ROUND_HALF_EVEN")
     want = context.divide(Decimal(x.numerator), Decimal(x.denominator))
     assert Decimal(rounded_decimal(x, digits)) == want
 
