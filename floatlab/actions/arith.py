@@ -186,5 +186,4 @@ def _to_integer(value: Any, format: Format | None, context: Context, integer: st
 
         return [integer_to_wire(found)]
 
-    code = f"0x{found.value & ((1 << kind.width) - 1):0{-(-kind.width // 4)}x}"
-    return Answer(page, records, lambda: [str(found.value)], lambda: [code])
+    return Answer(page, records, lambda: [str(found.value)], lambda: [found.hexadecimal_code])

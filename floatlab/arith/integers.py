@@ -84,6 +84,11 @@ class IntegerResult(Record):
         """The integer's bits, in two's complement."""
         return self.value & ((1 << self.kind.width) - 1)
 
+    @property
+    def hexadecimal_code(self) -> str:
+        """The bits in lower-case hexadecimal, zero-padded to the type's width."""
+        return f"0x{self.code:0{-(-self.kind.width // 4)}x}"
+
 
 def round_to_integral(
     a: Any, format: Format | str | None = None, context: Context = DEFAULT, exact: bool = True

@@ -16,12 +16,9 @@ if TYPE_CHECKING:
 
 def default_nan(format: Format, context: Context) -> int:
     """Return the NaN of an invalid operation: quiet, payload 0, negative under x86's rule only."""
-    negative = context.nan is NanRule.X86
-    if not format.has_nan:
-        return nan_code(format, context, negative)[0]
-    if format.ieee_nans:
-        return nan_code(format, context, negative)[0]
-    return signed_nan(format, False)
+    if format.has_nan and not format.ieee_nans:
+        return signed_nan(format, False)
+    return nan_code(format, context, negative=context.nan is NanRule.X86)[0]
 
 
 def invalid(work: Work, rule: Rule) -> Derivation:

@@ -215,7 +215,7 @@ class Derivation(Record):
 
         None where there is none, or where even the digits that the rounding saw are far away.
         """
-        truth, unit = self.truth, None
+        truth = self.truth
         if truth is None or not self.result.is_finite:
             return None
         unit = self.result.ulp.as_fraction()
@@ -224,19 +224,24 @@ class Derivation(Record):
             return None if bounds is None else (bounds[0] + bounds[1]) / 2 / unit
         if not isinstance(truth, Ratio) or truth.is_short(EXACT_ERROR_BITS):
             return self.error_ulps
-        read = next((step for step in self.steps if isinstance(step, Read)), None)
-        if read is None or abs(read.exact.exponent) > FAR:
+        read = self._near_reading()
+        if read is None:
             return None
         seen = self.result.exact - read.exact
         if seen.exponent < read.exact.q + ERROR_DIGITS:
             return None  # the digits that were cut off would show in it
         return seen.as_fraction() / unit
 
+    def _near_reading(self) -> Read | None:
+        """Return the step that read a literal, unless another number stood in for one far away."""
+        read = next((step for step in self.steps if isinstance(step, Read)), None)
+        return read if read is not None and abs(read.exact.exponent) <= FAR else None
+
     @property
     def error_binade_ulps(self) -> int | None:
         """An exponent k with |error| < 2^k ulp, from the digits that a reading saw; None where there is no reading."""
-        read = next((step for step in self.steps if isinstance(step, Read)), None)
-        if read is None or self.truth is None or not self.result.is_finite or abs(read.exact.exponent) > FAR:
+        read = self._near_reading()
+        if read is None or self.truth is None or not self.result.is_finite:
             return None
         seen = abs(self.result.exact - read.exact) + Exact(False, 1, read.exact.q)
         return seen.exponent + 1 - self.result.ulp.q

@@ -84,17 +84,11 @@ def operand_to_wire(operand: Operand, literal: str | None = None) -> Wire:
 
 def context_to_wire(context: Context) -> Wire:
     """Return a context with every choice spelled out."""
-    return {
-        "rounding": context.rounding.value,
-        "seed": integer(context.seed),
-        "overflow": context.overflow.value,
-        "absent": context.absent.value,
-        "tininess": context.tininess.value,
-        "flush_inputs": context.flush_inputs,
-        "flush_results": context.flush_results,
-        "nan": context.nan.value,
-        "fma_invalid": context.fma_invalid,
-    }
+    return _fields_to_wire(context)
+
+
+def _fields_to_wire(record: Record) -> Wire:
+    return {name: _value_to_wire(getattr(record, name)) for name in record._fields}
 
 
 def _value_to_wire(value: object) -> Any:
@@ -114,7 +108,7 @@ def _value_to_wire(value: object) -> Any:
     if isinstance(value, SquareRoot):
         return {"square_root_of": _value_to_wire(value.radicand)}
     assert isinstance(value, Record)
-    return {name: _value_to_wire(getattr(value, name)) for name in value._fields}
+    return _fields_to_wire(value)
 
 
 def step_to_wire(step: Step) -> Wire:
@@ -173,16 +167,16 @@ def to_wire(derivation: Derivation) -> Wire:
     }
 
 
-def _operands_to_wire(derivation: Derivation) -> list[Wire]:
-    literals = derivation.literals or (None,) * len(derivation.operands)
-    return [operand_to_wire(*pair) for pair in zip(derivation.operands, literals, strict=True)]
+def _operands_to_wire(found: Derivation | Comparison | IntegerResult) -> list[Wire]:
+    literals = found.literals or (None,) * len(found.operands)
+    return [operand_to_wire(*pair) for pair in zip(found.operands, literals, strict=True)]
 
 
 def _handmade(derivation: Derivation) -> Wire:
     """Return the parameters of formats that no name can bring back."""
     data = [each for each in (*derivation.operands, derivation.result) if isinstance(each, Datum)]
     handmade = {each.format.name: each.format for each in data if not _has_name(each.format)}
-    return {"formats": {name: _value_to_wire_fields(each) for name, each in handmade.items()}} if handmade else {}
+    return {"formats": {name: _fields_to_wire(each) for name, each in handmade.items()}} if handmade else {}
 
 
 def _has_name(format: Format) -> bool:
@@ -190,10 +184,6 @@ def _has_name(format: Format) -> bool:
         return parse_format(format.name) == format
     except FormatError:
         return False
-
-
-def _value_to_wire_fields(format: Format) -> Wire:
-    return {name: _value_to_wire(getattr(format, name)) for name in format._fields}
 
 
 def format_to_wire(row: Row) -> Wire:
@@ -284,8 +274,7 @@ def integer_to_wire(found: IntegerResult) -> Wire:
     """Return a conversion to an integer: its result is the integer, with its bits."""
     value = found.operands[0]
     error = fraction_text(found.value - value.exact.as_fraction()) if value.is_finite else None
-    code = f"0x{found.code:0{-(-found.kind.width // 4)}x}"
-    result = {"type": found.kind.name, "integer": integer(found.value), "code": code}
+    result = {"type": found.kind.name, "integer": integer(found.value), "code": found.hexadecimal_code}
     steps = [] if found.rounded is None else [step_to_wire(Integral(found.rounded))]
     return _without_datum(found, "to_integer", steps) | {
         "result": result,
@@ -297,12 +286,11 @@ def integer_to_wire(found: IntegerResult) -> Wire:
 def _without_datum(found: Comparison | IntegerResult, operation: str, steps: list[Wire] | None = None) -> Wire:
     """Return what a result that is no datum has in common with a derivation."""
     formats = list(dict.fromkeys(datum.format.name for datum in found.operands))
-    literals = found.literals or (None,) * len(found.operands)
     return {
         "schema": SCHEMA,
         "operation": operation,
         "format": formats[0] if len(formats) == 1 else None,
         "context": context_to_wire(found.context),
-        "operands": [operand_to_wire(*pair) for pair in zip(found.operands, literals, strict=True)],
+        "operands": _operands_to_wire(found),
         "steps": steps or [],
     }

@@ -183,7 +183,7 @@ def _conversion(name: str, left: str, right: str, exact: bool) -> Function:
 
         def narrow(codes: tuple[int, ...], context: Context) -> tuple[int, Flags]:
             done = to_integer(Datum(source, codes[0]), target.width, target.signed, context, exact)
-            return done.value & ((1 << target.width) - 1), done.flags
+            return done.code, done.flags
 
         return Function(name, "to", (source,), target, narrow, exact)
 

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from floatlab.arith import Contrast
 from floatlab.numbers import Derivation
-from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote, Round, Special, Step
 from floatlab.views.derivations import expression, rounding_rows, step_blocks, summary
 from floatlab.views.numbers import coded
-from floatlab.views.page import Block, Gap, Line, Note, Page, Pair, Role, Row, Run, line
+from floatlab.views.page import Block, Gap, Note, Page, Pair, Role, Row, Run, line
 from floatlab.views.words import equals, error_words
 
 
 def _blocks(derivation: Derivation, steps: tuple[Step, ...]) -> list[Block]:
-    """Return the rows of these steps; a rounding on the way shows its result too."""
-    blocks: list[Block] = []
-    seen: list[Step] = []
-    for step in steps:
-        if isinstance(step, Encode) and step.datum is not derivation.result:
-            blocks.append(Row("product", coded(step.datum), line("as it is stored on the way")))
-        else:
-            blocks += step_blocks(step, derivation, seen)
-        seen.append(step)
-    return blocks
+    """Return the rows of these steps."""
+    return [block for i, step in enumerate(steps) for block in step_blocks(step, derivation, list(steps[:i]))]
 
 
 def _first_round(steps: tuple[Step, ...]) -> int:
@@ -78,8 +69,7 @@ def contrast_page(contrast: Contrast, steps: int | None = None) -> Page:
     title = f"{expression(fused)} in {fused.result.format.name}"
     opening = _opening(fused)
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
-    for index, step in enumerate(opening):
-        blocks += step_blocks(step, fused, list(opening[:index]))
+    blocks += _blocks(fused, opening)
     rest = fused.steps[len(opening) : steps]
     if rest and isinstance(rest[0], Combine) and rest[0].kind is Combination.PRODUCT:
         blocks += step_blocks(rest[0], fused, [])
@@ -102,14 +92,10 @@ def _verdict(contrast: Contrast) -> list[Block]:
     if contrast.same:
         return [Row("together", line(Run("the same bits", Role.GOOD), " both ways: ", *coded(fused)))]
 
-    def way(derivation: Derivation) -> Line:
-        datum = derivation.result
-        return line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}")
-
     blocks: list[Block] = [
         Row("together", line(Run("different bits", Role.BAD), ": the rounding of the product shows in the result")),
-        Row("fused", way(contrast.fused), line(error_words(contrast.fused))),
-        Row("separate", way(contrast.separate), line(error_words(contrast.separate))),
+        Row("fused", coded(fused, equals(fused)), line(error_words(contrast.fused))),
+        Row("separate", coded(separate, equals(separate)), line(error_words(contrast.separate))),
     ]
     if fused.is_finite and separate.is_finite:
         apart = abs(fused.ordinal - separate.ordinal)

@@ -15,6 +15,7 @@ from floatlab.views.words import (
     operand_text,
     read_line,
     replaced_words,
+    verdict_line,
 )
 
 
@@ -22,18 +23,15 @@ def _stage(derivation: Derivation) -> list[Block]:
     datum = derivation.result
     blocks: list[Block] = [datum_strip(datum, datum.format.name)]
     rounded = derivation.rounded
-    flags = flags_line(derivation.flags)
     if any(isinstance(step, Special) and step.rule is Rule.FLUSHED_INPUT for step in derivation.steps):
         blocks.append(Row("", line(sentence(Rule.FLUSHED_INPUT))))
     if rounded is None:
-        blocks.append(Row("", line(operand_text(derivation)), flags))
+        blocks.append(Row("", line(operand_text(derivation)), flags_line(derivation.flags)))
     else:
-        error = error_words(derivation)
-        words = line(error, ", " * bool(error and derivation.flags), flags if derivation.flags else ())
         blocks.append(Row("", read_line(derivation), line("from ", operand_text(derivation))))
         far = far_away(derivation)
         decided = line(far) if far and rounded.overflowed else decision(rounded, derivation.context.rounding)
-        blocks.append(Row("", decided, words))
+        blocks.append(Row("", decided, verdict_line(derivation)))
     if replaced := replaced_words(derivation):
         blocks.append(Row("", line(Run(replaced, Role.HINT))))
     return blocks

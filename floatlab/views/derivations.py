@@ -38,6 +38,7 @@ from floatlab.views.words import (
     replaced_words,
     signed,
     tininess_words,
+    verdict_line,
 )
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
@@ -140,14 +141,14 @@ def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
     return rows
 
 
-def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format, label: str = "") -> list[Block]:
+def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list[Block]:
     """Say what a rounding kept, what it cut off with its guard, round and sticky digits, and what decided."""
     direction = derivation.context.rounding
     kept, tail = cut(rounded, fmt)
     grs = line(f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}") if tail else ()
     rows: list[Block] = [
         Row(
-            label or f"round {direction.value}",
+            f"round {direction.value}",
             line(signed(rounded.negative, point(kept, tail)), f" × 2^{rounded.quantum + len(kept) - 1}"),
             grs,
         ),
@@ -212,9 +213,8 @@ def operand_rows(
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
         blocks.append(datum_strip(datum, name if datum.format == shared else f"{name} {datum.format.name}"))
         if reading is not None and reading.flags:
-            error = error_words(reading)
-            words = line(error, ", " * bool(error), flags_line(reading.flags))
-            blocks.append(Row("", line(f"read from {abbreviated(operand_text(reading), 30)}"), words))
+            typed = line(f"read from {abbreviated(operand_text(reading), 30)}")
+            blocks.append(Row("", typed, verdict_line(reading)))
             if replaced := replaced_words(reading):
                 blocks.append(Row("", line(Run(replaced, Role.HINT))))
     return blocks

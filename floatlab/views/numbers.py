@@ -6,7 +6,7 @@ from floatlab.numbers import Context, Datum, Derivation, Direction, NumberClass,
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import exact_decimal, exact_text, hexadecimal, shortest
 from floatlab.numbers.intervals import Interval, preimage
-from floatlab.views.fields import bits_strip, significand
+from floatlab.views.fields import bits_strip, field_widths, significand
 from floatlab.views.page import Block, Line, Note, Page, Role, Row, Run, Strip, Table, line
 from floatlab.views.words import (
     PAGE_DIGITS,
@@ -21,6 +21,7 @@ from floatlab.views.words import (
     read_line,
     replaced_words,
     tininess_words,
+    verdict_line,
 )
 
 
@@ -31,7 +32,7 @@ def coded(datum: Datum, value: str | None = None) -> Line:
 
 def datum_strip(datum: Datum, label: str, ruler: bool = False) -> Strip:
     """Draw a datum's bits beside its code and value."""
-    return bits_strip(datum, label, line(Run(hexadecimal_code(datum), Role.CODE), f" {equals(datum)}"), ruler)
+    return bits_strip(datum, label, coded(datum, equals(datum)), ruler)
 
 
 def _exponent_words(datum: Datum) -> str:
@@ -85,13 +86,9 @@ def _rounding(derivation: Derivation) -> list[Block]:
         return [Row("read", line(operand_text(derivation)), flags_line(derivation.flags))]
     seen = read_line(derivation)
     rows: list[Block] = [Row("read", seen, typed)]
-    error = error_words(derivation)
-    verdict = line(
-        error, ", " * bool(error and derivation.flags), flags_line(derivation.flags) if derivation.flags else ()
-    )
     far = far_away(derivation)
     decided = line("larger than every number") if far and rounded.overflowed else decision(rounded, direction)
-    rows.append(Row(f"round {direction.value}", decided, verdict))
+    rows.append(Row(f"round {direction.value}", decided, verdict_line(derivation)))
     if words := tininess_words(rounded):
         rows.append(Row("", line(words)))
     if rounded.carried and not rounded.overflowed and not far:
@@ -181,8 +178,6 @@ def dialects_table(data: list[Datum], text: str, title: str) -> Page:
 
 def text_of_fields(datum: Datum) -> list[str]:
     """Return the bits of each field."""
-    from floatlab.views.fields import field_widths
-
     bits, taken, parts = f"{datum.code:0{datum.format.width}b}", 0, []
     for _, _, width in field_widths(datum.format):
         parts.append(bits[taken : taken + width])

@@ -45,8 +45,7 @@ def integer_page(result: IntegerResult) -> Page:
     blocks += operand_rows(result.operands, literals, result.context, None)
     if result.rounded is not None:
         blocks += integral_rows(result.rounded, result.context.rounding)
-    code = f"0x{result.code:0{-(-result.kind.width // 4)}x}"
-    value = line(Run(str(result.value), Role.VALUE), " ", Run(code, Role.CODE))
+    value = line(Run(str(result.value), Role.VALUE), " ", Run(result.hexadecimal_code, Role.CODE))
     blocks.append(Row(result.kind.name, value, flags_line(result.flags)))
     if Flags.INVALID in result.flags:
         words = f"no {kind} stands for it (5.8): this one is the convention of --nan {result.context.nan.value}"

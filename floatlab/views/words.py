@@ -107,6 +107,12 @@ def flags_line(flags: Flags) -> Line:
     return line(Run(", ".join(name.replace("_", " ") for name in flags.names), Role.FLAG))
 
 
+def verdict_line(derivation: Derivation) -> Line:
+    """Say the error and the flags raised, what there is of them."""
+    error, flags = error_words(derivation), derivation.flags
+    return line(error, ", " * bool(error and flags), flags_line(flags) if flags else ())
+
+
 def signed(negative: bool, digits: Line) -> Line:
     """Put a minus sign before digits of a negative number."""
     return line("−", *digits) if negative else digits
