@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from floatlab.actions import Answer
+    from floatlab.actions.question import Question
 
 DONE, CHECK_FAILED, BAD_USAGE, MISSING_PART, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -96,18 +97,19 @@ def _command(words: list[str]) -> int:
     verb = VERBS[name]
     options = verb.parser().parse(words)
     manner = manner_of(options, output())
-    ask = verb.asking(options)
-    values = getattr(options, "values", [])
+    question = verb.question(options)
+    values = list(question.values)
     if not values and verb.needs_values:
         example = ACTIONS[name].examples[0]
         raise UsageError(f"{name} needs a value, as in floatlab {example}; floatlab {name} --help tells more")
-    if "-" in values:
+    if "-" in values and verb.needs_values:
         if values != ["-"]:
             raise UsageError("- reads the values from standard input and stands alone")
         if manner.svg is not None:
             raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
-        return _stream(lambda text: ask(text.split() if verb.operands else [text]), manner)
-    answers = _ask(ask, values, None if named else words[0])
+        split = str.split if verb.operands else lambda text: [text]
+        return _stream(lambda text: question.replace(values=tuple(split(text))).answers(), manner)
+    answers = _ask(question, None if named else words[0])
     write(answers, manner)
     missing = [answer.missing for answer in answers if answer.missing]
     if missing:
@@ -128,12 +130,12 @@ def _help(words: list[str]) -> int:
     return DONE
 
 
-def _ask(ask: Callable[[list[str]], list[Answer]], values: list[str], first: str | None) -> list[Answer]:
-    """Answer values; `first` is the word where a verb might have been meant, if none was given."""
+def _ask(question: Question, first: str | None) -> list[Answer]:
+    """Answer a question; `first` is the word where a verb might have been meant, if none was given."""
     try:
-        return ask(values)
+        return question.answers()
     except LiteralError:
-        hint = next((hint for hint in (_meant(value, first) for value in values) if hint), "")
+        hint = next((hint for hint in (_meant(value, first) for value in question.values) if hint), "")
         if hint:
             raise UsageError(hint) from None
         raise

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS, Answer
+from floatlab.actions import ACTIONS
+from floatlab.actions.question import Question
 from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
 VERBS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
 MAX_STEPS = 1000
+DEFAULT_INTEGER = "i32"
 
 
 def operation_parser(verb: str) -> Parser:
@@ -23,7 +24,8 @@ def operation_parser(verb: str) -> Parser:
     if verb == "cmp":
         group.add_argument("--signaling", action="store_true", help="any NaN raises invalid")
     elif verb == "toint":
-        group.add_argument("--int", dest="integer", metavar="TYPE", default="i32", help="i8 … i128, ui8 … ui128 (i32)")
+        words = f"i8 … i128, ui8 … ui128 ({DEFAULT_INTEGER})"
+        group.add_argument("--int", dest="integer", metavar="TYPE", default=DEFAULT_INTEGER, help=words)
     if verb == "fma":
         group.add_argument("--silent-nan", action="store_true", help="∞ × 0 + quiet NaN raises no invalid (7.2)")
     if verb in ("toint", "rint"):
@@ -37,29 +39,22 @@ def operation_parser(verb: str) -> Parser:
     return parser
 
 
-def ask_operation(verb: str, options: argparse.Namespace) -> Callable[[list[str]], Answer]:
-    """Return what answers the operands of one verb."""
-    from floatlab.actions.arith import operate
-
+def operation_question(verb: str, options: argparse.Namespace) -> Question:
+    """Return the question that one verb's options ask."""
     formats = options.formats or []
     if len(formats) > 1:
         names = ", ".join(format.name for format in formats)
         raise UsageError(f"{verb} gives one result, in one format, and -f names {names}")
     steps = getattr(options, "steps", None)
-    brief = getattr(options, "brief", False)
-    if brief and steps is not None:
+    if getattr(options, "brief", False) and steps is not None:
         raise UsageError("--steps and --brief both shorten the answer: give one of them")
-    count = None if steps is None else whole_number(steps, "--steps", 1, MAX_STEPS)
+    integer = getattr(options, "integer", DEFAULT_INTEGER)
     context = context_of(options).replace(fma_invalid=not getattr(options, "silent_nan", False))
-    return lambda values: operate(
-        verb,
-        tuple(values),
-        formats[0] if formats else None,
-        context,
-        bits=options.bits,
-        steps=count,
-        brief=brief,
-        integer=getattr(options, "integer", "i32"),
-        signaling=getattr(options, "signaling", False),
-        exact=not getattr(options, "notexact", False),
+    return Question(verb, tuple(options.values), tuple(formats), context).having(
+        bits=options.bits or None,
+        steps=None if steps is None else whole_number(steps, "--steps", 1, MAX_STEPS),
+        brief=getattr(options, "brief", False) or None,
+        integer=None if integer == DEFAULT_INTEGER else integer,
+        signaling=getattr(options, "signaling", False) or None,
+        exact=False if getattr(options, "notexact", False) else None,
     )

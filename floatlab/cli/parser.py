@@ -8,6 +8,7 @@ import re
 from floatlab.actions import ACTIONS, Action
 from floatlab.cli.streams import put
 from floatlab.errors import FloatlabError, guess, quoted
+from floatlab.formats.names import SHORTHANDS
 from floatlab.numbers.rounding import Direction
 
 TYPE_CHECKING = False
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from floatlab.formats import Format
     from floatlab.numbers import Context
 
-SHORTHANDS = ("fp16", "fp32", "fp64", "fp128", "bf16", "tf32", "e4m3", "e5m2", "e2m1")
 WIDTHS = range(20, 1001)
 _HELP_WIDTH = 78
 

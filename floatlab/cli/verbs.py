@@ -1,10 +1,11 @@
-"""The verbs: what each takes on the command line, and the action that it asks."""
+"""The verbs: what each takes on the command line, and the question that it asks."""
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS, Answer
+from floatlab.actions import ACTIONS
+from floatlab.actions.question import Question
 from floatlab.cli.operations import VERBS as OPERATIONS
-from floatlab.cli.operations import ask_operation, operation_parser
+from floatlab.cli.operations import operation_parser, operation_question
 from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, formats_named
 from floatlab.record import Record
 
@@ -12,9 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
-
-    # From the options to a function that answers values; a verb without values ignores them.
-    Asking = Callable[[argparse.Namespace], Callable[[list[str]], list[Answer]]]
 
 
 def _show_parser() -> Parser:
@@ -33,27 +31,19 @@ def _show_parser() -> Parser:
     return parser
 
 
-def _show(options: argparse.Namespace) -> Callable[[str], Answer]:
-    from floatlab.actions.show import show
-
-    modes = [
-        name for name in ("interval", "directions", "dialects", "like") if getattr(options, name) not in (None, False)
-    ]
+def _show(options: argparse.Namespace) -> Question:
+    modes = {
+        name: getattr(options, name)
+        for name in ("interval", "directions", "dialects", "like")
+        if getattr(options, name) not in (None, False)
+    }
     if len(modes) > 1:
-        raise UsageError(f"--{modes[0]} and --{modes[1]} are different pictures: give one of them")
-    context = context_of(options)
-    libraries = tuple(name.strip() for name in options.like.split(",")) if options.like is not None else ()
-    return lambda text: show(
-        text,
-        tuple(options.formats or ()),
-        context,
-        bits=options.bits,
-        little_endian=options.little_endian,
-        interval=options.interval,
-        directions=options.directions,
-        dialects=options.dialects,
-        like=libraries,
-    )
+        first, second, *_ = modes
+        raise UsageError(f"--{first} and --{second} are different pictures: give one of them")
+    if "like" in modes:
+        modes["like"] = tuple(name.strip() for name in options.like.split(","))
+    question = Question("show", tuple(options.values), tuple(options.formats or ()), context_of(options))
+    return question.having(bits=options.bits or None, little_endian=options.little_endian or None, **modes)
 
 
 def _convert_parser() -> Parser:
@@ -66,14 +56,12 @@ def _convert_parser() -> Parser:
     return parser
 
 
-def _convert(options: argparse.Namespace) -> Callable[[str], Answer]:
-    from floatlab.actions.convert import convert_through
-
+def _convert(options: argparse.Namespace) -> Question:
     if options.through is None:
         raise UsageError("convert needs --through F1,F2,…: the formats to round through, in order")
     path = tuple(formats_named(options.through, "--through"))
-    context = context_of(options)
-    return lambda text: convert_through(text, path, context, bits=options.bits)
+    question = Question("convert", tuple(options.values), path, context_of(options))
+    return question.having(bits=options.bits or None)
 
 
 def _formats_parser() -> Parser:
@@ -83,51 +71,40 @@ def _formats_parser() -> Parser:
     return parser
 
 
-def _formats(options: argparse.Namespace) -> Callable[[list[str]], list[Answer]]:
-    from floatlab.actions.formats import formats
-
-    return lambda _: [formats(tuple(options.names))]
-
-
-def _one_by_one(asking: Callable[[argparse.Namespace], Callable[[str], Answer]]) -> Asking:
-    """Answer each value by itself."""
-
-    def ask(options: argparse.Namespace) -> Callable[[list[str]], list[Answer]]:
-        answer = asking(options)
-        return lambda values: [answer(value) for value in values]
-
-    return ask
-
-
-def _together(verb: str) -> Asking:
-    """Answer the values of one operation at once."""
-
-    def ask(options: argparse.Namespace) -> Callable[[list[str]], list[Answer]]:
-        answer = ask_operation(verb, options)
-        return lambda values: [answer(values)]
-
-    return ask
+def _formats(options: argparse.Namespace) -> Question:
+    return Question("formats", tuple(options.names))
 
 
 class Verb(Record):
-    """A verb of the command line: its parser, and what answers its values.
+    """A verb of the command line: its parser, and the question that its options ask.
 
     `operands` says that the values of one line of standard input belong together.
     """
 
     parser: Callable[[], Parser]
-    asking: Asking
+    question: Callable[[argparse.Namespace], Question]
     operands: bool = False
     needs_values: bool = True
 
 
 def _operation(verb: str) -> Verb:
-    return Verb(lambda: operation_parser(verb), _together(verb), operands=True)
+    return Verb(lambda: operation_parser(verb), lambda options: operation_question(verb, options), operands=True)
 
 
 VERBS: dict[str, Verb] = {
-    "show": Verb(_show_parser, _one_by_one(_show)),
-    "convert": Verb(_convert_parser, _one_by_one(_convert)),
+    "show": Verb(_show_parser, _show),
+    "convert": Verb(_convert_parser, _convert),
     "formats": Verb(_formats_parser, _formats, needs_values=False),
     **{verb: _operation(verb) for verb in OPERATIONS},
 }
+
+
+def read_question(words: list[str]) -> Question:
+    """Return the question that a command asks; without a verb it is `show`.
+
+    >>> read_question(["0.1", "--fp16"]).command
+    'floatlab show 0.1 --fp16'
+    """
+    name = words[0] if words and words[0] in VERBS else "show"
+    verb = VERBS[name]
+    return verb.question(verb.parser().parse(words[1:] if words[:1] == [name] else words))

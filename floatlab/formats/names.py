@@ -14,6 +14,8 @@ _PATTERN = re.compile(r"e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
 _P3109 = re.compile(r"p3109_k([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
 MAX_P3109_WIDTH = 64
 MAX_NAME = 64
+# The names that are options of their own on the command line.
+SHORTHANDS = ("fp16", "fp32", "fp64", "fp128", "bf16", "tf32", "e4m3", "e5m2", "e2m1")
 # Names that people use for several formats at once.
 FAMILIES = {
     **dict.fromkeys(("fp8", "float8", "f8"), "e4m3 e5m2 e4m3fnuz e5m2fnuz (show bits:0x38 --dialects compares them)"),
@@ -64,6 +66,15 @@ def family(name: str) -> str:
     """
     members = FAMILIES.get(name.lower())
     return f"{quoted(name)} is a family of formats: name one of {members}" if members else ""
+
+
+def short_name(format: Format) -> str:
+    """Return the name of a format that is quickest to type.
+
+    >>> short_name(parse_format("binary16")), short_name(parse_format("e3m4"))
+    ('fp16', 'e3m4')
+    """
+    return next((name for name in SHORTHANDS if parse_format(name) == format), format.name)
 
 
 @lru_cache(maxsize=256)

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from floatlab.cli.parser import SHORTHANDS, WIDTHS, Parser
+from floatlab.cli.parser import WIDTHS, Parser
 from floatlab.cli.verbs import VERBS
+from floatlab.formats.names import SHORTHANDS
 
 
 def parse(*words):
