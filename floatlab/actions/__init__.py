@@ -31,8 +31,8 @@ ACTIONS: dict[str, Action] = {
             "read a value into one or more formats: fields, exact value, error, neighbours",
             ("show 1.12156456132 --fp16", "show bits:0x38 --dialects", "show 0.1 --fp32 --bf16 --interval"),
             "Values: 1.5  -3e-5  1_000  1/3  0x1.8p3  2^-24  inf  nan  nan(0x1)  snan; codes: bits:0x3c7c  "
-            "bits:0_01111_0001111100; VALUE@FORMAT gives one value a format of its own; - reads values from "
-            "standard input, one a line. Without a format: fp16 and fp32.",
+            "bits:0_01111_0001111100; VALUE@FORMAT is read into that format first, and what other formats show is "
+            "that number, converted; - reads values from standard input, one a line. Without a format: fp16 and fp32.",
         ),
         Action(
             "convert",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from floatlab.numbers import Datum
     from floatlab.views.page import Page
 
 
@@ -19,7 +20,8 @@ class Answer(Record):
     """What a question was answered with; nothing is drawn or written before it is asked for.
 
     `page` draws it, `records` gives its JSON objects (one a line), `words` its values in the fewest
-    characters, and `codes` its codes.
+    characters, and `codes` its codes. `results` are the data found, and `parts` draws each by itself,
+    where the page is a stack of such parts.
     """
 
     page: Callable[[], Page]
@@ -27,17 +29,23 @@ class Answer(Record):
     words: Callable[[], list[str]]
     codes: Callable[[], list[str]]
     hints: tuple[str, ...] = ()
+    results: tuple[Datum, ...] = ()
+    parts: Callable[[], list[Page]] | None = None
     missing: str = ""  # an optional part that would have said more: exit status 3
 
 
 def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
     """Return the answer that stacks the pages of these derivations."""
 
-    def page() -> Page:
+    def parts() -> list[Page]:
         from floatlab.views.numbers import show_page
+
+        return [show_page(each, interval) for each in found]
+
+    def page() -> Page:
         from floatlab.views.page import joined
 
-        return joined([show_page(each, interval) for each in found])
+        return joined(parts())
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import interval_to_wire, to_wire
@@ -48,7 +56,13 @@ def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str
                 wire["interval"] = interval_to_wire(each.result, each.context)
         return wires
 
-    results = [each.result for each in found]
+    results = tuple(each.result for each in found)
     return Answer(
-        page, records, lambda: [shortest(d) for d in results], lambda: [hexadecimal_code(d) for d in results], hints
+        page,
+        records,
+        lambda: [shortest(d) for d in results],
+        lambda: [hexadecimal_code(d) for d in results],
+        hints,
+        results,
+        parts,
     )

@@ -65,4 +65,4 @@ def compare_libraries(
         return wires
 
     plain = answer_for([ours for ours, _ in found])
-    return Answer(page, records, plain.words, plain.codes, (), missing)
+    return Answer(page, records, plain.words, plain.codes, missing=missing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.actions.answer import Answer, answer_for
 from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.numbers import Context, Datum, Direction, Literal, decode, hexadecimal_code, parse_literal
+from floatlab.numbers import Context, Datum, Direction, Literal, convert, decode, hexadecimal_code, parse_literal
 from floatlab.numbers.decimals import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
@@ -35,6 +35,8 @@ def show(
 ) -> Answer:
     """Answer what a value is in each format: the page of `floatlab show`.
 
+    VALUE@FORMAT is read into that format first; what the other formats show is that datum, converted.
+
     >>> print(*show("1.12156456132", (parse_format("fp16"),)).codes())
     0x3c7c
     """
@@ -43,12 +45,17 @@ def show(
     hints: list[str] = []
     if literal.is_bare_hexadecimal and len(literal.text) <= _CODE_LENGTH:
         hints.append(f"{literal.text} is the number {int(literal.text, 16)}; bits:{literal.text} reads it as a code")
-    if own:
-        formats = (own,)
     if little_endian:
         literal = _reversed(literal)
     if dialects:
-        return _dialects(literal, formats)
+        return _dialects(literal, (own,) if own else formats)
+    if own:
+        if directions or like:
+            formats = (own,)
+        else:
+            reading = read_literal(literal, own, context)
+            others = [convert(reading.result, format, context) for format in formats if format != own]
+            return answer_for([reading, *others], interval, tuple(hints))
     if not formats:
         formats = _formats_for(literal, hints)
     if directions:

@@ -19,7 +19,7 @@ def test_without_a_format_a_number_is_shown_in_two():
 
 
 def test_a_values_own_format_comes_before_the_options():
-    assert names(show("0.1@e4m3", FP16)) == ["e4m3fn"]
+    assert names(show("0.1@e4m3")) == ["e4m3fn"]
     assert names(show(" 0.1 @ fp8_e5m2 ")) == ["e5m2"]
 
 

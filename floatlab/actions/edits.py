@@ -1,0 +1,233 @@
+"""Edits: what a person does to a datum with the hand. Each gives the new value as text that reads back to it."""
+
+from __future__ import annotations
+
+from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
+from floatlab.formats.names import short_name
+from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexadecimal_code
+from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.decimals import exact_decimal, hexadecimal, shortest
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.literals import parse_code
+from floatlab.numbers.reading import read_literal
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_GLANCE = 24  # characters of a decimal that is still pleasant to edit
+_FIELD_DIGITS = 100  # more than any field has: enough to say that it is too many
+
+
+class Edit(Record):
+    """A change of a datum: its name, the sign on its button, what it does, and the doing."""
+
+    name: str
+    sign: str
+    summary: str
+    apply: Callable[[Datum], Datum]
+
+
+def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
+    """Return text that means exactly this datum, in its own format under `context` and in every other.
+
+    A short decimal, else hexadecimal; a code with its format where text would not come back to it.
+
+    >>> from floatlab import decode
+    >>> literal_of(decode(0x3C7C, "fp16")), literal_of(decode(0xFF, "e4m3")), literal_of(decode(1 << 64, "x87"))
+    ('1.12109375', '-nan', 'bits:0x00010000000000000000@x87')
+    """
+    if datum.is_finite:
+        text = exact_decimal(datum.exact, _GLANCE)
+        text = text if len(text) <= _GLANCE and "^" not in text else hexadecimal(datum)
+    else:
+        text = shortest(datum)
+    try:
+        if encode(text, datum.format, context) == datum:
+            return text
+    except FloatlabError:  # an unsupported code, or a special value under a context that refuses it
+        pass
+    return code_of(datum)
+
+
+def code_of(datum: Datum) -> str:
+    """Return the datum as a code with its format, which reads back whatever it is.
+
+    >>> from floatlab import decode
+    >>> code_of(decode(0x3C7C, "fp16"))
+    'bits:0x3c7c@fp16'
+    """
+    return f"bits:{hexadecimal_code(datum)}@{short_name(datum.format)}"
+
+
+def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
+    """Return the datum with one bit set, or flipped; bit 0 is the last.
+
+    >>> from floatlab import decode
+    >>> with_bit(decode(0x3C00, "fp16"), 15)
+    Datum(binary16 0xbc00 = -1)
+    """
+    if not 0 <= bit < datum.format.width:
+        raise FloatlabError(f"{datum.format.name} has bits 0 to {datum.format.width - 1}, not {bit}")
+    if value is None:
+        return Datum(datum.format, datum.code ^ 1 << bit)
+    return Datum(datum.format, datum.code & ~(1 << bit) | value << bit)
+
+
+class Field(Record):
+    """A field of a datum that can be typed over: its name, its digits as text, how wide it can become."""
+
+    name: str
+    text: str
+    width: int
+
+
+def fields(datum: Datum) -> tuple[Field, ...]:
+    """Return the code and its fields as text: the exponent in decimal, the rest in hexadecimal.
+
+    >>> from floatlab import decode
+    >>> [(field.name, field.text) for field in fields(decode(0x3C7C, "fp16"))]
+    [('code', '0x3c7c'), ('S', '0'), ('E', '15'), ('T', '0x07c')]
+    """
+    fmt = datum.format
+    found = [Field("code", hexadecimal_code(datum), -(-fmt.width // 4) + 2)]
+    if fmt.signed:
+        found.append(Field("S", str(datum.sign_bit), 1))
+    found.append(Field("E", str(datum.biased_exponent), len(str((1 << fmt.exponent_bits) - 1))))
+    if datum.integer_bit is not None:
+        found.append(Field("J", str(datum.integer_bit), 1))
+    if fmt.trailing_bits:
+        digits = -(-fmt.trailing_bits // 4)
+        found.append(Field("T", f"0x{datum.trailing_significand:0{digits}x}", digits + 2))
+    return tuple(found)
+
+
+def with_field(datum: Datum, name: str, text: str) -> Datum:
+    """Return the datum with one field typed anew: decimal, 0x…, 0b…; raises LiteralError with the limits.
+
+    >>> from floatlab import decode
+    >>> with_field(decode(0x3C7C, "fp16"), "E", "16")
+    Datum(binary16 0x407c = 2.242)
+    """
+    fmt = datum.format
+    if name == "code":
+        return _recoded(datum, text)
+    places = {
+        "S": (fmt.width - 1, int(fmt.signed)),
+        "E": (fmt.width - fmt.signed - fmt.exponent_bits, fmt.exponent_bits),
+        "J": (fmt.trailing_bits, int(fmt.explicit_integer_bit)),
+        "T": (0, fmt.trailing_bits),
+    }
+    low, width = places[name]
+    most = (1 << width) - 1
+    value = _whole(text)
+    if value is None or not 0 <= value <= most:
+        limit = str(most) if most < 1 << 32 else hex(most)
+        raise LiteralError(f"{name} is a whole number from 0 to {limit}, not {quoted(text)}")
+    return Datum(fmt, datum.code & ~(most << low) | value << low)
+
+
+def _whole(text: str) -> int | None:
+    digits = text.strip().lower().lstrip("0")
+    try:
+        # Base 0 knows 0x and 0b, and refuses the leading zeros that people type in decimals.
+        return int(text, 0) if not digits[:1].isdecimal() else int(digits[:_FIELD_DIGITS])
+    except ValueError:
+        return None
+
+
+def _recoded(datum: Datum, text: str) -> Datum:
+    """Read a code, in any of the notations that `bits:` takes."""
+    return read_literal(Literal(f"bits:{text}", parse_code(text)), datum.format).result
+
+
+def _scaled(datum: Datum, power: int) -> Datum:
+    """Multiply by a power of two, rounded into the format (scaleB, 5.3.3)."""
+    if not datum.is_finite:
+        return datum
+    x = datum.exact
+    return encode(Exact(x.negative, x.c, x.q + power), datum.format)
+
+
+def _negated(datum: Datum) -> Datum:
+    fmt = datum.format
+    if not fmt.signed:
+        raise UnsupportedError(f"{fmt.name} has no sign")
+    if not datum.magnitude and not fmt.negative_zero:
+        return datum  # the code of −0 is a NaN, or a number
+    return with_bit(datum, fmt.width - 1)
+
+
+def _moved(up: bool) -> Callable[[Datum], Datum]:
+    def move(datum: Datum) -> Datum:
+        if datum.is_nan or datum.number_class is NumberClass.UNSUPPORTED:
+            raise UnsupportedError(f"{shortest(datum)} has no neighbours")
+        moved = datum.next_up if up else datum.next_down
+        if moved == datum:
+            raise UnsupportedError(
+                f"{shortest(datum)} is the {'last' if up else 'first'} number of {datum.format.name}"
+            )
+        return moved
+
+    return move
+
+
+def _landmark(magnitude: Callable[[Datum], int | None], what: str) -> Callable[[Datum], Datum]:
+    def go(datum: Datum) -> Datum:
+        fmt, found = datum.format, magnitude(datum)
+        if found is None:
+            raise UnsupportedError(f"{fmt.name} has no {what}")
+        negative = bool(datum.sign_bit) and not (datum.is_nan and not fmt.ieee_nans)
+        return Datum(fmt, fmt.compose(negative and bool(found or fmt.negative_zero), found))
+
+    return go
+
+
+def _infinity(datum: Datum) -> int | None:
+    return datum.format.infinity_magnitude if datum.format.infinities else None
+
+
+def _nan(datum: Datum) -> Datum:
+    if not datum.format.has_nan:
+        raise UnsupportedError(f"{datum.format.name} has no NaN")
+    return Datum(datum.format, datum.format.nan_code)
+
+
+EDITS: dict[str, Edit] = {
+    edit.name: edit
+    for edit in (
+        Edit("down", "−ulp", "the next number below", _moved(up=False)),
+        Edit("up", "+ulp", "the next number above", _moved(up=True)),
+        Edit("negate", "±", "change the sign", _negated),
+        Edit("halve", "÷2", "divide by two", lambda d: _scaled(d, -1)),
+        Edit("double", "×2", "multiply by two", lambda d: _scaled(d, 1)),
+        Edit("zero", "0", "zero", _landmark(lambda d: 0 if d.format.zero else None, "zero")),
+        Edit("one", "1", "one", lambda d: encode("-1" if d.sign_bit and d.format.signed else "1", d.format)),
+        Edit("infinity", "∞", "infinity", _landmark(_infinity, "infinity")),
+        Edit("nan", "NaN", "not a number", _nan),
+        Edit("largest", "max", "the largest number", _landmark(lambda d: d.format.largest_magnitude, "")),
+        Edit(
+            "normal",
+            "norm",
+            "the smallest normal number",
+            _landmark(lambda d: d.format.smallest_normal_magnitude, ""),
+        ),
+        Edit(
+            "subnormal",
+            "sub",
+            "the smallest subnormal number",
+            _landmark(lambda d: d.format.smallest_magnitude if d.format.subnormals else None, "subnormal numbers"),
+        ),
+    )
+}
+
+
+def edited(datum: Datum, name: str) -> Datum:
+    """Return the datum after an edit of EDITS; raises UnsupportedError where the format has no such value.
+
+    >>> from floatlab import decode
+    >>> edited(decode(0x3C00, "fp16"), "up")
+    Datum(binary16 0x3c01 = 1.001)
+    """
+    return EDITS[name].apply(datum)

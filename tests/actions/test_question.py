@@ -1,0 +1,77 @@
+"""Questions: what the command line asks can be written down again as the command that asks it."""
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from floatlab import Context, parse_format
+from floatlab.actions import ACTIONS
+from floatlab.actions.question import Question
+from floatlab.cli.verbs import VERBS, read_question
+from floatlab.errors import FloatlabError
+from floatlab.formats.names import SHORTHANDS
+from floatlab.numbers import Direction
+
+ARITY = {"sqrt": 1, "rint": 1, "toint": 1, "fma": 3}
+values = st.sampled_from(
+    ["1.5", "-3e-5", "1/3", "-inf", "nan(0x1)", "bits:0x3c7c@fp16", "0.1@e4m3", "-0", ".5", "2^-24"]
+)
+named = st.sampled_from([parse_format(name) for name in (*SHORTHANDS, "e3m4", "p3109_k8p4se", "e5m10", "x87")])
+contexts = st.builds(
+    Context,
+    rounding=st.sampled_from(list(Direction)),
+    seed=st.sampled_from([0, 7, 2**64 - 1]),
+    overflow=st.sampled_from(["native", "saturate", "propagate"]),
+    absent=st.sampled_from(["largest", "zero", "nan", "error"]),
+    tininess=st.sampled_from(["after", "before"]),
+    flush_inputs=st.booleans(),
+    flush_results=st.booleans(),
+    nan=st.sampled_from(["first", "x86", "arm", "riscv"]),
+)
+OPTIONS = {
+    "show": [{}, {"interval": True}, {"directions": True}, {"bits": True}, {"like": ("numpy", "torch")}],
+    "convert": [{}, {"bits": True}],
+    "toint": [{}, {"integer": "ui8"}, {"exact": False}],
+    "cmp": [{}, {"signaling": True}],
+    "add": [{}, {"steps": 3}, {"brief": True}],
+}
+
+
+@st.composite
+def questions(draw):
+    verb = draw(st.sampled_from([verb for verb in VERBS if verb != "formats"]))
+    arity = ARITY.get(verb, 2)
+    several = verb in ("show", "convert")
+    found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=3 if several else 1, unique=True))
+    context = draw(contexts)
+    if verb == "fma":
+        context = context.replace(fma_invalid=draw(st.booleans()))
+    question = Question(verb, tuple(draw(values) for _ in range(arity)), tuple(found), context)
+    return question.having(**draw(st.sampled_from(OPTIONS.get(verb, [{}]))))
+
+
+@given(questions())
+def test_the_command_asks_the_same_question(question):
+    program, *words = shlex.split(question.command)
+    assert program == "floatlab"
+    assert read_question(words) == question
+
+
+@pytest.mark.parametrize("example", [e for a in ACTIONS.values() for e in a.examples if a.verb in VERBS])
+def test_examples_are_questions_that_have_answers(example):
+    question = read_question(example.split())
+    assert read_question(shlex.split(question.command)[1:]) == question
+    assert all(answer.page().blocks for answer in question.answers())
+
+
+def test_only_what_has_an_answer_is_a_question():
+    with pytest.raises(FloatlabError, match="vectors is not a question"):
+        Question("vectors")
+
+
+def test_options_can_be_taken_back():
+    question = Question("show", ("1",)).having(interval=True)
+    assert question.option("interval") is True
+    assert question.having(interval=None) == Question("show", ("1",))
