@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floatlab.views.page import (
     Block,
+    Fresh,
     Gap,
     Grid,
     Line,
@@ -199,6 +200,15 @@ def _pair(pair: Pair, width: int) -> list[Line]:
     return [line(_pad(a, half + _BETWEEN), b) for a, b in zip(left, right, strict=True)]
 
 
+def _fresh(fresh: Fresh, width: int) -> list[Line]:
+    """Put the mark into the margin of the first line with something on it."""
+    lines = set_page(Page(fresh.blocks), width)
+    first = next((index for index, each in enumerate(lines) if text_of(each).strip()), None)
+    if first is not None:
+        lines[first] = line(Run(fresh.mark, Role.CHANGED), cut_columns(lines[first], 1, _length(lines[first])))
+    return lines
+
+
 def _gap(_: Gap, __: int) -> list[Line]:
     return [()]
 
@@ -210,5 +220,6 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     Grid: _grid,
     Note: _note,
     Pair: _pair,
+    Fresh: _fresh,
     Gap: _gap,
 }

@@ -113,6 +113,13 @@ class Pair(Block):
     right: tuple[Block, ...]
 
 
+class Fresh(Block):
+    """What is new on a page that grows: drawn as it is, with a mark before its first line."""
+
+    blocks: tuple[Block, ...]
+    mark: str = "▸"
+
+
 class Gap(Block):
     """An empty line."""
 
