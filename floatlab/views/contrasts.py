@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 from floatlab.arith import Contrast
-from floatlab.numbers import Derivation
-from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote, Round, Special, Step
-from floatlab.views.derivations import expression, rounding_rows, step_blocks, summary
+from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote, Round
+from floatlab.record import Record
+from floatlab.views.derivations import (
+    Stage,
+    expression,
+    heading,
+    rounding_rows,
+    stages,
+    summary,
+    with_reasons,
+)
 from floatlab.views.numbers import coded
-from floatlab.views.page import Block, Gap, Note, Page, Pair, Role, Row, Run, line
+from floatlab.views.page import Block, Gap, Note, Page, Pair, Role, Row, Run, line, text_of
 from floatlab.views.words import equals, error_words
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.numbers import Derivation
 
-def _blocks(derivation: Derivation, steps: tuple[Step, ...]) -> list[Block]:
-    """Return the rows of these steps."""
-    return [block for i, step in enumerate(steps) for block in step_blocks(step, derivation, list(steps[:i]))]
+FUSED = "fused: the product keeps all its digits"
+SEPARATE = "separate: the product is rounded first"
 
 
-def _first_round(steps: tuple[Step, ...]) -> int:
+class Ways(Record):
+    """Both ways in stages: what they share, then each its own."""
+
+    shared: tuple[Stage, ...]
+    fused: tuple[Stage, ...]
+    separate: tuple[Stage, ...]
+
+
+def product_end(separate: Derivation) -> int:
     """Return how many steps of the separate way make the product, its encoding included."""
-    return next((i + 1 for i, step in enumerate(steps) if isinstance(step, Encode)), len(steps))
+    return next((i + 1 for i, step in enumerate(separate.steps) if isinstance(step, Encode)), len(separate.steps))
 
 
 def _parting(contrast: Contrast) -> list[Block]:
@@ -34,60 +52,74 @@ def _parting(contrast: Contrast) -> list[Block]:
     return [Row("", line(Run("here they part: ", Role.CHANGED), moved))]
 
 
-def _opening(derivation: Derivation) -> tuple[Step, ...]:
-    """Return the steps before any arithmetic: operands decoded and promoted."""
-    steps = []
-    for step in derivation.steps:
-        if not isinstance(step, (Decode, Promote)):
-            break
-        steps.append(step)
-    return tuple(steps)
+def _opening(derivation: Derivation) -> int:
+    """Return how many steps come before any arithmetic: operands decoded and promoted."""
+    return next(i for i, step in enumerate(derivation.steps) if not isinstance(step, (Decode, Promote)))
 
 
-def _separate(contrast: Contrast, steps: tuple[Step, ...]) -> list[Block]:
-    """Return these steps of the separate way, from the product's rounding on."""
-    derivation = contrast.separate
-    end = _first_round(steps)
-    first, second = steps[:end], steps[end:]
-    blocks: list[Block] = []
-    for step in first:
+def _separate(contrast: Contrast, steps: int | None) -> list[Stage]:
+    """Return the separate way in stages, from the product's rounding on, which the product's code ends."""
+    derivation, end = contrast.separate, product_end(contrast.separate)
+    found: list[Stage] = []
+    for stage in stages(derivation, stop=end if steps is None else min(steps, end)):
+        step = derivation.steps[stage.index]
         if isinstance(step, Round):
-            blocks += rounding_rows(step.rounded, derivation, step.format)
-        elif isinstance(step, Special):
-            blocks += step_blocks(step, derivation, [])
+            rows = tuple(rounding_rows(step.rounded, derivation, step.format))
+            found.append(Stage("round product", rows, stage.index))
         elif isinstance(step, Encode):
-            blocks.append(Row("product", coded(step.datum)))
-    if any(isinstance(step, Encode) for step in first):
-        blocks += _parting(contrast)
-    rest = tuple(step for step in second if not isinstance(step, (Decode, Promote)))
-    return blocks + _blocks(derivation, rest)
+            last = found.pop()
+            rows = (*last.blocks, Row("product", coded(step.datum)), *_parting(contrast))
+            found.append(Stage(last.name, rows, last.index))
+        elif not isinstance(step, (Decode, Promote, Combine)):
+            found.append(stage)
+    again = next(
+        (i for i, step in enumerate(derivation.steps[end:], end) if not isinstance(step, (Decode, Promote))), end
+    )
+    return found + stages(derivation, again, steps)
 
 
-def contrast_page(contrast: Contrast, steps: int | None = None) -> Page:
-    """Return the page of both ways; with `steps`, only the first so many of each."""
-    fused, separate = contrast.fused, contrast.separate
-    title = f"{expression(fused)} in {fused.result.format.name}"
+def ways(contrast: Contrast, steps: int | None = None, strips: bool = True) -> Ways:
+    """Return both ways in stages, or the first `steps` steps of each; without `strips` operands are not drawn."""
+    fused = contrast.fused
     opening = _opening(fused)
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
-    blocks += _blocks(fused, opening)
-    rest = fused.steps[len(opening) : steps]
-    if rest and isinstance(rest[0], Combine) and rest[0].kind is Combination.PRODUCT:
-        blocks += step_blocks(rest[0], fused, [])
-        rest = rest[1:]
-    left: list[Block] = [Gap(), Note(line(Run("fused: the product keeps all its digits", Role.HEADING)))]
-    left += _blocks(fused, rest)
-    right: list[Block] = [Gap(), Note(line(Run("separate: the product is rounded first", Role.HEADING)))]
-    right += _separate(contrast, separate.steps[:steps])
-    blocks += [Pair(tuple(left), tuple(right)), Gap()]
+    shared = stages(fused, stop=opening, strips=strips)
+    first = fused.steps[opening]
+    product = isinstance(first, Combine) and first.kind is Combination.PRODUCT
+    if product and (steps is None or steps > opening):
+        shared += stages(fused, opening, opening + 1)
+    left = stages(fused, opening + product, steps)
+    return Ways(tuple(shared), tuple(left), tuple(_separate(contrast, steps)))
+
+
+def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = False) -> Page:
+    """Return the page of both ways; with `steps`, only the first so many of each; with `why`, with their reasons."""
+    fused, separate = contrast.fused, contrast.separate
+    found = ways(contrast, steps)
+
+    def rows(derivation: Derivation, shown: tuple[Stage, ...]) -> list[Block]:
+        if why:
+            return with_reasons(derivation, list(shown))
+        return [block for stage in shown for block in stage.blocks]
+
+    title = heading(fused)
+    blocks: list[Block] = [title, *rows(fused, found.shared)]
+    blocks += [side_by_side(rows(fused, found.fused), rows(separate, found.separate)), Gap()]
     hidden = [max(len(way.steps) - (steps or len(way.steps)), 0) for way in (fused, separate)]
     if any(hidden):
         blocks.append(Row("", line(Run(f"{hidden[0]} more steps fused, {hidden[1]} separate", Role.HINT))))
     else:
-        blocks += _verdict(contrast)
-    return Page(tuple(blocks), title)
+        blocks += verdict_rows(contrast)
+    return Page(tuple(blocks), text_of(title.content))
 
 
-def _verdict(contrast: Contrast) -> list[Block]:
+def side_by_side(fused: list[Block], separate: list[Block]) -> Pair:
+    """Put the rows of the two ways beside each other, each under its title."""
+    left, right = ([Gap(), Note(line(Run(title, Role.HEADING)))] for title in (FUSED, SEPARATE))
+    return Pair((*left, *fused), (*right, *separate))
+
+
+def verdict_rows(contrast: Contrast) -> list[Block]:
+    """Say whether both ways end in the same bits, and how far apart they are where they do not."""
     fused, separate = contrast.fused.result, contrast.separate.result
     if contrast.same:
         return [Row("together", line(Run("the same bits", Role.GOOD), " both ways: ", *coded(fused)))]

@@ -18,9 +18,11 @@ from floatlab.numbers.steps import (
     Promote,
     Root,
     Round,
+    Rule,
     Special,
     Step,
 )
+from floatlab.record import Record
 from floatlab.views.clauses import sentence
 from floatlab.views.fields import point
 from floatlab.views.numbers import coded, datum_strip
@@ -43,7 +45,17 @@ from floatlab.views.words import (
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
 _FUNCTIONS = {"round_to_integral": "rint"}
-_TAIL = 12  # digits shown beyond the cut
+TAIL = 12  # digits shown beyond the cut
+_NAMES = {Decode: "operands", Integral: "to integer", Divide: "quotient", Encode: "result"}
+_TOGETHER = ("operands", "promote", "flush")  # steps of these names appear at once
+
+
+class Stage(Record):
+    """Steps that appear together: their name, their rows, and the place of the last of them in its derivation."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    index: int
 
 
 def expression(derivation: Derivation) -> str:
@@ -75,7 +87,7 @@ def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str,
     ('0.0001111111', '001')
     """
     last = top - fraction
-    beyond = min(max(last - x.q, least_tail), _TAIL)
+    beyond = min(max(last - x.q, least_tail), TAIL)
     shift = x.q - (last - beyond)
     scaled = x.c << shift if shift >= 0 else x.c >> -shift
     more = shift < 0 and scaled << -shift != x.c
@@ -107,19 +119,23 @@ def _value(x: Exact) -> Line:
     return line(f"= {exact_decimal(x, PAGE_DIGITS)}")
 
 
-def _align(step: Align, fmt: Format) -> list[Block]:
+def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Block]:
+    """Draw two terms in one frame; with `moved`, on the way there, when the smaller has moved so many places."""
     top = max(step.left.exponent, step.right.exponent)
     t = fmt.trailing_bits
     last = top - t
-    tail = max(min(max(last - step.left.q, last - step.right.q), _TAIL), 0)
+    tail = max(min(max(last - step.left.q, last - step.right.q), TAIL), 0)
     lines = []
-    for x in (step.left, step.right):
-        kept, rest = framed(x, top, t, tail)
-        lines.append(_digits(kept, rest, top, x.negative))
+    for index, x in enumerate((step.left, step.right)):
+        to_go = step.shift - moved if moved is not None and index == step.moved else 0
+        kept, rest = framed(Exact(x.negative, x.c, x.q + to_go), top, t, tail)
+        lines.append(_digits(kept, rest, top - to_go, x.negative))
     if step.left.negative != step.right.negative:
         lines = [each if text_of(each).startswith("−") else line(" ", each) for each in lines]
     note = "same exponent: nothing moves"
-    if step.shift:
+    if moved is not None:
+        note = f"the smaller term moves right: {moved} of {step.shift}"
+    elif step.shift:
         note = f"the smaller term moves right {step.shift} {'places' if step.shift > 1 else 'place'}"
         if step.shift > fmt.precision + 1:
             note += ", wholly past the last digit"
@@ -159,19 +175,19 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
     return rows
 
 
-def step_blocks(step: Step, derivation: Derivation, seen: list[Step]) -> list[Block]:
-    """Return the rows of one step; `seen` are the steps before it."""
+def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
+    """Return the rows of one step; `seen` are the steps before it, and without `strips` the operands are not drawn."""
     fmt = derivation.result.format
     if isinstance(step, Decode):
         # All operands at once, where the first of them is decoded.
         first = not any(isinstance(each, Decode) for each in seen)
         operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
-        return operand_rows(operands, derivation.literals, derivation.context, fmt) if first else []
+        return operand_rows(operands, derivation.literals, derivation.context, fmt, strips) if first else []
     if isinstance(step, Promote):
         words = line(f"{step.datum.format.name} → {step.promoted.format.name}, exactly")
         return [Row("promote", words, coded(step.promoted))]
     if isinstance(step, Align):
-        return _align(step, fmt)
+        return align_blocks(step, fmt)
     if isinstance(step, Combine):
         aligned = seen[-1] if seen and isinstance(seen[-1], Align) else None
         return _combined(step, fmt, aligned if isinstance(aligned, Align) else None)
@@ -203,18 +219,23 @@ def _cut_off(label: str, x: Exact, sticky: bool, fmt: Format) -> Row:
 
 
 def operand_rows(
-    operands: tuple[Datum, ...], literals: tuple[str | None, ...], context: Context, shared: Format | None
+    operands: tuple[Datum, ...],
+    literals: tuple[str | None, ...],
+    context: Context,
+    shared: Format | None,
+    strips: bool = True,
 ) -> list[Block]:
     """Draw operands as a, b, c; say how each was read from text, where that changed it or raised a flag.
 
-    `shared` is the format that need not be named.
+    `shared` is the format that need not be named. Without `strips` they are not drawn, only named.
     """
     blocks: list[Block] = []
     for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
-        blocks.append(datum_strip(datum, name if datum.format == shared else f"{name} {datum.format.name}"))
+        if strips:
+            blocks.append(datum_strip(datum, name if datum.format == shared else f"{name} {datum.format.name}"))
         if reading is not None and reading.flags:
             typed = line(f"read from {abbreviated(operand_text(reading), 30)}")
-            blocks.append(Row("", typed, verdict_line(reading)))
+            blocks.append(Row("" if strips else name, typed, verdict_line(reading)))
             if replaced := replaced_words(reading):
                 blocks.append(Row("", line(Run(replaced, Role.HINT))))
     return blocks
@@ -224,7 +245,7 @@ def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
     """Show a rounding to an integer: the digits before the cut at the point, what decided, the integer."""
     shift = rounded.unit.bit_length() - 1
     tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
-    shown = tail[:_TAIL] + "…" * (len(tail) > _TAIL)
+    shown = tail[:TAIL] + "…" * (len(tail) > TAIL)
     digits = line(Run(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Run(shown, Role.LOST)) if shown else ())
     return [
         Row("to integer", signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
@@ -242,17 +263,57 @@ def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]
     return rows
 
 
-def derivation_page(derivation: Derivation, steps: int | None = None) -> Page:
-    """Return the page of an operation, or of its first steps."""
-    title = f"{expression(derivation)} in {derivation.result.format.name}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
-    shown = derivation.steps if steps is None else derivation.steps[:steps]
-    for index, step in enumerate(shown):
-        blocks += step_blocks(step, derivation, list(derivation.steps[:index]))
-    if len(shown) < len(derivation.steps):
-        left = len(derivation.steps) - len(shown)
+def _stage_name(step: Step) -> str:
+    if isinstance(step, Combine):
+        return step.kind.value
+    if isinstance(step, Special):
+        return "flush" if step.rule is Rule.FLUSHED_INPUT else "rule"
+    return _NAMES.get(type(step), type(step).__name__.lower())
+
+
+def stages(derivation: Derivation, start: int = 0, stop: int | None = None, strips: bool = True) -> list[Stage]:
+    """Return the steps from `start` up to `stop` as they appear on a page, with their rows.
+
+    >>> from floatlab.arith import add
+    >>> [stage.name for stage in stages(add("1", "0.1", "fp16"))]
+    ['operands', 'align', 'sum', 'round', 'result']
+    """
+    found: list[Stage] = []
+    for index, step in enumerate(derivation.steps[:stop]):
+        if index < start:
+            continue
+        name, blocks = _stage_name(step), tuple(step_blocks(step, derivation, derivation.steps[:index], strips))
+        if found and name == found[-1].name and name in _TOGETHER:
+            blocks = found.pop().blocks + blocks
+        found.append(Stage(name, blocks, index))
+    return found
+
+
+def heading(derivation: Derivation) -> Note:
+    """Return the title of an operation's page as its first line."""
+    return Note(line(Run(f"{expression(derivation)} in {derivation.result.format.name}", Role.HEADING)))
+
+
+def with_reasons(derivation: Derivation, shown: list[Stage]) -> list[Block]:
+    """Return the rows of these stages, each followed by why it does what it does."""
+    from floatlab.views.reasons import reason
+
+    blocks: list[Block] = []
+    for stage in shown:
+        blocks += [*stage.blocks, Row("why", reason(derivation, stage.index))]
+    return blocks
+
+
+def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
+    """Return the page of an operation, or of its first steps; with `why`, each with the reason for what it does."""
+    title = heading(derivation)
+    blocks: list[Block] = [title]
+    shown = stages(derivation, stop=steps)
+    blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
+    left = len(derivation.steps) - len(derivation.steps[:steps])
+    if left:
         blocks.append(Row("", line(Run(f"{left} more step{'s' * (left > 1)}", Role.HINT))))
-    return Page(tuple(blocks), title)
+    return Page(tuple(blocks), text_of(title.content))
 
 
 def summary(derivation: Derivation) -> Line:
