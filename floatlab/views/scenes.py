@@ -140,7 +140,7 @@ def contrast_scenes(contrast: Contrast, operands: bool = True) -> tuple[Scene, .
     for beat, name in zip(beats, names[len(found.shared) :], strict=True):
 
         def page_of(a: tuple[Block, ...], b: tuple[Block, ...]) -> Page:
-            return Page((*top, side_by_side([*left, *_fresh(a)], [*right, *_fresh(b)]), Gap()), title)  # noqa: B023
+            return Page((*top, side_by_side([*left, *_fresh(a)], [*right, *_fresh(b)])), title)  # noqa: B023
 
         moving = [_frames(fused, beat.fused), _frames(separate, beat.separate)]
         new = [() if stage is None else stage.blocks for stage in (beat.fused, beat.separate)]
