@@ -93,5 +93,13 @@ ACTIONS: dict[str, Action] = {
             "f32_to_i32, ui64_to_bf16. A line holds operands, result and flags in hexadecimal. Here --nan is x86 "
             "unless given, as in TestFloat's own vectors; --nan any takes any NaN for any other.",
         ),
+        Action(
+            "tui",
+            "explore all of it with keys and mouse: bits to flip, steps to walk, formats to compare",
+            ("tui", "tui show 0.1 --fp16", "tui fma 1.0009765625 1.0009765625 -1.001953125 --fp16"),
+            "Opens where it was left, or at the question that any other verb would answer. ? lists the keys; Ctrl+P "
+            "finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
+            "animations, speed, [keys]).",
+        ),
     )
 }

@@ -92,6 +92,10 @@ def _command(words: list[str]) -> int:
         from floatlab.cli.vectors import run_vectors
 
         return run_vectors(words[1:])
+    if words[0] == "tui":
+        from floatlab.cli.explorer import run_explorer
+
+        return run_explorer(words[1:])
     named = words[0] in VERBS
     name = words.pop(0) if named else "show"
     verb = VERBS[name]
@@ -124,8 +128,8 @@ def _help(words: list[str]) -> int:
         return DONE
     if words[0] not in ACTIONS:
         raise UsageError(f"{quoted(words[0])} is not a verb{guess(words[0], list(ACTIONS))}; floatlab help lists them")
-    if words[0] == "vectors":
-        return _command(["vectors", "--help"])
+    if words[0] not in VERBS:
+        return _command([words[0], "--help"])
     VERBS[words[0]].parser().print_help()
     return DONE
 

@@ -1,0 +1,81 @@
+"""`tui`: the explorer in this terminal, or in a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from floatlab.actions import ACTIONS
+from floatlab.cli.parser import Parser, UsageError, whole_number
+from floatlab.cli.verbs import VERBS, read_question
+from floatlab.errors import MissingPartError, quoted
+
+_ALONE = ("--serve", "--new")
+_VALUED = ("--host", "--port", "--theme")
+DEFAULT_PORT = 8000
+
+
+def explorer_parser() -> Parser:
+    """Return the parser of the explorer's own options, which stand before the verb."""
+    parser = Parser(ACTIONS["tui"])
+    parser.usage = "floatlab tui [options] [VERB …]"
+    group = parser.add_argument_group("explorer")
+    group.add_argument("--new", action="store_true", help="start afresh, and keep nothing for the next start")
+    group.add_argument("--theme", metavar="NAME", help="floatlab-dark, floatlab-light, floatlab-safe, ansi-dark, …")
+    group.add_argument("--serve", action="store_true", help="in a browser instead of this terminal (extra web)")
+    group.add_argument("--host", metavar="NAME", default="localhost", help="where --serve listens (localhost)")
+    group.add_argument("--port", metavar="N", default=str(DEFAULT_PORT), help=f"and on which port ({DEFAULT_PORT})")
+    return parser
+
+
+def _parted(words: list[str]) -> tuple[list[str], list[str]]:
+    """Part the explorer's own options from the command that it opens at."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        name, equals, _ = words[at].partition("=")
+        if name in _VALUED:
+            at += 1 if equals else 2
+        elif name in (*_ALONE, "-h", "--help"):
+            at += 1
+        else:
+            break
+    return words[:at], words[at:]
+
+
+def run_explorer(words: list[str]) -> int:
+    """Open the explorer, and return its exit status when it is left."""
+    own, question = _parted(words)
+    options = explorer_parser().parse(own)
+    if question and question[0] in ACTIONS and question[0] not in VERBS:
+        raise UsageError(f"tui has no screen for {question[0]}; it opens {' '.join(VERBS)}")
+    start = read_question(question) if question else None
+    if start is not None:
+        if start.verb != "formats" and not start.values:
+            raise UsageError(f"{start.verb} needs a value, as in floatlab tui {ACTIONS[start.verb].examples[0]}")
+        if "-" in start.values:
+            raise UsageError("tui opens at values on the line; - is for pipes")
+        start.answers()  # what is wrong with it is said here, before the screen is taken
+    port = whole_number(options.port, "--port", 1, 65535)
+    if options.serve:
+        return _serve(options.host, port, [*(["--theme", options.theme] if options.theme else []), *question])
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui --serve in a browser")
+    if os.environ.get("TERM") in ("dumb", "unknown"):
+        raise UsageError(f"tui cannot draw on a terminal of type {quoted(os.environ['TERM'])}")
+    from floatlab.tui.app import open_explorer
+
+    return open_explorer(read_question, start, theme=options.theme, keep=not options.new)
+
+
+def _serve(host: str, port: int, words: list[str]) -> int:
+    """Let a browser have the explorer, one process a visitor."""
+    from shlex import join
+
+    try:
+        from textual_serve.server import Server
+    except ImportError:
+        raise MissingPartError("tui --serve needs textual-serve: pip install 'floatlab[web]'") from None
+    # Visitors share no session: each starts afresh.
+    server = Server(join([sys.executable, "-m", "floatlab", "tui", "--new", *words]), host, port, title="floatlab")
+    server.serve()
+    return 0

@@ -1,0 +1,221 @@
+"""The explorer itself: one mode a screen, themes, the palette, what is kept for the next start, and a clean end."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+
+from textual.app import App
+from textual.binding import Binding
+
+from floatlab.errors import FloatlabError
+from floatlab.tui.palette import Palette
+from floatlab.tui.settings import read_session, read_settings, write_session
+from floatlab.tui.task import Task
+from floatlab.tui.tasks import TASKS, Entry, entry_for
+from floatlab.tui.themes import CYCLE, THEMES, role_colours
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from floatlab.actions.question import Question
+
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class Explorer(App[None]):
+    """The explorer. `read_question` turns the words of a command into a question, as the command line does."""
+
+    TITLE = "floatlab"
+    COMMANDS = {Palette}
+    ENABLE_COMMAND_PALETTE = True
+    DEFAULT_MODE = "inspect"
+    BINDINGS = [
+        *(
+            Binding(f"f{number}", f"go('{entry.name}')", entry.title, id=f"go.{entry.name}", show=False)
+            for number, entry in enumerate(TASKS, 2)
+        ),
+        Binding("right_square_bracket", "turn(1)", "Next screen", id="go.next", key_display="]", show=False),
+        Binding("left_square_bracket", "turn(-1)", "Last screen", id="go.last", key_display="[", show=False),
+        Binding("t", "theme", "Theme", id="theme", show=False),
+        Binding("question_mark", "keys", "Keys", id="keys", key_display="?"),
+        Binding("q", "quit", "Quit", id="quit"),
+    ]
+
+    def __init__(
+        self,
+        read_question: Callable[[list[str]], Question],
+        start: Question | None = None,
+        *,
+        settings: dict[str, Any] | None = None,
+        complaint: str = "",
+        theme: str | None = None,
+        keep: bool = True,
+    ) -> None:
+        """Open at a question, else where the last session ended.
+
+        `complaint` is what is wrong with the settings, `theme` stands above them, and without `keep`
+        no session is read or written.
+        """
+        self.settings = settings or {}
+        self._complaint = complaint
+        self._keep = keep
+        self._session = read_session() if keep else {}
+        self.read_question = read_question
+        self.pins: dict[str, str] = {}
+        self.opened: dict[str, Task] = {}
+        self.failure: Exception | None = None
+        left = next((entry for entry in TASKS if entry.name == self._session.get("screen")), TASKS[0])
+        first = (entry_for(start.verb) if start else None) or left
+        self._starts = {first.name: start} if start else {}
+        self.DEFAULT_MODE = first.name  # type: ignore[misc]
+        super().__init__()
+        for entry in TASKS:
+            self.add_mode(entry.name, partial(self._opened, entry))
+        for each in THEMES:
+            self.register_theme(each)
+        self.animation_level = "full" if self.settings.get("animations") is True else "none"
+        wanted = theme or self.settings.get("theme") or self._session.get("theme") or CYCLE[0]
+        self.theme = wanted if wanted in self.available_themes else CYCLE[0]
+        if self.theme != wanted:
+            self._complaint = f"there is no theme {wanted}; known: {', '.join(sorted(self.available_themes))}"
+        keys = self.settings.get("keys")
+        if isinstance(keys, dict):
+            self.set_keymap({str(name): str(key) for name, key in keys.items()})
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Give the roles of pages a colour in themes that do not know them."""
+        theme = self.current_theme
+        return role_colours(theme.dark, theme.ansi)
+
+    def _opened(self, entry: Entry) -> Task:
+        task = self.opened[entry.name] = entry.load()(self._start_of(entry))
+        return task
+
+    def _start_of(self, entry: Entry) -> Question:
+        """Return where a screen opens: where it was asked to, else where it was left, else its own start."""
+        if entry.name in self._starts:
+            return self._starts.pop(entry.name)
+        left = self._session.get("questions")
+        words = left.get(entry.name) if isinstance(left, dict) else None
+        if isinstance(words, list) and all(isinstance(word, str) for word in words):
+            try:
+                question = self.read_question(words)
+            except FloatlabError:
+                pass  # kept by another version, or by hand
+            else:
+                if question.verb in entry.verbs:
+                    return question
+        return self.read_question(list(entry.start))
+
+    def on_mount(self) -> None:
+        """Listen to the signals that end a program: the terminal must be left clean."""
+        if self._complaint:
+            self.notify(self._complaint, severity="warning", markup=False)
+        if self.is_headless:
+            return
+        from asyncio import get_running_loop
+
+        for number, status in ((signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)):
+            try:
+                get_running_loop().add_signal_handler(number, partial(self.exit, return_code=status))
+            except (NotImplementedError, RuntimeError):
+                return  # no signals on this system's loop; the keys remain
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End without Textual's traceback: whoever started the explorer reports the failure."""
+        self._return_code = 70
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        self.failure = self.failure or error
+        self._close_messages_no_wait()
+
+    # Screens.
+
+    @property
+    def shown(self) -> Task | None:
+        """The screen of the current mode, below any window that asks something."""
+        return self.opened.get(self.current_mode)
+
+    def go(self, name: str, question: Question | None = None) -> None:
+        """Show a screen, at a question if one is given."""
+        opened = self.opened.get(name)
+        if question is not None and opened is None:
+            self._starts[name] = question
+        if name != self.current_mode:
+            self.switch_mode(name)
+        if question is not None and opened is not None:
+            opened.open(question)
+
+    def ask(self, question: Question) -> None:
+        """Show the screen that answers a question."""
+        entry = entry_for(question.verb)
+        if entry is not None:
+            self.go(entry.name, question)
+
+    def action_go(self, name: str) -> None:
+        """Show a screen."""
+        self.go(name)
+
+    def action_turn(self, by: int) -> None:
+        """Show the next screen, or the one before."""
+        names = [entry.name for entry in TASKS]
+        self.go(names[(names.index(self.current_mode) + by) % len(names)])
+
+    def action_theme(self) -> None:
+        """Go on to the next theme."""
+        at = CYCLE.index(self.theme) if self.theme in CYCLE else -1
+        self.theme = CYCLE[(at + 1) % len(CYCLE)]
+        self.notify(self.theme, timeout=2)
+
+    def action_keys(self) -> None:
+        """List the keys that work here."""
+        from floatlab.tui.keys import keys_page
+        from floatlab.tui.pickers import Help
+
+        self.push_screen(Help("Keys", keys_page(self.screen)))
+
+    def action_help_quit(self) -> None:
+        """Say how to leave, to those who press Ctrl+C."""
+        self.notify("q quits, outside a box; Ctrl+Q everywhere", timeout=3)
+
+    def copy(self, text: str, words: str) -> None:
+        """Copy text, and say what was copied and by whom."""
+        from floatlab.tui.clipboard import copy
+
+        by = copy(self, text)
+        shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"
+        self.notify(f"{shown}", title=f"Copied {words}" + ("" if by == "terminal" else f" ({by})"), markup=False)
+
+    # The end.
+
+    def session(self) -> dict[str, Any]:
+        """Return what the next start needs: the screen, the theme, and each screen's question."""
+        kept = self._session.get("questions")
+        questions = dict(kept) if isinstance(kept, dict) else {}
+        questions |= {name: task.question.words for name, task in self.opened.items()}
+        return {"screen": self.current_mode, "theme": self.theme, "questions": questions}
+
+    async def on_unmount(self) -> None:
+        """Keep the session."""
+        if self._keep and self.failure is None:
+            write_session(self.session())
+
+
+def open_explorer(
+    read_question: Callable[[list[str]], Question],
+    start: Question | None = None,
+    *,
+    theme: str | None = None,
+    keep: bool = True,
+) -> int:
+    """Run the explorer in this terminal and return an exit status; what made it fail is raised afterwards."""
+    settings, complaint = read_settings()
+    explorer = Explorer(read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep)
+    explorer.run()
+    if explorer.failure is not None:
+        raise explorer.failure
+    return explorer.return_code or 0

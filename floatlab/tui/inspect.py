@@ -1,0 +1,372 @@
+"""Inspect: a value in several formats at once; every bit, field and neighbour can be touched."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.reactive import reactive
+from textual.widgets import Input, Label, Static
+
+from floatlab.actions.edits import EDITS, code_of, edited, fields, literal_of, with_bit, with_field
+from floatlab.actions.question import Question
+from floatlab.errors import FloatlabError
+from floatlab.tui.bit_row import BitRow
+from floatlab.tui.choices import Choices
+from floatlab.tui.drawing import Drawing
+from floatlab.tui.task import Task
+from floatlab.views.page import Note, Page, line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from textual.widget import Widget
+
+    from floatlab.actions import Answer
+    from floatlab.formats import Format
+
+VIEWS = (
+    ("details", "Details"),
+    ("directions", "Directions"),
+    ("dialects", "Dialects"),
+    ("path", "Path"),
+    ("libraries", "Libraries"),
+    ("pins", "A and B"),
+)
+_FIELDS = ("code", "S", "E", "J", "T")
+_LIBRARIES = ("numpy", "ml_dtypes", "torch")
+# Options of `show` that are views here.
+_PRINTED = ("interval", "directions", "dialects", "like", "bits", "little_endian")
+_KEYS = {
+    "down": "minus",
+    "up": "plus",
+    "negate": "s",
+    "halve": "less_than_sign",
+    "double": "greater_than_sign",
+    "zero": "z",
+    "one": "o",
+    "infinity": "i",
+    "nan": "n",
+    "largest": "m",
+    "normal": "w",
+    "subnormal": "g",
+}
+
+
+class Inspect(Task):
+    """One value in several formats; the row with the focus leads, and edits change its datum."""
+
+    NAME = "inspect"
+    HELP = (
+        "Type a number, a code (bits:0x3c7c) or VALUE@FORMAT. The row with the cursor leads: its bits, its fields and "
+        "the edits above change it, and the other rows show what that number becomes in their formats."
+    )
+    BINDINGS = [
+        *(
+            Binding(key, f"edit('{name}')", EDITS[name].summary, id=f"edit.{name}", show=False)
+            for name, key in _KEYS.items()
+        ),
+        Binding("v", "view(1)", "View", id="view"),
+        Binding("V", "view(-1)", "Last view", id="view.last", show=False),
+        Binding("x,delete", "drop", "Drop row", id="drop", show=False),
+        Binding("e", "fields", "Fields", id="fields", show=False),
+    ]
+    DEFAULT_CSS = """
+    Inspect {
+        .entry { height: 1; padding: 0 1; }
+        .entry Label { width: auto; color: $role-label; padding: 0 1; }
+        #value { width: 1fr; }
+        #body { height: 1fr; layout: vertical; }
+        #left { height: auto; }
+        #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
+        #side, #details { height: 1fr; }
+        #fields { height: 1; padding: 0 1; }
+        #fields Label { width: auto; color: $role-label; padding: 0 1 0 1; }
+        #fields Input { max-width: 22; padding: 0; }
+        &.-narrow #body, &.-short #body { overflow-y: auto; scrollbar-size-vertical: 1; }
+        &.-narrow #rows, &.-short #rows { max-height: 999; }
+        &.-narrow #side, &.-short #side, &.-narrow #details, &.-short #details { height: auto; }
+        &.-wide #body { layout: horizontal; }
+        &.-wide #left { width: 1fr; height: 1fr; }
+        &.-wide #rows { max-height: 80vh; }
+        &.-wide #side { width: 1fr; border-left: vkey $panel; }
+    }
+    """
+
+    view: reactive[str] = reactive("details", init=False)
+
+    def __init__(self, question: Question) -> None:
+        """Open at a question."""
+        super().__init__(question)
+        self.rows: dict[str, BitRow] = {}
+        self.data: dict[str, Any] = {}
+        self._lead = ""
+        if question.verb == "convert":
+            self.set_reactive(Inspect.view, "path")
+        elif shown := [name for name in ("directions", "dialects") if question.option(name)]:
+            self.set_reactive(Inspect.view, shown[0])
+
+    def compose_task(self) -> ComposeResult:
+        """Compose the value box, the edits, the rows of bits, the fields and the details."""
+        with Horizontal(classes="entry"):
+            yield Label("value")
+            yield Input(
+                id="value", compact=True, placeholder="1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
+            )
+        yield Static(id="complaint", markup=False)
+        yield Choices(tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
+        with Vertical(id="body"):
+            with Vertical(id="left"):
+                yield VerticalScroll(id="rows", can_focus=False)
+                with Horizontal(id="fields"):
+                    for name in _FIELDS:
+                        yield Label(name, id=f"name-{name}")
+                        yield Input(id=f"field-{name}", compact=True)
+            with Vertical(id="side"):
+                yield Choices(VIEWS, self.view, id="views")
+                yield Drawing(id="details")
+
+    # The question.
+
+    def normal(self, question: Question) -> Question:
+        """Show one value; how it would be printed is a matter of the view."""
+        if question.verb == "convert":
+            question = Question("show", question.values, question.formats, question.context, question.options)
+        if question.option("bits"):
+            question = question.replace(values=tuple(f"bits:{value}" for value in question.values))
+        question = question.having(**dict.fromkeys(_PRINTED))
+        return question.replace(values=question.values[:1])
+
+    def with_format(self, question: Question, format: Format) -> Question:
+        """Add a format."""
+        formats = tuple(datum.format for datum in self.data.values())
+        self._lead = format.name
+        return question if format in formats else question.replace(formats=(*formats, format))
+
+    def draw(self, question: Question, answers: list[Answer]) -> None:
+        """Show the value in each format."""
+        answer = answers[0]
+        assert answer.parts is not None
+        parts = dict(zip((datum.format.name for datum in answer.results), answer.parts(), strict=True))
+        data = {datum.format.name: datum for datum in answer.results}
+        # The order that the person gave stays, also where a value has brought a format of its own.
+        order = [name for name in (format.name for format in question.formats) if name in data]
+        order = [*(name for name in data if name not in order), *order]
+        self.data = {name: data[name] for name in order}
+        if self._lead not in self.data:
+            self._lead = order[0]
+        for name in [name for name in self.rows if name not in self.data]:
+            self.rows.pop(name).remove()
+        box = self.query_one("#rows", VerticalScroll)
+        for place, name in enumerate(order):
+            if name not in self.rows:
+                row = self.rows[name] = BitRow()
+                before = next((self.rows[other] for other in order[place + 1 :] if other in self.rows), None)
+                box.mount(row, before=before if before is not None and before.is_attached else None)
+            self.rows[name].leads = name == self._lead
+            self.rows[name].show(parts[name].blocks[0])
+        self._draw_value(question)
+        self._draw_fields()
+        self._draw_view(question)
+
+    def _draw_value(self, question: Question) -> None:
+        box = self.query_one("#value", Input)
+        if box.value.strip() != question.values[0].strip():
+            with self.prevent(Input.Changed):
+                box.value = question.values[0]
+        box.remove_class("-wrong")
+
+    def _draw_fields(self) -> None:
+        found = {field.name: field for field in fields(self.data[self._lead])}
+        for name in _FIELDS:
+            box, label = self.query_one(f"#field-{name}", Input), self.query_one(f"#name-{name}", Label)
+            box.display = label.display = name in found
+            if name in found:
+                box.styles.width = found[name].width + 2
+                if not box.has_focus:  # the box being edited is not rewritten under the cursor
+                    with self.prevent(Input.Changed):
+                        box.value = found[name].text
+                    box.remove_class("-wrong")
+
+    # The views of the lead.
+
+    def subject(self) -> Any:
+        """Return the lead's datum."""
+        return self.data.get(self._lead)
+
+    def _asked(self, question: Question) -> Question:
+        """Return the question whose page is the view."""
+        datum = self.data[self._lead]
+        lead = question.replace(formats=(datum.format,))
+        if self.view == "directions":
+            return lead.having(directions=True)
+        if self.view == "dialects":
+            return Question("show", (code_of(datum).partition("@")[0],)).having(dialects=True)
+        if self.view == "path":
+            formats = tuple(each.format for each in self.data.values())
+            value = question.values[0]
+            if "@" in value:
+                value = literal_of(datum, question.context)
+            return Question("convert", (value,), formats, question.context)
+        if self.view == "libraries":
+            return lead.having(like=_LIBRARIES)
+        if self.view == "pins":
+            return Question("cmp", tuple(self.app.pins[name] for name in ("A", "B") if name in self.app.pins))
+        return lead.having(interval=True)
+
+    def _draw_view(self, question: Question) -> None:
+        asked = self._asked(question)
+        if self.view == "libraries":
+            self._draw_libraries(asked)
+        else:
+            self.query_one("#details", Drawing).page = self._page_of(asked)
+
+    def _page_of(self, asked: Question) -> Page:
+        if self.view == "pins" and len(asked.values) < 2:
+            words = "Pin two numbers to compare them: a keeps the lead's number as A, b as B."
+            return Page((Note(line(words)),))
+        try:
+            answer = asked.answers()[0]
+        except FloatlabError as error:
+            return Page((Note(line(str(error))),))
+        if self.view == "details" and answer.parts is not None:
+            page = answer.parts()[-1]
+            return page.replace(blocks=page.blocks[1:])  # the bits stand in the row
+        return answer.page()
+
+    @work(thread=True, exclusive=True)
+    def _draw_libraries(self, asked: Question) -> None:
+        """Ask the libraries beside the screen: importing one may take seconds."""
+        details = self.query_one("#details", Drawing)
+        self.app.call_from_thread(setattr, details, "page", Page((Note(line("asking the libraries …")),)))
+        page = self._page_of(asked)
+        self.app.call_from_thread(self._take_libraries, page)
+
+    def _take_libraries(self, page: Page) -> None:
+        if self.view == "libraries":
+            self.query_one("#details", Drawing).page = page
+
+    def watch_view(self) -> None:
+        """Draw another view."""
+        self.query_one("#views", Choices).current = self.view
+        if self.data:
+            self._draw_view(self.question)
+
+    @on(Choices.Chosen, "#views")
+    def _view_chosen(self, event: Choices.Chosen) -> None:
+        self.view = event.name
+
+    def action_view(self, by: int) -> None:
+        """Go on to the next view."""
+        names = [name for name, _ in VIEWS]
+        self.view = names[(names.index(self.view) + by) % len(names)]
+
+    def pinned(self) -> None:
+        """Compare A and B."""
+        if self.view == "pins":
+            self._draw_view(self.question)
+        elif len(self.app.pins) == 2:
+            self.view = "pins"
+
+    # Edits.
+
+    def change(self, change: Callable[[Any], Any], kind: str = "") -> bool:
+        """Change the lead's datum; the other formats then show what it becomes there."""
+        try:
+            datum = change(self.data[self._lead])
+        except FloatlabError as error:
+            self.complain(str(error))
+            return False
+        question = self.question
+        formats = tuple(each.format for each in self.data.values())
+        return self.open(question.replace(values=(literal_of(datum, question.context),), formats=formats), kind)
+
+    def action_edit(self, name: str) -> None:
+        """Do an edit of EDITS."""
+        self.change(lambda datum: edited(datum, name))
+
+    @on(Choices.Chosen, "#edits")
+    def _edit_chosen(self, event: Choices.Chosen) -> None:
+        self.action_edit(event.name)
+
+    @on(BitRow.Flipped)
+    def _flipped(self, event: BitRow.Flipped) -> None:
+        self._follow(event.row)
+        self.change(lambda datum: with_bit(datum, event.bit, event.value))
+
+    @on(Input.Changed, "#value")
+    def _value_typed(self, event: Input.Changed) -> None:
+        question = self.question.replace(values=(event.value,))
+        if not self.question.formats:
+            question = question.replace(formats=tuple(datum.format for datum in self.data.values()))
+        event.input.set_class(not self.open(question, "value"), "-wrong")
+
+    @on(Input.Changed, "#fields Input")
+    def _field_typed(self, event: Input.Changed) -> None:
+        name = (event.input.id or "").removeprefix("field-")
+        right = self.change(lambda datum: with_field(datum, name, event.value), name)
+        event.input.set_class(not right, "-wrong")
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.action_leave()
+
+    @on(Input.Blurred)
+    def _blurred(self, event: Input.Blurred) -> None:
+        """Give a box that was left with a mistake the last good value back."""
+        self.history.settle()
+        if event.input.has_class("-wrong"):
+            self.complain("")
+            self._draw_value(self.question)
+            self._draw_fields()
+
+    # The lead.
+
+    def on_descendant_focus(self) -> None:
+        """Follow the focus."""
+        if isinstance(self.focused, BitRow):
+            self._follow(self.focused)
+
+    def _follow(self, row: BitRow) -> None:
+        name = next((name for name, each in self.rows.items() if each is row), self._lead)
+        if name != self._lead:
+            self._lead = name
+            for each in self.rows:
+                self.rows[each].leads = each == name
+            self._draw_fields()
+            self._draw_view(self.question)
+
+    def home(self) -> Iterator[Widget]:
+        """Go back to the lead's bits."""
+        if self._lead in self.rows:
+            yield self.rows[self._lead]
+
+    def action_fields(self) -> None:
+        """Go to the fields."""
+        self.query_one("#field-code", Input).focus()
+
+    def action_drop(self) -> None:
+        """Drop the lead's row."""
+        kept = tuple(datum.format for name, datum in self.data.items() if name != self._lead)
+        if not kept:
+            self.complain("the last row stays: f adds another format")
+            return
+        names = list(self.data)
+        gone = names.index(self._lead)
+        own = self.question.values[0].partition("@")[2]
+        value = literal_of(self.data[self._lead]) if own else self.question.values[0]
+        self._lead = names[gone + 1] if gone + 1 < len(names) else names[gone - 1]
+        self.open(self.question.replace(values=(value,), formats=kept))
+        self.rows[self._lead].focus()
+
+    def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
+        """Offer the edits and the views."""
+        for edit in EDITS.values():
+            yield f"Edit: {edit.summary}", f"key {_KEYS[edit.name]}", partial(self.action_edit, edit.name)
+        for name, words in VIEWS:
+            yield f"View: {words}", "of the row that leads", partial(setattr, self, "view", name)

@@ -1,0 +1,63 @@
+"""The command palette: formats, rules, examples, edits, copies and screens, all from the tables they live in."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from floatlab.actions import ACTIONS
+from floatlab.actions.rules import RULES
+from floatlab.formats import CATALOG
+from floatlab.tui.tasks import TASKS, entry_for
+from floatlab.tui.themes import CYCLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from floatlab.tui.app import Explorer
+    from floatlab.tui.task import Task
+
+
+class Palette(Provider):
+    """Everything that can be asked of the explorer, by name."""
+
+    def _rows(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
+        app: Explorer = self.app  # type: ignore[assignment]
+        task: Task | None = app.shown
+        if task is not None:
+            yield from task.commands()
+            for name, (words, _) in task.copies().items():
+                yield f"Copy {words}", "to the clipboard", partial(task.action_copy, name)
+            for row in CATALOG:
+                yield f"Format: {row.format.name}", row.purpose, partial(task._picked, row.format.name)
+            for rule in RULES:
+                yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.set_rule, rule.name)
+        for action in ACTIONS.values():
+            if entry_for(action.verb):
+                for example in action.examples:
+                    yield f"Example: {example}", action.summary, partial(self._ask, example)
+        for entry in TASKS:
+            yield f"Screen: {entry.title}", "go there", partial(app.go, entry.name)
+        for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):
+            yield f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme)
+        yield "Keys", "list the keys that work here", app.action_keys
+        yield "Quit", "leave; the screens are kept", app.action_quit
+
+    def _ask(self, example: str) -> None:
+        app: Explorer = self.app  # type: ignore[assignment]
+        app.ask(app.read_question(example.split()))
+
+    async def discover(self) -> Hits:
+        """Offer all, while nothing is typed."""
+        for name, words, do in self._rows():
+            yield DiscoveryHit(name, do, help=words)
+
+    async def search(self, query: str) -> Hits:
+        """Offer what matches."""
+        matcher = self.matcher(query)
+        for name, words, do in self._rows():
+            score = matcher.match(name)
+            if score > 0:
+                yield Hit(score, matcher.highlight(name), do, help=words)

@@ -1,0 +1,129 @@
+"""Windows that ask one thing: a choice from a list that typing narrows, and the list of keys."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, OptionList
+from textual.widgets.option_list import Option
+
+from floatlab.tui.drawing import Drawing
+from floatlab.views.page import Page
+
+_CSS = """
+{0} {{
+    align: center middle;
+    & > Vertical {{
+        width: 64;
+        max-width: 96%;
+        height: auto;
+        max-height: 94%;
+        background: $surface;
+        border: round $primary;
+        padding: 0 1;
+    }}
+    Label {{ text-style: bold; }}
+    Input {{ margin: 0; }}
+    OptionList {{ height: auto; max-height: 18; border: none; padding: 0; background: $surface; }}
+    Drawing {{ height: auto; max-height: 18; }}
+}}
+"""
+
+
+class Picker(ModalScreen[str | None]):
+    """A list to choose from; what is typed narrows it. Dismissed with the name chosen, or None.
+
+    With `free`, text that matches nothing is taken as it is: a format that follows a pattern, say.
+    """
+
+    DEFAULT_CSS = _CSS.format("Picker")
+    BINDINGS = [
+        Binding("escape", "dismiss(None)", "Cancel", id="picker.cancel"),
+        Binding("down", "step(1)", "Next", show=False, id="picker.down"),
+        Binding("up", "step(-1)", "Previous", show=False, id="picker.up"),
+        Binding("pagedown", "step(8)", "Further", show=False, id="picker.further"),
+        Binding("pageup", "step(-8)", "Back", show=False, id="picker.back"),
+    ]
+
+    def __init__(
+        self, title: str, choices: list[tuple[str, str]], current: tuple[str, ...] = (), *, free: bool = False
+    ) -> None:
+        """Offer (name, words) pairs; the current ones are marked."""
+        super().__init__()
+        self._title, self._choices, self._current, self._free = title, choices, current, free
+
+    def compose(self) -> ComposeResult:
+        """Put the box to type in above the list."""
+        with Vertical():
+            yield Label(self._title, markup=False)
+            yield Input(placeholder="type to narrow", compact=True)
+            # The box keeps the focus: the list is moved from there, so that both work without a tab.
+            options = OptionList(markup=False, compact=True)
+            options.can_focus = False
+            yield options
+
+    def on_mount(self) -> None:
+        """Fill the list."""
+        self._fill("")
+        self.query_one(Input).focus()
+
+    def _fill(self, typed: str) -> None:
+        wanted = typed.lower().split()
+        found = [(n, w) for n, w in self._choices if all(part in f"{n} {w}".lower() for part in wanted)]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(Option(f"{'•' if n in self._current else ' '} {w}", id=n) for n, w in found)
+        if found:
+            marked = [i for i, (n, _) in enumerate(found) if n in self._current]
+            exact = [i for i, (n, _) in enumerate(found) if n == typed.lower()]
+            options.highlighted = next(iter([*exact, *([] if typed else marked)]), 0)
+
+    @on(Input.Changed)
+    def _narrow(self, event: Input.Changed) -> None:
+        self._fill(event.value)
+
+    @on(Input.Submitted)
+    def _take(self, event: Input.Submitted) -> None:
+        options = self.query_one(OptionList)
+        if options.highlighted is not None and options.option_count:
+            self.dismiss(options.get_option_at_index(options.highlighted).id)
+        elif self._free and event.value.strip():
+            self.dismiss(event.value.strip())
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option.id)
+
+    def action_step(self, rows: int) -> None:
+        """Move over the list."""
+        options = self.query_one(OptionList)
+        if options.option_count:
+            now = options.highlighted if options.highlighted is not None else 0
+            options.highlighted = min(max(now + rows, 0), options.option_count - 1)
+
+
+class Help(ModalScreen[None]):
+    """A page to read, closed by any of the usual keys."""
+
+    DEFAULT_CSS = _CSS.format("Help")
+    BINDINGS = [Binding("escape,q,question_mark,enter", "dismiss(None)", "Close", id="help.close")]
+
+    def __init__(self, title: str, page: Page) -> None:
+        """Show a page under a title."""
+        super().__init__()
+        self._title, self._page = title, page
+
+    def compose(self) -> ComposeResult:
+        """Put the page in a window."""
+        with Vertical():
+            yield Label(self._title, markup=False)
+            yield Drawing(self._page)
+            yield Label("Escape closes", id="close", markup=False)
+
+    def on_mount(self) -> None:
+        """Let the arrows scroll."""
+        self.query_one(Drawing).can_focus = True
+        self.query_one(Drawing).focus()

@@ -1,0 +1,268 @@
+"""What all screens share: a question and its answer, undo, copying, pins, rules, and the line that complains."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from floatlab.actions.edits import code_of
+from floatlab.actions.question import Question
+from floatlab.actions.rules import RULES, context_words
+from floatlab.errors import FloatlabError
+from floatlab.formats import CATALOG, parse_format
+from floatlab.render.svg import to_svg
+from floatlab.render.text import to_text
+from floatlab.tui.choices import Choices
+from floatlab.tui.history import History
+from floatlab.tui.pickers import Picker
+from floatlab.tui.tasks import TASKS
+from floatlab.views.page import Page, joined
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from textual.widget import Widget
+
+    from floatlab.actions import Answer
+    from floatlab.formats import Format
+    from floatlab.tui.app import Explorer
+
+
+class Task(Screen[None]):
+    """A screen over one question. A subclass composes its body, draws answers, and names its verbs in TASKS."""
+
+    NAME = ""
+    AUTO_FOCUS = ""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
+    BINDINGS = [
+        Binding("slash", "value", "Value", id="value", key_display="/"),
+        Binding("f", "format", "Format", id="format"),
+        Binding("r", "rules", "Rounding", id="rules"),
+        Binding("u", "undo", "Undo", id="undo"),
+        Binding("U,ctrl+r", "redo", "Redo", id="redo", show=False),
+        Binding("y", "copy('value')", "Copy", id="copy.value"),
+        Binding("Y", "copy('command')", "Copy command", id="copy.command", show=False),
+        Binding("c", "copies", "Copy …", id="copies", show=False),
+        Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
+        Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
+        Binding("escape", "leave", "Leave the box", id="leave", show=False),
+    ]
+    DEFAULT_CSS = """
+    Task {
+        layout: vertical;
+        #complaint { height: auto; max-height: 3; display: none; padding: 0 2; color: $role-bad; text-style: bold; }
+        #complaint.-hint { color: $role-label; text-style: none; }
+        #complaint.-shown { display: block; }
+        Input { background: $surface; }
+        Input:focus { background: $panel; }
+        Input.-wrong { color: $role-bad; text-style: underline; }
+    }
+    """
+    app: Explorer
+
+    def __init__(self, question: Question) -> None:
+        """Open at a question."""
+        super().__init__()
+        self.history = History()
+        self._start = question
+        self.answers: list[Answer] = []
+
+    # What a subclass is.
+
+    def compose_task(self) -> ComposeResult:
+        """Compose what stands between the head line and the foot."""
+        yield from ()
+
+    def draw(self, question: Question, answers: list[Answer]) -> None:
+        """Show a question and its answer."""
+        raise NotImplementedError
+
+    def normal(self, question: Question) -> Question:
+        """Return the question as this screen asks it; options that change only the printed form go."""
+        return question
+
+    def page(self) -> Page:
+        """Return the whole page: what the command line would print."""
+        return joined([answer.page() for answer in self.answers])
+
+    def subject(self) -> Any:
+        """Return the datum that copying and pinning mean, or None."""
+        results = [datum for answer in self.answers for datum in answer.results]
+        return results[0] if results else None
+
+    def with_format(self, question: Question, format: Format) -> Question:
+        """Return the question with a format that was picked."""
+        return question.replace(formats=(format,))
+
+    def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
+        """Return what the palette offers here besides: name, help, and what to do."""
+        yield from ()
+
+    # What all of them do.
+
+    @property
+    def question(self) -> Question:
+        """The question that is being answered."""
+        return self.history.now or self._start
+
+    def compose(self) -> ComposeResult:
+        """Put the body between head and foot."""
+        yield Choices(self._head(), self.NAME, id="head")
+        yield from self.compose_task()
+        yield Footer(show_command_palette=False, compact=True)
+
+    def _head(self) -> tuple[tuple[str, str], ...]:
+        return (*((entry.name, entry.title) for entry in TASKS), ("rules", context_words(self.question.context)))
+
+    def on_mount(self) -> None:
+        """Answer the first question; one that has become impossible gives way to the screen's own start."""
+        if not self.open(self._start):
+            self.open(self.app.read_question(next(list(e.start) for e in TASKS if e.name == self.NAME)))
+        self.call_after_refresh(self.action_leave)
+
+    def open(self, question: Question, kind: str = "") -> bool:
+        """Answer a question and show it; what cannot be answered is said, and the picture stays.
+
+        Edits of one kind in a row are one step to undo.
+        """
+        question = self.normal(question)
+        try:
+            answers = question.answers()
+            self.draw(question, answers)
+        except FloatlabError as error:
+            self.complain(str(error))
+            return False
+        self.answers = answers
+        self.history.add(question, kind)
+        hints = [hint for answer in answers for hint in answer.hints]
+        self.complain(hints[0] if hints else "", hint=True)
+        self.query_one("#head", Choices).options = self._head()
+        self.refresh_bindings()
+        return True
+
+    def complain(self, words: str, hint: bool = False) -> None:
+        """Say what is wrong, or a hint; nothing clears the line."""
+        for line in self.query("#complaint").results(Static):
+            line.update(words if hint else f"! {words}")
+            line.set_class(bool(words), "-shown")
+            line.set_class(hint, "-hint")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide what cannot be done now."""
+        if action == "undo":
+            return self.history.can_undo
+        if action == "redo":
+            return self.history.can_redo
+        return True
+
+    def action_undo(self) -> None:
+        """Go one step back."""
+        if question := self.history.undo():
+            self.open(question)
+
+    def action_redo(self) -> None:
+        """Go forward again."""
+        if question := self.history.redo():
+            self.open(question)
+
+    def boxes(self) -> Iterator[Widget]:
+        """Return the boxes to type in, the one that `/` goes to first."""
+        yield from self.query("Input")
+
+    def home(self) -> Iterator[Widget]:
+        """Return the widgets that take the focus when a box gives it up, the best first."""
+        yield from self.query("BitRow, Drawing")
+
+    def action_value(self) -> None:
+        """Go to the box that takes a value."""
+        for box in self.boxes():
+            box.focus()
+            return
+
+    def action_leave(self) -> None:
+        """Leave a box."""
+        for widget in self.home():
+            if widget.can_focus and widget.display:
+                widget.focus()
+                return
+
+    def action_format(self) -> None:
+        """Pick a format."""
+        rows = [(row.format.name, f"{row.format.name:<12} {row.purpose}") for row in CATALOG]
+        current = tuple(format.name for format in self.question.formats)
+        self.app.push_screen(Picker("Format, or any e<W>m<T> name", rows, current, free=True), self._picked)
+
+    def _picked(self, name: str | None) -> None:
+        if name is None:
+            return
+        try:
+            format = parse_format(name)
+        except FloatlabError as error:
+            self.complain(str(error))
+        else:
+            self.open(self.with_format(self.question, format))
+
+    def action_rules(self) -> None:
+        """Pick a direction of rounding, or another rule."""
+        rows = [(rule.name, f"{rule.group}: {rule.words}") for rule in RULES]
+        current = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
+        self.app.push_screen(Picker("Rounding and what happens at the edges", rows, current), self.set_rule)
+
+    def set_rule(self, name: str | None) -> None:
+        """Take a rule of RULES by its name."""
+        for rule in RULES:
+            if rule.name == name:
+                self.open(self.question.replace(context=rule.apply(self.question.context)))
+
+    @on(Choices.Chosen, "#head")
+    def _head_chosen(self, event: Choices.Chosen) -> None:
+        if event.name == "rules":
+            self.action_rules()
+        else:
+            self.app.go(event.name)
+
+    # Copying and pinning.
+
+    def copies(self) -> dict[str, tuple[str, Callable[[], str]]]:
+        """Return what can be copied: by name, the words for it and the text."""
+        words = [word for answer in self.answers for word in answer.words()]
+        codes = [code for answer in self.answers for code in answer.codes()]
+        return {
+            "value": ("the value", lambda: words[0] if len(words) == 1 else "\n".join(words)),
+            "code": ("the code", lambda: codes[0] if len(codes) == 1 else "\n".join(codes)),
+            "command": ("the command that prints this", lambda: self.question.command),
+            "text": ("the page as text", lambda: to_text(self.page())),
+            "svg": ("the page as a picture (SVG)", lambda: to_svg(self.page())),
+        }
+
+    def action_copy(self, name: str) -> None:
+        """Copy something of `copies`."""
+        words, text = self.copies()[name]
+        self.app.copy(text(), words)
+
+    def action_copies(self) -> None:
+        """Choose what to copy."""
+        rows = [(name, words) for name, (words, _) in self.copies().items()]
+        self.app.push_screen(Picker("Copy", rows), lambda name: self.action_copy(name) if name else None)
+
+    def action_pin(self, name: str) -> None:
+        """Keep the number in sight as A or B."""
+        datum = self.subject()
+        if datum is None:
+            self.notify("There is no number here to pin", severity="warning")
+            return
+        self.app.pins[name] = code_of(datum)
+        self.notify(f"{name} is {code_of(datum)}" + self._both(), markup=False, timeout=3)
+        self.pinned()
+
+    def _both(self) -> str:
+        return "; Inspect compares A and B" if len(self.app.pins) == 2 and self.NAME != "inspect" else ""
+
+    def pinned(self) -> None:
+        """Show what has been pinned."""

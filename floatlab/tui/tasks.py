@@ -1,0 +1,51 @@
+"""The screens, one row each. Adding a screen is adding a row here and the class that it names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.tui.task import Task
+
+
+class Entry(Record):
+    """A screen: its name and title, the verbs whose questions it opens, where it starts, and where it lives."""
+
+    name: str
+    title: str
+    verbs: tuple[str, ...]
+    start: tuple[str, ...]
+    home: str
+
+    def load(self) -> type[Task]:
+        """Import the screen's class; what is never opened is never imported."""
+        module, _, name = self.home.partition(":")
+        found: type[Task] = getattr(import_module(module), name)
+        return found
+
+
+TASKS: tuple[Entry, ...] = (
+    Entry(
+        "inspect",
+        "Inspect",
+        ("show", "convert"),
+        ("show", "1.12156456132", "--fp16", "--bf16", "--e4m3", "--fp32"),
+        "floatlab.tui.inspect:Inspect",
+    ),
+    Entry(
+        "arithmetic",
+        "Arithmetic",
+        ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint"),
+        ("add", "1.125", "0.12457275390625", "--fp16"),
+        "floatlab.tui.arithmetic:Arithmetic",
+    ),
+    Entry("formats", "Formats", ("formats",), ("formats", "fp16", "bf16"), "floatlab.tui.catalogue:Catalogue"),
+)
+
+
+def entry_for(verb: str) -> Entry | None:
+    """Return the screen that opens a verb's questions."""
+    return next((entry for entry in TASKS if verb in entry.verbs), None)
