@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from floatlab.numbers import Datum
     from floatlab.views.page import Page
+    from floatlab.views.scenes import Scene
 
 
 class Answer(Record):
@@ -21,7 +22,8 @@ class Answer(Record):
 
     `page` draws it, `records` gives its JSON objects (one a line), `words` its values in the fewest
     characters, and `codes` its codes. `results` are the data found, and `parts` draws each by itself,
-    where the page is a stack of such parts.
+    where the page is a stack of such parts. `scenes` gives an operation's page as a film, with the
+    operands drawn or without.
     """
 
     page: Callable[[], Page]
@@ -31,6 +33,7 @@ class Answer(Record):
     hints: tuple[str, ...] = ()
     results: tuple[Datum, ...] = ()
     parts: Callable[[], list[Page]] | None = None
+    scenes: Callable[[bool], tuple[Scene, ...]] | None = None
     missing: str = ""  # an optional part that would have said more: exit status 3
 
 

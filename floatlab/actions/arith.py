@@ -6,16 +6,18 @@ from floatlab.actions.answer import Answer
 from floatlab.arith.operands import reading_context
 from floatlab.errors import FloatlabError, LiteralError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers import Context, Derivation, hexadecimal_code
+from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.numbers.literals import Code, parse_literal
 from floatlab.numbers.reading import read_literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from floatlab.views.page import Page
+    from floatlab.views.scenes import Scene
 
 # What each verb computes, and on how many operands.
 ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "cmp": 2, "sqrt": 1, "toint": 1, "rint": 1, "fma": 3}
@@ -67,14 +69,15 @@ def operate(
     bits: bool = False,
     steps: int | None = None,
     brief: bool = False,
+    why: bool = False,
     integer: str = "i32",
     signaling: bool = False,
     exact: bool = True,
 ) -> Answer:
     """Answer one operation by its verb; raises FloatlabError for a wrong number of operands.
 
-    `integer` and `exact` are for `toint` (and `exact` for `rint`), `signaling` for `cmp`, `steps`
-    and `brief` for the others.
+    `integer` and `exact` are for `toint` (and `exact` for `rint`), `signaling` for `cmp`, `steps`,
+    `brief` and `why` (each step with its reason) for the others.
 
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
     ['0x3d00']
@@ -91,8 +94,8 @@ def operate(
     if verb == "toint":
         return _to_integer(values[0], format, context, integer, exact)
     if verb == "fma":
-        return _fused(values, format, context, steps, brief)
-    return _single(_compute(verb, values, format, context, exact), steps, brief)
+        return _fused(values, format, context, steps, brief, why)
+    return _single(_compute(verb, values, format, context, exact), steps, brief, why)
 
 
 def _compute(verb: str, values: tuple[Any, ...], format: Format | None, context: Context, exact: bool) -> Derivation:
@@ -112,26 +115,42 @@ def _compute(verb: str, values: tuple[Any, ...], format: Format | None, context:
     return binary[verb](values[0], values[1], format, context)
 
 
-def _single(derivation: Derivation, steps: int | None, brief: bool) -> Answer:
+def _single(derivation: Derivation, steps: int | None, brief: bool, why: bool) -> Answer:
     def page() -> Page:
         from floatlab.views.derivations import derivation_page, summary_page
 
-        return summary_page([derivation]) if brief else derivation_page(derivation, steps)
+        return summary_page([derivation]) if brief else derivation_page(derivation, steps, why)
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import to_wire
 
         return [_first_steps(to_wire(derivation), steps)]
 
-    result = derivation.result
-    return Answer(page, records, lambda: [shortest(result)], lambda: [hexadecimal_code(result)])
+    def film(operands: bool) -> tuple[Scene, ...]:
+        from floatlab.views.scenes import scenes
+
+        return scenes(derivation, operands)
+
+    return _answer(derivation.result, page, records, film)
+
+
+def _answer(
+    result: Datum,
+    page: Callable[[], Page],
+    records: Callable[[], list[dict[str, Any]]],
+    film: Callable[[bool], tuple[Scene, ...]],
+) -> Answer:
+    words, codes = (lambda: [shortest(result)]), (lambda: [hexadecimal_code(result)])
+    return Answer(page, records, words, codes, results=(result,), scenes=film)
 
 
 def _first_steps(wire: dict[str, Any], steps: int | None) -> dict[str, Any]:
     return wire if steps is None else wire | {"steps": wire["steps"][:steps]}
 
 
-def _fused(values: tuple[Any, ...], format: Format | None, context: Context, steps: int | None, brief: bool) -> Answer:
+def _fused(
+    values: tuple[Any, ...], format: Format | None, context: Context, steps: int | None, brief: bool, why: bool
+) -> Answer:
     from floatlab.arith import contrast, fma, multiply_then_add
 
     a, b, c = values
@@ -140,7 +159,7 @@ def _fused(values: tuple[Any, ...], format: Format | None, context: Context, ste
     def page() -> Page:
         from floatlab.views.contrasts import contrast_page, contrast_summary
 
-        return contrast_summary(both) if brief else contrast_page(both, steps)
+        return contrast_summary(both) if brief else contrast_page(both, steps, why)
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import to_wire
@@ -148,8 +167,12 @@ def _fused(values: tuple[Any, ...], format: Format | None, context: Context, ste
         separate = _first_steps(to_wire(both.separate), steps)
         return [_first_steps(to_wire(both.fused), steps) | {"separate": separate, "same": both.same}]
 
-    result = both.fused.result
-    return Answer(page, records, lambda: [shortest(result)], lambda: [hexadecimal_code(result)])
+    def film(operands: bool) -> tuple[Scene, ...]:
+        from floatlab.views.scenes import contrast_scenes
+
+        return contrast_scenes(both, operands)
+
+    return _answer(both.fused.result, page, records, film)
 
 
 def _compared(values: tuple[Any, ...], format: Format | None, context: Context, signaling: bool) -> Answer:
@@ -167,7 +190,14 @@ def _compared(values: tuple[Any, ...], format: Format | None, context: Context, 
 
         return [comparison_to_wire(found)]
 
-    return Answer(page, records, lambda: [found.relation.value], lambda: [found.relation.value])
+    def film(operands: bool) -> tuple[Scene, ...]:
+        from floatlab.views.outcomes import comparison_reason
+        from floatlab.views.scenes import whole_scene
+
+        return (whole_scene("compare", page(), comparison_reason(found), found.flags, operands),)
+
+    word = found.relation.value
+    return Answer(page, records, lambda: [word], lambda: [word], scenes=film)
 
 
 def _to_integer(value: Any, format: Format | None, context: Context, integer: str, exact: bool) -> Answer:
@@ -186,4 +216,10 @@ def _to_integer(value: Any, format: Format | None, context: Context, integer: st
 
         return [integer_to_wire(found)]
 
-    return Answer(page, records, lambda: [str(found.value)], lambda: [found.hexadecimal_code])
+    def film(operands: bool) -> tuple[Scene, ...]:
+        from floatlab.views.outcomes import integer_reason
+        from floatlab.views.scenes import whole_scene
+
+        return (whole_scene("to integer", page(), integer_reason(found), found.flags, operands),)
+
+    return Answer(page, records, lambda: [str(found.value)], lambda: [found.hexadecimal_code], scenes=film)

@@ -15,6 +15,7 @@ from floatlab.views.derivations import (
     with_reasons,
 )
 from floatlab.views.numbers import coded
+from floatlab.views.outcomes import verdict_reason
 from floatlab.views.page import Block, Gap, Note, Page, Pair, Role, Row, Run, line, text_of
 from floatlab.views.words import equals, error_words
 
@@ -109,6 +110,7 @@ def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = Fals
         blocks.append(Row("", line(Run(f"{hidden[0]} more steps fused, {hidden[1]} separate", Role.HINT))))
     else:
         blocks += verdict_rows(contrast)
+        blocks += [Row("why", verdict_reason(contrast))] if why else []
     return Page(tuple(blocks), text_of(title.content))
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import gcd
 
-from floatlab.arith import Contrast, readings
+from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Flags, Overflow, Rounded, Tail
-from floatlab.numbers.decimals import exact_decimal, rounded_decimal
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, Tail
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import (
     Align,
@@ -25,24 +24,18 @@ from floatlab.numbers.steps import (
     Special,
     Step,
 )
+from floatlab.views.outcomes import capital, encoding_reason, short
 from floatlab.views.page import Line, line
-from floatlab.views.roundings import integral_reason, portion, rounding_reason
-from floatlab.views.words import GLANCE, abbreviated, brief, plain_error, replaced_words
+from floatlab.views.roundings import integral_reason, rounding_reason
+from floatlab.views.words import abbreviated, brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_FAR = 1_000_000  # ulps past which an error is no longer thought of in ulps
 _GLANCED = 1_000_000  # factors below this are written out
 _STICKY = "Of what follows, rounding needs to know only that it is not zero: that is the sticky bit."
-
-# What the result of an operation is called, before it is rounded.
-_NOUNS = {
-    "add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient", "sqrt": "root",
-    "remainder": "remainder", "fma": "a × b + c", "multiply_then_add": "a × b + c", "read": "number",
-}  # fmt: skip
 
 _RULES = {
     Rule.INFINITY: "∞ is not a number that could be rounded: it stays ∞ where the format has one.",
@@ -81,16 +74,6 @@ def reason(derivation: Derivation, index: int) -> Line:
 
 def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
-
-
-def _short(x: Exact) -> str:
-    """Return a number in a few characters: exact where that is short, a power of two, else rounded after ≈."""
-    exact = exact_decimal(x, GLANCE)
-    if len(exact) <= GLANCE and "^" not in exact:
-        return exact
-    if abs(x).normalized().c == 1:
-        return f"{'-' * x.negative}2^{x.exponent}"
-    return f"≈ {rounded_decimal(x.as_fraction(), 5)}"
 
 
 def _named(names: list[str]) -> str:
@@ -150,11 +133,11 @@ def _align(step: Align, derivation: Derivation, _: int) -> list[str]:
     first = "Subtracting b is adding −b." * (derivation.operation == "subtract")
     if not step.shift:
         both = f"{names[0]} and {names[1]} both lead at 2^{top.exponent}"
-        return [first, f"{_capital(both)}, so their digits already stand one below the other."]
+        return [first, f"{capital(both)}, so their digits already stand one below the other."]
     less = f"({low.exponent})" if low.exponent < 0 else str(low.exponent)
     moves = f"{big} leads at 2^{top.exponent} and {small} at 2^{low.exponent}, so {small} moves right"
     words = [first, "Digits add up where they stand for the same power of two."]
-    words.append(f"{_capital(moves)} {top.exponent} − {less} = {_count(step.shift, 'place')}.")
+    words.append(f"{capital(moves)} {top.exponent} − {less} = {_count(step.shift, 'place')}.")
     if step.shift > derivation.result.format.precision + 1:
         words.append("That takes all of it past the last digit kept; it can still decide the rounding.")
     return words
@@ -167,10 +150,6 @@ def _terms(derivation: Derivation) -> tuple[str, str]:
     return "a", "−b" if derivation.operation == "subtract" else "b"
 
 
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:] if words.startswith(("the ", "beyond ", "an ")) else words
-
-
 def _combine(step: Combine, derivation: Derivation, index: int) -> list[str]:
     if step.kind is Combination.SUM:
         return _sum(step.exact, derivation, index)
@@ -181,7 +160,7 @@ def _combine(step: Combine, derivation: Derivation, index: int) -> list[str]:
     rounded, fmt = derivation.rounded, derivation.result.format
     if rounded is None or rounded.tail is not Tail.ZERO or rounded.overflowed:
         return [f"The integer goes on to be rounded into {fmt.name}, which does not hold it as it is."]
-    return [f"The integer {_short(step.exact)} is a number of {fmt.name} already: what follows loses nothing."]
+    return [f"The integer {short(step.exact)} is a number of {fmt.name} already: what follows loses nothing."]
 
 
 def _sum(x: Exact, derivation: Derivation, index: int) -> list[str]:
@@ -227,8 +206,8 @@ def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:
     n = before.quotient if isinstance(before, Divide) else Exact(False, 0, 0)
     if not n.c:
         return ["0 × b is subtracted, so a itself remains."]
-    left = f"{_short(x)} remains" if x.c else "nothing remains, and the zero takes the sign of a"
-    parts = [_short(each) for each in (a, n, b)]
+    left = f"{short(x)} remains" if x.c else "nothing remains, and the zero takes the sign of a"
+    parts = [short(each) for each in (a, n, b)]
     if any("≈" in each for each in parts):
         return [f"a − n × b is computed exactly: {left}."]
     parts = [f"({each})" if each.startswith("-") else each for each in parts]
@@ -265,7 +244,7 @@ def _root(step: Root, derivation: Derivation, _: int) -> list[str]:
     halved = f"A root's exponent is half the number's, rounded down: {radicand.exponent} gives {step.root.exponent}."
     if step.sticky:
         return [halved, f"The digits go on. {_STICKY}"]
-    return [halved, f"The root is exact: {_short(step.root)}, and no digit follows."]
+    return [halved, f"The root is exact: {short(step.root)}, and no digit follows."]
 
 
 def _special(step: Special, derivation: Derivation, _: int) -> list[str]:
@@ -311,91 +290,8 @@ def _integral(step: Integral, derivation: Derivation, _: int) -> list[str]:
     return integral_reason(step.rounded, derivation.context.rounding)
 
 
-def _encode(step: Encode, derivation: Derivation, index: int) -> list[str]:
-    before = derivation.steps[index - 1] if index else None
-    last = index == len(derivation.steps) - 1
-    datum, error = step.datum, _error(derivation) if last else ""
-    rounded = before.rounded if isinstance(before, Round) else None
-    if rounded is not None and rounded.overflowed:
-        return [_overflowed(datum, derivation.context), error]
-    if last and (replaced := replaced_words(derivation)):
-        return [f"{_capital(replaced)}.", error]
-    return [_packed(datum, rounded), error]
-
-
-def _packed(datum: Datum, rounded: Rounded | None) -> str:
-    """Say how a datum's fields come about."""
-    fmt, field = datum.format, datum.biased_exponent
-    if datum.is_nan:
-        fields = ": all ones in the exponent, and a mantissa that is not zero" if fmt.ieee_nans else " of its own"
-        return f"In {fmt.name} a NaN has a code{fields}."
-    if datum.is_infinite:
-        fields = ": all ones in the exponent, and zero in the mantissa" if fmt.ieee_nans else " of its own"
-        return f"In {fmt.name} ∞ has a code{fields}."
-    if not datum.is_finite:
-        return "The code stands for no number."
-    if not datum.exact:
-        return "Zero is the code with nothing but zeros, or a sign before them."
-    if datum.is_subnormal:
-        return f"The exponent field is 0: no hidden 1, and the digits count from 2^{fmt.emin} on. It is subnormal."
-    carry = "With the carry the exponent is one more. " * (rounded is not None and rounded.carried)
-    e, bias = datum.exact.exponent, fmt.bias
-    sums = f"{e} + {f'({bias})' if bias < 0 else bias} = {field}"
-    kept = "the mantissa field holds the digits after the point" if fmt.trailing_bits else "there is no mantissa field"
-    return f"{carry}The exponent is stored with the bias, {sums}; {kept}."
-
-
-def _overflowed(datum: Datum, context: Context) -> str:
-    fmt, direction = datum.format, IN_WORDS[context.rounding]
-    if datum.is_infinite:
-        return f"Rounding {direction}, what passes the largest number becomes ∞."
-    if datum.is_nan:
-        return f"{fmt.name} has no ∞ to become, so a NaN marks what passes the largest number."
-    if context.overflow is not Overflow.NATIVE:
-        return f"The context asks for it ({context.overflow.value}): what passes the largest number stops there."
-    if fmt.infinities or fmt.has_nan:
-        return f"Rounding {direction} does not step past the largest number, so that is the result."
-    return f"{fmt.name} has neither ∞ nor a NaN, so the largest number stands for what passes it."
-
-
-def _error(derivation: Derivation) -> str:
-    """Say how far the result lies from what it stands for."""
-    result, ulps = derivation.result, derivation.nearby_error_ulps
-    if ulps is None:
-        return ""
-    noun = _NOUNS.get(derivation.operation, "operand")
-    if not ulps:
-        return "It is exact."
-    raised = ": inexact" * (Flags.INEXACT in derivation.flags)
-    if abs(ulps) > _FAR or not result.magnitude or derivation.operation == "round_to_integral":
-        return f"It differs from the exact {noun} by {plain_error(ulps * result.ulp.as_fraction())}{raised}."
-    return f"It lies {portion(abs(ulps))} ulp {'above' if ulps > 0 else 'below'} the exact {noun}{raised}."
-
-
-def verdict_reason(contrast: Contrast) -> Line:
-    """Say why the two ways give the same bits or different ones."""
-    return line(" ".join(_verdict(contrast)))
-
-
-def _verdict(contrast: Contrast) -> list[str]:
-    product, parting = contrast.product, contrast.parting
-    exact = next((step.exact for step in contrast.fused.steps if isinstance(step, Combine)), None)
-    if exact is None or product is None:
-        return ["A rule decided, so there was no product to round."]
-    if parting is None:
-        if contrast.same:
-            return ["The product was exact, so both ways added the same numbers and rounded once."]
-        return ["The product was exact but subnormal, and counted as zero when it was read again."]
-    if not product.is_finite:
-        same = " Here both end in the same bits." * contrast.same
-        return [f"The rounded product was {brief(product)} already; the fused way went on with its digits.{same}"]
-    lost = f"Rounding the product moved it by {plain_error((product.exact - exact).as_fraction())}."
-    if contrast.same:
-        return [lost, "The second rounding led to the same number all the same."]
-    return [lost, "The sum started from there, and the second rounding did not make up for it."]
-
-
 _REASONS: dict[type[Step], Callable[[Any, Derivation, int], list[str]]] = {
     Read: _read, Decode: _decode, Promote: _promote, Align: _align, Combine: _combine, Integral: _integral,
-    Divide: _divide, Root: _root, Special: _special, Round: _round, Encode: _encode,
+    Divide: _divide, Root: _root, Special: _special, Round: _round,
+    Encode: encoding_reason,
 }  # fmt: skip

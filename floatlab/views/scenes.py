@@ -8,8 +8,9 @@ from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round,
 from floatlab.record import Record
 from floatlab.views.contrasts import product_end, side_by_side, verdict_rows, ways
 from floatlab.views.derivations import TAIL, Stage, align_blocks, heading, stages
-from floatlab.views.page import Block, Fresh, Gap, Line, Page, line, text_of
-from floatlab.views.reasons import reason, verdict_reason
+from floatlab.views.outcomes import verdict_reason
+from floatlab.views.page import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
+from floatlab.views.reasons import reason
 
 
 class Scene(Record):
@@ -176,3 +177,17 @@ def _both(contrast: Contrast, beat: _Beat) -> Line:
     if len(sides) == 2 and sides[0][1] == sides[1][1]:
         return sides[0][1]
     return line(*(part for i, (name, words) in enumerate(sides) for part in (" " * (i > 0), f"{name}: ", words)))
+
+
+def whole_scene(name: str, page: Page, reason: Line, flags: Flags, operands: bool = True) -> Scene:
+    """Return a page without steps as the one scene that it is; without `operands` its title and strips are left out."""
+    if operands:
+        return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)
+    shown, whose = [], ""
+    for block in page.blocks[1:]:
+        if isinstance(block, Strip):
+            whose = block.label
+        else:
+            shown.append(block.replace(label=whose) if isinstance(block, Row) and whose and not block.label else block)
+            whose = ""
+    return Scene(name, Page((Fresh(tuple(shown)),), page.title), reason, flags)
