@@ -22,8 +22,8 @@ class Answer(Record):
 
     `page` draws it, `records` gives its JSON objects (one a line), `words` its values in the fewest
     characters, and `codes` its codes. `results` are the data found, and `parts` draws each by itself,
-    where the page is a stack of such parts. `scenes` gives an operation's page as a film, with the
-    operands drawn or without.
+    where the page is a stack of such parts. `operands` are an operation's, as they were read, and
+    `scenes` gives its page as a film, with the operands drawn or without.
     """
 
     page: Callable[[], Page]
@@ -33,6 +33,7 @@ class Answer(Record):
     hints: tuple[str, ...] = ()
     results: tuple[Datum, ...] = ()
     parts: Callable[[], list[Page]] | None = None
+    operands: tuple[Datum, ...] = ()
     scenes: Callable[[bool], tuple[Scene, ...]] | None = None
     missing: str = ""  # an optional part that would have said more: exit status 3
 

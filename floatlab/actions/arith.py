@@ -131,17 +131,25 @@ def _single(derivation: Derivation, steps: int | None, brief: bool, why: bool) -
 
         return scenes(derivation, operands)
 
-    return _answer(derivation.result, page, records, film)
+    return _answer(derivation, page, records, film)
 
 
 def _answer(
-    result: Datum,
+    derivation: Derivation,
     page: Callable[[], Page],
     records: Callable[[], list[dict[str, Any]]],
     film: Callable[[bool], tuple[Scene, ...]],
 ) -> Answer:
-    words, codes = (lambda: [shortest(result)]), (lambda: [hexadecimal_code(result)])
-    return Answer(page, records, words, codes, results=(result,), scenes=film)
+    result = derivation.result
+    return Answer(
+        page,
+        records,
+        lambda: [shortest(result)],
+        lambda: [hexadecimal_code(result)],
+        results=(result,),
+        operands=tuple(each for each in derivation.operands if isinstance(each, Datum)),
+        scenes=film,
+    )
 
 
 def _first_steps(wire: dict[str, Any], steps: int | None) -> dict[str, Any]:
@@ -172,7 +180,7 @@ def _fused(
 
         return contrast_scenes(both, operands)
 
-    return _answer(both.fused.result, page, records, film)
+    return _answer(both.fused, page, records, film)
 
 
 def _compared(values: tuple[Any, ...], format: Format | None, context: Context, signaling: bool) -> Answer:
@@ -197,7 +205,7 @@ def _compared(values: tuple[Any, ...], format: Format | None, context: Context, 
         return (whole_scene("compare", page(), comparison_reason(found), found.flags, operands),)
 
     word = found.relation.value
-    return Answer(page, records, lambda: [word], lambda: [word], scenes=film)
+    return Answer(page, records, lambda: [word], lambda: [word], operands=found.operands, scenes=film)
 
 
 def _to_integer(value: Any, format: Format | None, context: Context, integer: str, exact: bool) -> Answer:
@@ -222,4 +230,5 @@ def _to_integer(value: Any, format: Format | None, context: Context, integer: st
 
         return (whole_scene("to integer", page(), integer_reason(found), found.flags, operands),)
 
-    return Answer(page, records, lambda: [str(found.value)], lambda: [found.hexadecimal_code], scenes=film)
+    words, codes = (lambda: [str(found.value)]), (lambda: [found.hexadecimal_code])
+    return Answer(page, records, words, codes, operands=found.operands, scenes=film)

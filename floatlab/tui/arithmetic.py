@@ -1,1 +1,433 @@
-"""Arithmetic."""
+"""Arithmetic: an operation on operands whose bits can be touched, and its derivation as a film to walk through."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.reactive import reactive
+from textual.widgets import Input, Label, Static
+
+from floatlab.actions import ACTIONS
+from floatlab.actions.arith import ARITIES
+from floatlab.actions.edits import EDITS, edited, literal_of, with_bit
+from floatlab.errors import FloatlabError
+from floatlab.formats.names import short_name
+from floatlab.tui.bit_row import BitRow
+from floatlab.tui.choices import Choices
+from floatlab.tui.drawing import Drawing
+from floatlab.tui.film import Film
+from floatlab.tui.pickers import Picker
+from floatlab.tui.practice import Practice
+from floatlab.tui.task import Task
+from floatlab.tui.witness import WitnessSearch
+from floatlab.views.page import Note, Page, Strip
+from floatlab.views.words import lamps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from textual.widget import Widget
+
+    from floatlab.actions import Answer
+    from floatlab.actions.question import Question
+    from floatlab.formats import Format
+    from floatlab.views.scenes import Scene
+
+_NAMES = ("a", "b", "c")
+_AUTOMATIC = "automatic"
+_INTEGERS = tuple(f"{sign}{width}" for width in (8, 16, 32, 64, 128) for sign in ("i", "ui"))
+_SHORTENING = ("steps", "brief", "why")
+
+
+class Arithmetic(Task):
+    """One operation, step by step, forward and back."""
+
+    NAME = "arithmetic"
+    HELP = (
+        "Type operands (1.5, 0.1@fp16, bits:0x3c00) or flip their bits; n and p walk through the steps, or play them. "
+        "Practice hides each step until you have answered a question about it."
+    )
+    BINDINGS = [
+        Binding("n", "step(1)", "Next", id="step.next"),
+        Binding("p", "step(-1)", "Previous", id="step.back"),
+        Binding("home", "jump(0)", "First step", id="step.first", show=False),
+        Binding("end", "jump(-1)", "Last step", id="step.last", show=False),
+        *(Binding(str(i), f"jump({i - 1})", f"Step {i}", id=f"step.{i}", show=False) for i in range(1, 10)),
+        Binding("space", "play", "Play", id="play"),
+        Binding("less_than_sign", "speed(-1)", "Slower", id="slower", show=False),
+        Binding("greater_than_sign", "speed(1)", "Faster", id="faster", show=False),
+        Binding("o", "operation", "Operation", id="operation"),
+        Binding("i", "integer", "Integer type", id="integer", show=False),
+        Binding("w", "witness", "Witness", id="witness"),
+        Binding("x", "practice", "Practice", id="practice"),
+        Binding("N", "exercise", "New exercise", id="exercise", show=False),
+        Binding("plus", "edit('up')", EDITS["up"].summary, id="operand.up", show=False),
+        Binding("minus", "edit('down')", EDITS["down"].summary, id="operand.down", show=False),
+        Binding("s", "edit('negate')", EDITS["negate"].summary, id="operand.negate", show=False),
+    ]
+    DEFAULT_CSS = """
+    Arithmetic {
+        .entry { height: 1; padding: 0 1; }
+        .entry Label { width: auto; color: $role-label; padding: 0 1; }
+        .entry Input { width: 1fr; }
+        #body { height: 1fr; }
+        #operands { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
+        #title, #why, #flags { height: auto; scrollbar-size: 0 0; }
+        #why { max-height: 6; }
+        #film { height: 1fr; }
+        &.-short #body, &.-narrow #body { overflow-y: auto; scrollbar-size-vertical: 1; }
+        &.-short #operands, &.-narrow #operands { max-height: 999; }
+        &.-short #film, &.-narrow #film { height: auto; }
+        &.-short #why, &.-narrow #why { max-height: 999; }
+    }
+    """
+
+    scene: reactive[int] = reactive(0, init=False)
+
+    def __init__(self, question: Question) -> None:
+        """Open at a question."""
+        super().__init__(question)
+        self.film: tuple[Scene, ...] = ()
+        self._last: dict[str, str] = {}  # what each box held, for operations that take fewer
+        self._chosen = 0  # the operand that keys edit
+
+    def compose_task(self) -> ComposeResult:
+        """Compose the operation, its operands, the film and the lamps."""
+        yield Choices(tuple((verb, verb) for verb in ARITIES), id="verbs")
+        with Horizontal(classes="entry"):
+            for name in _NAMES:
+                yield Label(name, id=f"name-{name}")
+                yield Input(id=f"operand-{name}", compact=True)
+        yield Static(id="complaint", markup=False)
+        with Vertical(id="body"):
+            title = Drawing(id="title")
+            title.can_focus = False
+            yield title
+            with VerticalScroll(id="operands", can_focus=False):
+                for name in _NAMES:
+                    yield BitRow(id=f"bits-{name}")
+            yield Choices(id="steps")
+            yield Film(id="film")
+            for name in ("why", "flags"):
+                below = Drawing(id=name)
+                below.can_focus = False
+                yield below
+        yield Practice(id="practice")
+        yield Choices(id="controls")
+
+    # The question.
+
+    def normal(self, question: Question) -> Question:
+        """Show every step: how many are printed is a matter of the command line."""
+        if question.option("bits"):
+            question = question.replace(values=tuple(f"bits:{value}" for value in question.values))
+        return question.having(bits=None, **dict.fromkeys(_SHORTENING))
+
+    def draw(self, question: Question, answers: list[Answer]) -> None:
+        """Show the operands and the film; the same step stays in sight where there is one."""
+        answer = answers[0]
+        assert answer.scenes is not None
+        film, page = answer.scenes(False), answer.page()
+        again = [scene.name for scene in film] == [scene.name for scene in self.film]
+        self.film = film
+        self._draw_operands(question, answer, page)
+        self.query_one("#title", Drawing).page = Page(page.blocks[:1])
+        self.query_one("#verbs", Choices).current = question.verb
+        steps = tuple((str(i), f"{i + 1} {scene.name}") for i, scene in enumerate(film))
+        self.query_one("#steps", Choices).options = steps
+        practice = self.query_one(Practice)
+        practice.prepare(answer)
+        at = practice.first if practice.on and not again else self.scene if again else len(film) - 1
+        self.query_one(Film).stop()
+        self.set_reactive(Arithmetic.scene, at)
+        self._draw_scene()
+        self._draw_controls()
+
+    def _draw_operands(self, question: Question, answer: Answer, page: Page) -> None:
+        strips = [block for block in page.blocks if isinstance(block, Strip)]
+        for place, name in enumerate(_NAMES):
+            box = self.query_one(f"#operand-{name}", Input)
+            row, label = self.query_one(f"#bits-{name}", BitRow), self.query_one(f"#name-{name}", Label)
+            there = place < len(question.values)
+            box.display = label.display = row.display = there
+            if there:
+                value = self._last[name] = question.values[place]
+                if box.value.strip() != value.strip():
+                    with self.prevent(Input.Changed):
+                        box.value = value
+                box.remove_class("-wrong")
+                row.show(strips[place])
+
+    def _draw_controls(self) -> None:
+        question, practice = self.question, self.query_one(Practice)
+        format = short_name(question.formats[0]) if question.formats else _AUTOMATIC
+        film = self.query_one(Film)
+        options = [
+            ("back", "◂ p"),
+            ("next", "n ▸"),
+            ("play", f"{'pause' if film.playing else 'play'} {film.speed:g}/s"),
+            ("format", f"in {format}"),
+        ]
+        options += [("integer", f"to {question.option('integer', 'i32')}")] * (question.verb == "toint")
+        options += [("witness", "find a witness")] * (question.verb == "fma")
+        options += [("practice", practice.words), *([("exercise", "new exercise")] * practice.on)]
+        self.query_one("#controls", Choices).options = tuple(options)
+
+    def with_format(self, question: Question, format: Format) -> Question:
+        """Round the result into this format."""
+        return question.replace(formats=(format,))
+
+    # The film.
+
+    def _draw_scene(self) -> None:
+        scene = self.film[self.scene]
+        self.query_one(Film).page = scene.page
+        self.query_one("#why", Drawing).page = Page((Note(scene.reason),))
+        self.query_one("#flags", Drawing).page = Page((Note(lamps(scene.flags)),))
+        self.query_one("#steps", Choices).current = str(self.scene)
+
+    def watch_scene(self, before: int, now: int) -> None:
+        """Show a scene; the way to the next one is shown place by place where it is one."""
+        film = self.query_one(Film)
+        film.stop_sliding()
+        if now == before + 1 and self.film[now].frames and self.app.settings.get("slide", True):
+            self._draw_scene()
+            film.slide(self.film[now].frames, self.film[now].page)
+        else:
+            self._draw_scene()
+        film.show_newest()
+
+    def action_step(self, by: int) -> None:
+        """Go a step on or back; after the last comes the first."""
+        self.query_one(Film).stop()
+        self._advance(by)
+        self._draw_controls()
+
+    def _advance(self, by: int) -> None:
+        practice = self.query_one(Practice)
+        wanted = self.scene + by
+        if wanted >= len(self.film):
+            wanted = practice.first if practice.on else 0
+        elif wanted < 0:
+            return
+        if by > 0 and practice.asks(wanted):
+            return
+        self.scene = wanted
+
+    def action_jump(self, step: int) -> None:
+        """Go to a step."""
+        self.query_one(Film).stop()
+        if self.query_one(Practice).on:
+            self.complain("in practice the steps come one by one: n asks for the next", hint=True)
+        elif -1 <= step < len(self.film):
+            self.scene = step % len(self.film)
+
+    def action_play(self) -> None:
+        """Play the steps, or stop."""
+        film = self.query_one(Film)
+        if film.playing:
+            film.stop()
+        elif not self.query_one(Practice).on:
+            if self.scene == len(self.film) - 1:
+                self.scene = 0
+            film.play()
+        self._draw_controls()
+
+    def action_speed(self, by: int) -> None:
+        """Play faster or slower."""
+        self.query_one(Film).change_speed(by)
+        self._draw_controls()
+
+    @on(Film.Ticked)
+    def _ticked(self) -> None:
+        if self.scene + 1 < len(self.film):
+            self.scene += 1
+        if self.scene + 1 == len(self.film):
+            self.query_one(Film).stop()
+            self._draw_controls()
+
+    @on(Choices.Chosen, "#steps")
+    def _step_chosen(self, event: Choices.Chosen) -> None:
+        self.action_jump(int(event.name))
+
+    @on(Choices.Chosen, "#controls")
+    async def _control_chosen(self, event: Choices.Chosen) -> None:
+        await self.run_action({"back": "step(-1)", "next": "step(1)"}.get(event.name, event.name))
+
+    # Operations and operands.
+
+    @on(Choices.Chosen, "#verbs")
+    def _verb_chosen(self, event: Choices.Chosen) -> None:
+        self.take_verb(event.name)
+
+    def take_verb(self, verb: str | None) -> None:
+        """Do another operation on the operands that there are."""
+        if verb is None:
+            return
+        for name, value in zip(_NAMES, self.question.values, strict=False):
+            self._last[name] = value
+        values = tuple(self._last.get(name, "1") for name in _NAMES[: ARITIES[verb]])
+        self.open(self.question.replace(verb=verb, values=values, options=()))
+
+    def action_operation(self) -> None:
+        """Pick an operation."""
+        rows = [(verb, f"{verb:<6} {ACTIONS[verb].summary}") for verb in ARITIES]
+        self.app.push_screen(Picker("Operation", rows, (self.question.verb,)), self.take_verb)
+
+    def action_format(self) -> None:
+        """Pick the result's format."""
+        self.pick_format(((_AUTOMATIC, "automatic    the first of fp16 … fp128 that holds all operands"),))
+
+    def picked_format(self, name: str | None) -> None:
+        """Take a format by name, or none."""
+        if name == _AUTOMATIC:
+            self.open(self.question.replace(formats=()))
+        else:
+            super().picked_format(name)
+
+    def action_integer(self) -> None:
+        """Pick the integer type that toint converts to."""
+        rows = [(name, name) for name in _INTEGERS]
+        current = self.question.option("integer", "i32")
+        self.app.push_screen(Picker("Integer type", rows, (current,)), self._take_integer)
+
+    def _take_integer(self, name: str | None) -> None:
+        if name is not None:
+            self.open(self.question.having(integer=None if name == "i32" else name))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide what does not belong to this operation."""
+        if action == "witness":
+            return self.question.verb == "fma"
+        if action == "integer":
+            return self.question.verb == "toint"
+        return super().check_action(action, parameters)
+
+    def _with_operand(self, place: int, value: str) -> Question:
+        values = list(self.question.values)
+        values[place] = value
+        return self.question.replace(values=tuple(values))
+
+    @on(Input.Changed, ".entry Input")
+    def _operand_typed(self, event: Input.Changed) -> None:
+        name = (event.input.id or "")[-1]
+        right = self.open(self._with_operand(_NAMES.index(name), event.value), f"operand {name}")
+        event.input.set_class(not right, "-wrong")
+
+    @on(Input.Submitted, ".entry Input")
+    def _submitted(self) -> None:
+        self.action_leave()
+
+    @on(Input.Blurred, ".entry Input")
+    def _blurred(self, event: Input.Blurred) -> None:
+        """Give a box that was left with a mistake the last good value back."""
+        self.history.settle()
+        if event.input.has_class("-wrong"):
+            self.open(self.question)
+
+    def change(self, place: int, change: Callable[[Any], Any]) -> None:
+        """Change an operand's datum."""
+        operands = self.answers[0].operands
+        if place >= len(operands):
+            return
+        own = operands[place].format
+        try:
+            datum = change(operands[place])
+        except FloatlabError as error:
+            self.complain(str(error))
+            return
+        value = literal_of(datum)
+        shared = {each.format for each in operands} | set(self.question.formats)
+        if len(shared) > 1 and "@" not in value:
+            value += f"@{short_name(own)}"
+        # Without a format named, another value must not change the one that the operands have.
+        question = self._with_operand(place, value)
+        self.open(question if question.formats else question.replace(formats=self._formats(own)))
+
+    def _formats(self, own: Format) -> tuple[Format, ...]:
+        mixed = any("@" in value for value in self.question.values)
+        return () if mixed else (own,)
+
+    @on(BitRow.Flipped)
+    def _flipped(self, event: BitRow.Flipped) -> None:
+        place = _NAMES.index((event.row.id or "")[-1])
+        self._chosen = place
+        self.change(place, lambda datum: with_bit(datum, event.bit, event.value))
+
+    def on_descendant_focus(self) -> None:
+        """Follow the focus to the operand that keys edit."""
+        if isinstance(self.focused, BitRow):
+            self._chosen = _NAMES.index((self.focused.id or "")[-1])
+        for place, name in enumerate(_NAMES):
+            self.query_one(f"#bits-{name}", BitRow).leads = place == self._chosen
+
+    def action_edit(self, name: str) -> None:
+        """Do an edit of EDITS to the chosen operand."""
+        self.change(min(self._chosen, len(self.question.values) - 1), lambda datum: edited(datum, name))
+
+    def boxes(self) -> Iterator[Widget]:
+        """Return the operands' boxes."""
+        yield from self.query(".entry Input")
+
+    def home(self) -> Iterator[Widget]:
+        """Go back to the film."""
+        yield self.query_one(Film)
+
+    # Practice and the witness.
+
+    def action_practice(self) -> None:
+        """Begin to practise, or end it."""
+        practice = self.query_one(Practice)
+        practice.turn(not practice.on)
+        self.query_one(Film).stop()
+        self.scene = practice.first if practice.on else len(self.film) - 1
+        if practice.on:
+            self._advance(1)
+        self._draw_controls()
+
+    @on(Practice.Answered)
+    def _answered(self, event: Practice.Answered) -> None:
+        self.complain(event.words, hint=event.right)
+        self.scene = event.scene
+        self.action_leave()
+        self._draw_controls()
+
+    def action_exercise(self) -> None:
+        """Practise on other operands."""
+        if format := next(iter(self.question.formats), None) or self._shared():
+            self.open(self.question.replace(values=self.query_one(Practice).operands(self.question, format)))
+            if self.query_one(Practice).on:
+                self.scene = self.query_one(Practice).first
+
+    def _shared(self) -> Format | None:
+        formats = {datum.format for datum in self.answers[0].operands}
+        return formats.pop() if len(formats) == 1 else None
+
+    def action_witness(self) -> None:
+        """Look for operands where fused and separate part."""
+        if self.question.verb == "fma":
+            self.app.push_screen(WitnessSearch(self.question, self._shared()), self._found)
+
+    def _found(self, values: tuple[str, ...] | str | None) -> None:
+        if isinstance(values, str):
+            self.complain(values, hint=True)
+        elif values is not None:
+            self.open(self.question.replace(values=values))
+
+    def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
+        """Offer the operations, the steps and what else there is."""
+        for verb in ARITIES:
+            yield f"Operation: {verb}", ACTIONS[verb].summary, partial(self.take_verb, verb)
+        for step, scene in enumerate(self.film):
+            yield f"Step {step + 1}: {scene.name}", "go there", partial(self.action_jump, step)
+        yield "Play the steps", "key space", self.action_play
+        yield "Practice", "answer before the next step is shown", self.action_practice
+        yield "New exercise", "other operands", self.action_exercise
+        if self.question.verb == "fma":
+            yield "Find a witness", "operands where fused and separate differ", self.action_witness

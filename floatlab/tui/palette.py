@@ -31,7 +31,7 @@ class Palette(Provider):
             for name, (words, _) in task.copies().items():
                 yield f"Copy {words}", "to the clipboard", partial(task.action_copy, name)
             for row in CATALOG:
-                yield f"Format: {row.format.name}", row.purpose, partial(task._picked, row.format.name)
+                yield f"Format: {row.format.name}", row.purpose, partial(task.picked_format, row.format.name)
             for rule in RULES:
                 yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.set_rule, rule.name)
         for action in ACTIONS.values():

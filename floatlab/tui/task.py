@@ -194,11 +194,17 @@ class Task(Screen[None]):
 
     def action_format(self) -> None:
         """Pick a format."""
+        self.pick_format()
+
+    def pick_format(self, before: tuple[tuple[str, str], ...] = ()) -> None:
+        """Offer the formats that have names, and take any other name."""
         rows = [(row.format.name, f"{row.format.name:<12} {row.purpose}") for row in CATALOG]
         current = tuple(format.name for format in self.question.formats)
-        self.app.push_screen(Picker("Format, or any e<W>m<T> name", rows, current, free=True), self._picked)
+        picker = Picker("Format, or any e<W>m<T> name", [*before, *rows], current, free=True)
+        self.app.push_screen(picker, self.picked_format)
 
-    def _picked(self, name: str | None) -> None:
+    def picked_format(self, name: str | None) -> None:
+        """Take a format by its name."""
         if name is None:
             return
         try:

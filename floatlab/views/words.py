@@ -107,6 +107,20 @@ def flags_line(flags: Flags) -> Line:
     return line(Run(", ".join(name.replace("_", " ") for name in flags.names), Role.FLAG))
 
 
+def lamps(flags: Flags) -> Line:
+    """Name all five flags, those that are raised with a full lamp.
+
+    >>> "".join(run.text for run in lamps(Flags.INEXACT))
+    '○ invalid  ○ divide by zero  ○ overflow  ○ underflow  ● inexact'
+    """
+    lit = [
+        Run(f"● {name}", Role.FLAG) if flag in flags else Run(f"○ {name}", Role.HINT)
+        for flag in Flags
+        for name in [str(flag.name).lower().replace("_", " ")]
+    ]
+    return line(lit[0], *(part for lamp in lit[1:] for part in ("  ", lamp)))
+
+
 def verdict_line(derivation: Derivation) -> Line:
     """Say the error and the flags raised, what there is of them."""
     error, flags = error_words(derivation), derivation.flags

@@ -1,0 +1,146 @@
+"""Practice: a question before each step, answered by typing or by a click, and the score."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Input, Label
+
+from floatlab.tui.choices import Choices
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.actions import Answer
+    from floatlab.actions.practice import Exercise
+    from floatlab.actions.question import Question
+    from floatlab.formats import Format
+
+
+class Practice(Vertical):
+    """The question about the next step, while there is one."""
+
+    DEFAULT_CSS = """
+    Practice {
+        height: auto;
+        display: none;
+        background: $surface;
+        padding: 0 1;
+        &.-asking { display: block; }
+        Horizontal { height: 1; }
+        #prompt { text-style: bold; height: auto; width: 1fr; }
+        Horizontal Label { width: auto; color: $role-label; padding: 0 1; }
+        #guess { width: 1fr; }
+    }
+    """
+
+    class Answered(Message):
+        """A question was answered: the scene to show, whether it was right, and what to say."""
+
+        def __init__(self, scene: int, right: bool, words: str) -> None:
+            """Hold them."""
+            super().__init__()
+            self.scene, self.right, self.words = scene, right, words
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start switched off."""
+        super().__init__(id=id)
+        self.on = False
+        self.right = self.asked = 0
+        self._seed = 0
+        self._answer: Answer | None = None
+        self._made: tuple[Exercise | None, ...] | None = None
+        self._answered: set[int] = set()
+        self._scene = -1
+
+    def compose(self) -> ComposeResult:
+        """Compose the prompt, the choices and the box."""
+        yield Label("", id="prompt", markup=False)
+        yield Choices(id="guesses")
+        with Horizontal():
+            yield Label("answer", markup=False)
+            yield Input(id="guess", compact=True, placeholder="Enter answers; an empty answer shows the step")
+
+    @property
+    def words(self) -> str:
+        """What the control says: the score, while there is one."""
+        return f"end practice {self.right}/{self.asked}" if self.on else "practice"
+
+    @property
+    def exercises(self) -> tuple[Exercise | None, ...]:
+        """The questions, one a scene, made when they are first needed."""
+        if self._made is None and self._answer is not None:
+            from floatlab.actions.practice import exercises
+
+            self._made = exercises(self._answer)
+        return self._made or ()
+
+    @property
+    def first(self) -> int:
+        """The scene where practice begins: the last one before the first question."""
+        asked = [i for i, exercise in enumerate(self.exercises) if exercise is not None]
+        return max(min(asked, default=1) - 1, 0)
+
+    def turn(self, on: bool) -> None:
+        """Begin or end; the score begins anew."""
+        self.on = on
+        self.right = self.asked = 0
+        self._answered.clear()
+        self._hide()
+
+    def prepare(self, answer: Answer) -> None:
+        """Make the questions of another derivation."""
+        self._answer, self._made = answer, None
+        self._answered.clear()
+        self._hide()
+
+    def operands(self, question: Question, format: Format) -> tuple[str, ...]:
+        """Return operands for another exercise."""
+        from floatlab.actions.practice import random_operands
+
+        self._seed += 1
+        return random_operands(question.verb, format, self._seed)
+
+    def asks(self, scene: int) -> bool:
+        """Ask the question about a scene, and say whether there is one."""
+        exercise = self.exercises[scene] if self.on and scene < len(self.exercises) else None
+        if exercise is None or scene in self._answered:
+            return False
+        self._scene = scene
+        self.query_one("#prompt", Label).update(exercise.prompt)
+        guesses = self.query_one("#guesses", Choices)
+        guesses.options = tuple((choice, choice) for choice in exercise.choices)
+        guesses.display = bool(exercise.choices)
+        self.add_class("-asking")
+        guess = self.query_one("#guess", Input)
+        guess.value = ""
+        guess.focus()
+        return True
+
+    def _hide(self) -> None:
+        self._scene = -1
+        self.remove_class("-asking")
+
+    @on(Input.Submitted)
+    def _typed(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._take(event.value)
+
+    @on(Choices.Chosen)
+    def _clicked(self, event: Choices.Chosen) -> None:
+        event.stop()
+        self._take(event.name)
+
+    def _take(self, text: str) -> None:
+        scene = self._scene
+        exercise = self.exercises[scene] if 0 <= scene < len(self.exercises) else None
+        if exercise is None:
+            return
+        right = bool(text.strip()) and exercise.is_right(text)
+        self.asked += 1
+        self.right += right
+        self._answered.add(scene)
+        self._hide()
+        words = f"right: {exercise.answers[0]}" if right else f"it is {exercise.answers[0]}"
+        self.post_message(self.Answered(scene, right, words))
