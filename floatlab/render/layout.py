@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floatlab.views.page import (
+    Axis,
     Block,
     Fresh,
     Gap,
@@ -209,6 +210,19 @@ def _fresh(fresh: Fresh, width: int) -> list[Line]:
     return lines
 
 
+def _axis(axis: Axis, width: int) -> list[Line]:
+    """Give every lane the same columns, its label before its main line."""
+    from floatlab.render.axis import lanes_of  # here, since few pages have one
+
+    lines: list[Line] = []
+    margin = " " * (width - _room(width))
+    for label, above, rest in lanes_of(axis, _room(width)):
+        labelled = _labelled(label, rest, width)
+        head = labelled[: len(labelled) - len(rest)]  # a label on a line of its own
+        lines += [*head, *(line(margin, each) for each in above), *labelled[len(head) :]]
+    return lines
+
+
 def _gap(_: Gap, __: int) -> list[Line]:
     return [()]
 
@@ -221,5 +235,6 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     Note: _note,
     Pair: _pair,
     Fresh: _fresh,
+    Axis: _axis,
     Gap: _gap,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.record import Record
 from floatlab.render.layout import set_page
 from floatlab.render.theme import ANSI
-from floatlab.views.page import Block, Line, Page, Run
+from floatlab.views.page import Line, Page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _ASCII = str.maketrans({
     "×": "x", "−": "-", "→": "->", "…": "...", "∞": "inf", "·": "*", "≤": "<=", "≥": ">=", "≈": "~",
     "≠": "!=", "√": "sqrt", "⁻": "-", "²": "^2", "±": "+-", "—": "-", "’": "'", "▸": ">",
+    "─": "-", "━": "=", "├": "|", "┤": "|", "┼": "+", "│": "|", "◀": "<", "▶": ">", "▼": "v", "●": "*", "○": "o",
 })  # fmt: skip
 
 
@@ -32,8 +33,7 @@ def _in_ascii(part: Any) -> Any:
         return ascii_only(part)
     if isinstance(part, tuple):
         return tuple(_in_ascii(each) for each in part)
-    if isinstance(part, (Page, Block, Run)):
-        assert isinstance(part, Record)
+    if isinstance(part, Record):
         return part.replace(**{name: _in_ascii(getattr(part, name)) for name in part._fields})
     return part
 

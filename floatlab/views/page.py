@@ -124,6 +124,54 @@ class Gap(Block):
     """An empty line."""
 
 
+class Mark(Record):
+    """A point of an axis: a symbol at a place from 0 (left) to 1 (right), with a label under it.
+
+    A `pointer` stands above the line instead, and shows where it points even past an end. Where labels
+    would overlap, those of lower `priority` move, take their `short` form, or go.
+    """
+
+    place: float
+    symbol: str
+    label: Line = ()
+    short: Line = ()
+    role: Role = Role.PLAIN
+    priority: int = 0
+    pointer: bool = False
+
+
+class Span(Record):
+    """A stretch of an axis from one place to another; what lies outside 0 to 1 is not drawn.
+
+    With `ends` it is a bin between two bars, its label inside; without, a bar with its label beside it.
+    """
+
+    start: float
+    end: float
+    label: Line = ()
+    short: Line = ()
+    role: Role = Role.PLAIN
+    heavy: bool = False
+    ends: bool = True
+
+
+class Lane(Record):
+    """One row of an axis: marks on a line with their labels on at most `rows` lines below it, then spans."""
+
+    label: str
+    marks: tuple[Mark, ...] = ()
+    spans: tuple[Span, ...] = ()
+    rows: int = 3
+
+
+class Axis(Block):
+    """Lanes on one horizontal scale, drawn to whatever width there is; `middle` is what little room shows."""
+
+    lanes: tuple[Lane, ...]
+    middle: tuple[float, float] = (0.0, 1.0)
+    ink: str = "─━├┤┼│◀▶"  # thin, thick, the ends of a bin, where two meet, a leader, past the left and the right end
+
+
 class Page(Record):
     """An answer to look at."""
 
