@@ -73,7 +73,9 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     if words := in_words(datum):
         blocks.append(Row("note", line(Run(words, Role.HINT))))
     if interval:
-        blocks += interval_rows(datum, derivation.context)
+        from floatlab.views.scale import scale_rows  # here, since most pages have no number line
+
+        blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)
     return Page(tuple(blocks), f"{operand_text(derivation)} in {fmt.name}")
 
 

@@ -103,6 +103,9 @@ show abc
 show 1.5 --fp17
 convert 1.5
 --version
+show 1 --e4m3 --interval
+show 1 --e4m3 --interval --ascii --width 46
+show 0.1 --fp32 -r SR --interval --svg -
 """
 
 
