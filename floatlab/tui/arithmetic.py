@@ -45,7 +45,7 @@ _INTEGERS = tuple(f"{sign}{width}" for width in (8, 16, 32, 64, 128) for sign in
 _SHORTENING = ("steps", "brief", "why")
 
 
-class Arithmetic(Task):
+class Arithmetic(Task, inherit_bindings=False):
     """One operation, step by step, forward and back."""
 
     NAME = "arithmetic"
@@ -56,20 +56,21 @@ class Arithmetic(Task):
     BINDINGS = [
         Binding("n", "step(1)", "Next", id="step.next"),
         Binding("p", "step(-1)", "Previous", id="step.back"),
+        Binding("space", "play", "Play", id="play"),
+        Binding("o", "operation", "Operation", id="operation"),
+        Binding("x", "practice", "Practice", id="practice"),
+        Binding("w", "witness", "Witness", id="witness"),
         Binding("home", "jump(0)", "First step", id="step.first", show=False),
         Binding("end", "jump(-1)", "Last step", id="step.last", show=False),
         *(Binding(str(i), f"jump({i - 1})", f"Step {i}", id=f"step.{i}", show=False) for i in range(1, 10)),
-        Binding("space", "play", "Play", id="play"),
         Binding("less_than_sign", "speed(-1)", "Slower", id="slower", show=False),
         Binding("greater_than_sign", "speed(1)", "Faster", id="faster", show=False),
-        Binding("o", "operation", "Operation", id="operation"),
         Binding("i", "integer", "Integer type", id="integer", show=False),
-        Binding("w", "witness", "Witness", id="witness"),
-        Binding("x", "practice", "Practice", id="practice"),
         Binding("N", "exercise", "New exercise", id="exercise", show=False),
         Binding("plus", "edit('up')", EDITS["up"].summary, id="operand.up", show=False),
         Binding("minus", "edit('down')", EDITS["down"].summary, id="operand.down", show=False),
         Binding("s", "edit('negate')", EDITS["negate"].summary, id="operand.negate", show=False),
+        *Task.SHARED,
     ]
     DEFAULT_CSS = """
     Arithmetic {

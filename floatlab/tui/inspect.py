@@ -58,7 +58,7 @@ _KEYS = {
 }
 
 
-class Inspect(Task):
+class Inspect(Task, inherit_bindings=False):
     """One value in several formats; the row with the focus leads, and edits change its datum."""
 
     NAME = "inspect"
@@ -75,6 +75,7 @@ class Inspect(Task):
         Binding("V", "view(-1)", "Last view", id="view.last", show=False),
         Binding("x,delete", "drop", "Drop row", id="drop", show=False),
         Binding("e", "fields", "Fields", id="fields", show=False),
+        *Task.SHARED,
     ]
     DEFAULT_CSS = """
     Inspect {

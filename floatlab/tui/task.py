@@ -33,14 +33,15 @@ if TYPE_CHECKING:
     from floatlab.tui.app import Explorer
 
 
-class Task(Screen[None]):
+class Task(Screen[None], inherit_bindings=False):
     """A screen over one question. A subclass composes its body, draws answers, and names its verbs in TASKS."""
 
     NAME = ""
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
-    BINDINGS = [
+    # A subclass puts its own keys before these, since a narrow footer shows the first ones only.
+    SHARED = [
         Binding("slash", "value", "Value", id="value", key_display="/"),
         Binding("f", "format", "Format", id="format"),
         Binding("r", "rules", "Rounding", id="rules"),
@@ -52,6 +53,7 @@ class Task(Screen[None]):
         Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
         Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
         Binding("escape", "leave", "Leave the box", id="leave", show=False),
+        *Screen.BINDINGS,
     ]
     DEFAULT_CSS = """
     Task {
