@@ -1,4 +1,4 @@
-"""`formats`: all formats, or one in full."""
+"""`formats`: all formats, or those named in full, and side by side where they are several."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
         from floatlab.views.formats import format_page, formats_page
         from floatlab.views.page import joined
 
-        return joined([format_page(row) for row in rows]) if names else formats_page(rows)
+        if not names:
+            return formats_page(rows)
+        pages = [format_page(row) for row in rows]
+        different = list(dict.fromkeys(row.format for row in rows))
+        if len(different) > 1:
+            from floatlab.views.ranges import ranges_page
+
+            pages.append(ranges_page(different))
+        return joined(pages)
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import codes_to_wire, format_to_wire

@@ -191,10 +191,11 @@ def _bin(row: _Cells, span: Span, start: float, end: float, ink: str) -> None:
 
 
 def _beside(row: _Cells, span: Span, first: int, last: int) -> None:
-    """Put a bar's label after it, or before it."""
+    """Put a bar's label on the side that it asks for, or on the other."""
     for label in (span.label, span.short):
         length = len(text_of(label))
-        for column in (last + 2, first - 1 - length) if length else ():
+        sides = (last + 2, first - 1 - length) if length else ()
+        for column in sides[::-1] if span.before else sides:
             if column >= 0 and column + length <= len(row.cells) and row.free(column - 1, column + length + 1):
                 row.write(column, label)
                 return

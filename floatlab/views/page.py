@@ -143,7 +143,8 @@ class Mark(Record):
 class Span(Record):
     """A stretch of an axis from one place to another; what lies outside 0 to 1 is not drawn.
 
-    With `ends` it is a bin between two bars, its label inside; without, a bar with its label beside it.
+    With `ends` it is a bin between two bars, its label inside; without, a bar with its label after it, or
+    `before` it, or where there is room.
     """
 
     start: float
@@ -153,6 +154,7 @@ class Span(Record):
     role: Role = Role.PLAIN
     heavy: bool = False
     ends: bool = True
+    before: bool = False
 
 
 class Lane(Record):
