@@ -106,6 +106,8 @@ convert 1.5
 show 1 --e4m3 --interval
 show 1 --e4m3 --interval --ascii --width 46
 show 0.1 --fp32 -r SR --interval --svg -
+cmp 1.5 1.25 --fp16
+cmp 0.1 0.3 --fp64 --width 46
 formats fp16 bf16
 formats e4m3 e5m2 fp16 bf16 --width 40 --ascii
 """
