@@ -1,0 +1,216 @@
+"""Witnesses: operands for which a·b + c rounded once differs from a·b rounded and then + c rounded.
+
+They are looked for where a person would: first beside given operands, then among short numbers whose
+product is just too long for the format, with c = −round(a·b), so that the sum is what the product's
+rounding lost; then by chance. Formats of few values are searched through, so that None is a proof there.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import isqrt
+
+from floatlab.arith.contrast import contrast, multiply_then_add
+from floatlab.arith.operations import fma
+from floatlab.errors import FloatlabError
+from floatlab.formats import Format, parse_format
+from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.projection import round_exact
+from floatlab.numbers.reading import convert
+from floatlab.numbers.rounding import draw
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Triple = tuple[Datum, Datum, Datum]
+
+_SEARCHED = 6  # formats of up to so many bits are searched through
+_SEARCHED_POWERS = 8  # and those of precision 1, whose products are few
+_NEARBY = 3  # ulps by which given operands are changed
+_SHORT = 24  # odd integers tried as factors
+_EVERY = 256  # tries between two words of progress
+
+
+def find_witness(
+    format: Format | str,
+    context: Context = DEFAULT,
+    seed: int = 0,
+    near: Triple | None = None,
+    tries: int = 100_000,
+    progress: Callable[[int, int], bool] | None = None,
+) -> Triple | None:
+    """Return finite a, b and c whose fma and multiply-then-add are different finite numbers; the same for a seed.
+
+    None where `tries` found none, which is a proof where the format was searched through. `near` are
+    operands to start from. `progress` is called now and then with what was done of how much, and
+    returns whether to go on.
+
+    >>> find_witness("fp16")
+    (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))
+    """
+    fmt = parse_format(format)
+    for done, (a, b, c) in enumerate(_candidates(fmt, context, seed, near, tries)):
+        if progress is not None and done % _EVERY == 0 and not progress(min(done, tries), tries):
+            return None
+        if _may_differ(a, b, c, context) and _differ(a, b, c, context):
+            return a, b, c
+    return None
+
+
+def _candidates(fmt: Format, context: Context, seed: int, near: Triple | None, tries: int) -> Iterator[Triple]:
+    few = fmt.width <= _SEARCHED or (fmt.precision == 1 and fmt.width <= _SEARCHED_POWERS)
+    if near is not None:
+        yield from _beside(near, fmt, context)
+    yield from _short(fmt, context)
+    if few:
+        yield from _all(fmt, context)
+    else:
+        yield from islice(_random(fmt, context, seed), tries)
+
+
+def _may_differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
+    """Tell most operands that cannot differ, without building derivations."""
+    try:
+        exact, addend = a.exact * b.exact, c.exact
+        product = _product(exact, a.format, context)
+        if product is None:
+            return context.flush_inputs
+        if not product.is_finite:
+            return False
+        once, twice = exact + addend, product.exact + addend
+        if context.flush_inputs or not once.c or not twice.c:
+            return True
+        return round_exact(once, a.format, context).code != round_exact(twice, a.format, context).code
+    except FloatlabError:  # a context that refuses what the format cannot name
+        return False
+
+
+def _differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
+    try:
+        both = contrast(fma(a, b, c, a.format, context), multiply_then_add(a, b, c, a.format, context))
+    except FloatlabError:
+        return False
+    return not both.same and both.fused.result.is_finite and both.separate.result.is_finite
+
+
+def _loses(a: Datum, b: Datum, context: Context) -> bool:
+    """Say whether rounding the product loses anything."""
+    try:
+        return _product(a.exact * b.exact, a.format, context) is not None
+    except FloatlabError:
+        return False
+
+
+def _product(exact: Exact, fmt: Format, context: Context) -> Datum | None:
+    """Return the rounded product, or None where nothing was lost in it."""
+    rounded = round_exact(exact, fmt, context)
+    return Datum(fmt, rounded.code) if rounded.flags else None
+
+
+def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
+    """Yield what takes the rounded product away, and its neighbours; nothing where it is exact or out of range."""
+    fmt = a.format
+    try:
+        rounded = round_exact(a.exact * b.exact, fmt, context)
+    except FloatlabError:
+        return
+    product = Datum(fmt, rounded.code)
+    if not rounded.flags or rounded.overflowed or not product.is_finite:
+        return
+    c = Datum(fmt, fmt.compose(not product.sign_bit and fmt.signed, product.magnitude))
+    yield c
+    up = down = c
+    for _ in range(_NEARBY):
+        up, down = up.next_up, down.next_down
+        yield from (each for each in (up, down) if each.is_finite)
+
+
+def _beside(near: Triple, fmt: Format, context: Context) -> Iterator[Triple]:
+    """Yield the given operands, then new addends for the given factors, then factors some ulps away."""
+    a, b, c = (each if each.format == fmt else convert(each, fmt, DEFAULT).result for each in near)
+    if not (a.is_finite and b.is_finite):
+        return
+    if c.is_finite:
+        yield a, b, c
+    for steps in sorted(
+        ((i, j) for i in range(-_NEARBY, _NEARBY + 1) for j in range(-_NEARBY, _NEARBY + 1)),
+        key=lambda pair: (abs(pair[0]) + abs(pair[1]), pair),
+    ):
+        x, y = (_stepped(datum, count) for datum, count in zip((a, b), steps, strict=True))
+        if x.is_finite and y.is_finite:
+            yield from ((x, y, z) for z in _addends(x, y, context))
+
+
+def _stepped(datum: Datum, count: int) -> Datum:
+    for _ in range(abs(count)):
+        datum = datum.next_up if count > 0 else datum.next_down
+    return datum
+
+
+def _short(fmt: Format, context: Context) -> Iterator[Triple]:
+    """Yield pairs of odd integers whose product has just more digits than the format keeps.
+
+    The integers themselves come first, then the same digits in numbers from 1 to 2.
+    """
+    first = isqrt(1 << fmt.precision) | 1
+    factors = range(first, first + 2 * _SHORT, 2)
+    for whole in (True, False):
+        for total in range(2 * first, 2 * first + 4 * _SHORT, 2):
+            for i in factors:
+                j = total - i
+                if j < i or j not in factors:
+                    continue
+                pair = [_placed(fmt, n, 0 if whole else 1 - n.bit_length()) for n in (i, j)]
+                if pair[0] is not None and pair[1] is not None:
+                    a, b = pair[0], pair[1]
+                    yield from ((a, b, c) for c in _addends(a, b, context))
+
+
+def _placed(fmt: Format, c: int, q: int) -> Datum | None:
+    """Return c·2^q where the format has it."""
+    rounded = round_exact(Exact(False, c, q), fmt)
+    return None if rounded.flags else Datum(fmt, rounded.code)
+
+
+def _all(fmt: Format, context: Context) -> Iterator[Triple]:
+    """Yield every case, from 1 outward: a ≥ 0, since two signs are as good as none, and each product once."""
+    data = [each for each in (Datum(fmt, code) for code in range(1 << fmt.width)) if each.is_finite]
+    one = round_exact(Exact(False, 1, 0), fmt).code
+    data.sort(key=lambda datum: (abs(datum.magnitude - one), datum.sign_bit))
+    flushing = context.flush_inputs and fmt.trailing_bits > 0
+    seen: set[object] = set()
+    for a in data:
+        for b in data if not a.sign_bit else ():
+            # Where subnormal operands are flushed, the product alone does not say what comes of them.
+            product = (a, b) if flushing else a.exact * b.exact
+            if product not in seen:
+                seen.add(product)
+                if flushing or _loses(a, b, context):
+                    yield from ((a, b, c) for c in data)
+
+
+def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
+    """Yield factors near 1, with what nearly cancels their product; any three numbers now and then."""
+    t, index = fmt.trailing_bits, 0
+
+    def below(n: int) -> int:
+        nonlocal index
+        words = 0
+        for _ in range(n.bit_length() // 32 + 2):
+            words = words << 32 | draw(seed, index)
+            index += 1
+        return words % n
+
+    while True:
+        factors = [_placed(fmt, 1 << t | below(1 << t), below(7) - 3 - t) for _ in range(2)]
+        if factors[0] is not None and factors[1] is not None:
+            a, b = factors[0], factors[1]
+            yield from ((a, b, c) for c in _addends(a, b, context))
+        anywhere = [Datum(fmt, below(1 << fmt.width)) for _ in range(3)]
+        if all(each.is_finite for each in anywhere):
+            yield anywhere[0], anywhere[1], anywhere[2]
+        else:  # counts as a try: there are formats where hardly anything is finite
+            yield (Datum(fmt, 0),) * 3
