@@ -31,14 +31,16 @@ LABEL = 13
 ASIDE = INDENT + LABEL + 27  # the column where asides line up
 WIDE = 110  # from here on two pages stand side by side
 _BETWEEN = 3
+LEAST = 20  # columns; what is narrower shows a part
 NARROW = 40  # below this a label stands on a line of its own
 _SPACES = Run("  ")
 _LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to comes after them
 
 
 def set_page(page: Page, width: int) -> list[Line]:
-    """Return the page as lines of at most `width` columns (a table's longest word excepted)."""
+    """Return the page as lines of at most `width` columns (a table's longest word excepted), or of LEAST."""
     lines: list[Line] = []
+    width = max(width, LEAST)
     for block in page.blocks:
         lines += _SETTERS[type(block)](block, width)
     return lines

@@ -1,0 +1,75 @@
+"""A monkey at the keyboard: random keys, clicks and new sizes, over all screens. Nothing fails and nothing hangs."""
+
+import asyncio
+import random
+
+import pytest
+import textual.app
+import textual.pilot
+from textual.geometry import Offset
+
+from floatlab.tui.tasks import TASKS
+from tests.tui.stage import opened
+
+KEYS = [
+    *"abcdefghijklmnoprstuvwxyzUVYN0123456789",  # q would end the show
+    *["space", "enter", "escape", "tab", "shift+tab", "left", "right", "up", "down", "home", "end", "pageup"],
+    *["pagedown", "delete", "backspace", "plus", "minus", "slash", "less_than_sign", "greater_than_sign", "ctrl+p"],
+    *["full_stop", "colon", "at", "question_mark", "left_square_bracket", "right_square_bracket", "ctrl+r", "ctrl+c"],
+    *[f"f{number}" for number in range(2, 2 + len(TASKS))],
+]
+SIZES = [(46, 20), (80, 24), (120, 34), (30, 10), (20, 8), (200, 60), (1, 1)]
+PATIENCE = 20.0  # seconds for one event: a hang, not a slow machine
+
+
+async def at_once(*_):
+    """Wait for the messages that are under way, not for a processor at rest: monkeys are quick."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def torment(seed, events, monkeypatch):
+    for module in (textual.app, textual.pilot):
+        monkeypatch.setattr(module, "wait_for_idle", at_once)
+    rng = random.Random(seed)
+    done = []
+    async with opened("show 1.12156456132 --fp16 --e4m3") as person:
+        app, pilot = person.app, person.pilot
+        app.copy = lambda text, words: None
+        for _ in range(events):
+            kind = rng.choices(("key", "click", "size"), (80, 18, 2))[0]
+            if kind == "key":
+                what = rng.choice(KEYS)
+                act = pilot.press(what)
+            elif kind == "click":
+                size = app.screen.size
+                what = Offset(rng.randrange(max(size.width, 1)), rng.randrange(max(size.height, 1)))
+                act = pilot.click(offset=what)
+            else:
+                what = rng.choice(SIZES)
+                act = pilot.resize_terminal(*what)
+            done.append((kind, what))
+            try:
+                await asyncio.wait_for(act, PATIENCE)
+            except TimeoutError:
+                pytest.fail(f"seed {seed}: it hangs after {done[-30:]}")
+            except Exception as error:
+                if app.failure is None and type(error).__name__ == "OutOfBounds":
+                    continue  # the window has become smaller meanwhile
+                raise AssertionError(f"seed {seed}: {error!r} after {done[-30:]}") from error
+            assert app.failure is None, f"seed {seed}: {app.failure!r} after {done[-30:]}"
+            assert app.return_code is None, f"seed {seed}: it ended after {done[-30:]}"
+        await pilot.pause()
+        for name in app.opened:
+            assert app.opened[name].question.answers()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_short_visit(seed, monkeypatch):
+    asyncio.run(torment(seed, 500, monkeypatch))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_a_long_visit(seed, monkeypatch):
+    asyncio.run(torment(seed, 2000, monkeypatch))
