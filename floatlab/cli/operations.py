@@ -5,10 +5,14 @@ from __future__ import annotations
 from floatlab.actions import ACTIONS
 from floatlab.actions.question import Question
 from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, whole_number
+from floatlab.errors import UnsupportedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+
+    from floatlab.formats import Format
+    from floatlab.numbers import Context
 
 VERBS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
 MAX_STEPS = 1000
@@ -27,12 +31,16 @@ def operation_parser(verb: str) -> Parser:
         words = f"i8 … i128, ui8 … ui128 ({DEFAULT_INTEGER})"
         group.add_argument("--int", dest="integer", metavar="TYPE", default=DEFAULT_INTEGER, help=words)
     if verb == "fma":
+        group.add_argument(
+            "--witness", action="store_true", help="find operands (near VALUEs) where fused and separate differ"
+        )
         group.add_argument("--silent-nan", action="store_true", help="∞ × 0 + quiet NaN raises no invalid (7.2)")
     if verb in ("toint", "rint"):
         group.add_argument("--notexact", action="store_true", help="a changed value raises no inexact")
     if verb not in ("cmp", "toint"):
         group.add_argument("--steps", metavar="N", help="only the first N steps")
         group.add_argument("--brief", action="store_true", help="one line")
+        group.add_argument("--why", action="store_true", help="each step with a sentence that says why")
     add_formats(parser)
     add_rounding(parser)
     add_output(parser)
@@ -46,15 +54,35 @@ def operation_question(verb: str, options: argparse.Namespace) -> Question:
         names = ", ".join(format.name for format in formats)
         raise UsageError(f"{verb} gives one result, in one format, and -f names {names}")
     steps = getattr(options, "steps", None)
-    if getattr(options, "brief", False) and steps is not None:
-        raise UsageError("--steps and --brief both shorten the answer: give one of them")
+    if getattr(options, "brief", False):
+        for name, given in (("--steps", steps is not None), ("--why", getattr(options, "why", False))):
+            if given:
+                raise UsageError(f"{name} and --brief are at odds: --brief is one line without steps")
     integer = getattr(options, "integer", DEFAULT_INTEGER)
     context = context_of(options).replace(fma_invalid=not getattr(options, "silent_nan", False))
-    return Question(verb, tuple(options.values), tuple(formats), context).having(
+    values = tuple(options.values)
+    if getattr(options, "witness", False):
+        values = _witness(values, formats, context)
+    return Question(verb, values, tuple(formats), context).having(
         bits=options.bits or None,
         steps=None if steps is None else whole_number(steps, "--steps", 1, MAX_STEPS),
         brief=getattr(options, "brief", False) or None,
+        why=getattr(options, "why", False) or None,
         integer=None if integer == DEFAULT_INTEGER else integer,
         signaling=getattr(options, "signaling", False) or None,
         exact=False if getattr(options, "notexact", False) else None,
     )
+
+
+def _witness(values: tuple[str, ...], formats: list[Format], context: Context) -> tuple[str, ...]:
+    """Return operands for which fma and multiply-then-add differ; raises UnsupportedError where there are none."""
+    from floatlab.actions.witness import witness
+
+    if not formats:
+        raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")
+    if len(values) not in (0, 3):
+        raise UsageError(f"--witness starts from three values, or from none; {len(values)} were given")
+    found = witness(formats[0], context, near=values)
+    if found is None:
+        raise UnsupportedError(f"no operands were found in {formats[0].name} whose fma and multiply-then-add differ")
+    return found
