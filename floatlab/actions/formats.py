@@ -20,19 +20,23 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
     """
     rows = [catalog_row(parse_format(name)) for name in names] or list(CATALOG)
 
-    def page() -> Page:
+    def parts() -> list[Page]:
         from floatlab.views.formats import format_page, formats_page
-        from floatlab.views.page import joined
 
         if not names:
-            return formats_page(rows)
+            return [formats_page(rows)]
         pages = [format_page(row) for row in rows]
         different = list(dict.fromkeys(row.format for row in rows))
         if len(different) > 1:
             from floatlab.views.ranges import ranges_page
 
             pages.append(ranges_page(different))
-        return joined(pages)
+        return pages
+
+    def page() -> Page:
+        from floatlab.views.page import joined
+
+        return joined(parts())
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.wire import codes_to_wire, format_to_wire
@@ -45,4 +49,4 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
         return wires
 
     found = [row.format.name for row in rows]
-    return Answer(page, records, lambda: found, lambda: found)
+    return Answer(page, records, lambda: found, lambda: found, parts=parts)

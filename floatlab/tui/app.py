@@ -140,6 +140,11 @@ class Explorer(App[None]):
         """The screen of the current mode, below any window that asks something."""
         return self.opened.get(self.current_mode)
 
+    def standing(self, name: str) -> Question:
+        """Return the question of a screen: the one that it shows, or would open at."""
+        task = self.opened.get(name)
+        return task.question if task else self._start_of(next(entry for entry in TASKS if entry.name == name))
+
     def go(self, name: str, question: Question | None = None) -> None:
         """Show a screen, at a question if one is given."""
         opened = self.opened.get(name)

@@ -91,6 +91,10 @@ class Drawing(ScrollView):
         """Set the lines anew."""
         self._set()
 
+    def watch_show_vertical_scrollbar(self) -> None:
+        """Set the lines anew: a scrollbar has taken a column, or given it back, without a resize."""
+        self._set()
+
     def notify_style_update(self) -> None:
         """Forget the colours of the theme before."""
         super().notify_style_update()

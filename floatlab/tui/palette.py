@@ -32,7 +32,7 @@ class Palette(Provider):
                 yield f"Copy {words}", "to the clipboard", partial(task.action_copy, name)
             for row in CATALOG:
                 yield f"Format: {row.format.name}", row.purpose, partial(task.picked_format, row.format.name)
-            for rule in RULES:
+            for rule in RULES if task.ROUNDS else ():
                 yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.set_rule, rule.name)
         for action in ACTIONS.values():
             if entry_for(action.verb):

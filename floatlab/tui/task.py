@@ -37,6 +37,7 @@ class Task(Screen[None], inherit_bindings=False):
     """A screen over one question. A subclass composes its body, draws answers, and names its verbs in TASKS."""
 
     NAME = ""
+    ROUNDS = True  # whether a rule of rounding changes anything here
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
@@ -120,7 +121,8 @@ class Task(Screen[None], inherit_bindings=False):
         yield Footer(show_command_palette=False, compact=True)
 
     def _head(self) -> tuple[tuple[str, str], ...]:
-        return (*((entry.name, entry.title) for entry in TASKS), ("rules", context_words(self.question.context)))
+        rules = (("rules", context_words(self.question.context)),) if self.ROUNDS else ()
+        return (*((entry.name, entry.title) for entry in TASKS), *rules)
 
     def on_mount(self) -> None:
         """Answer the first question; one that has become impossible gives way to the screen's own start."""
@@ -161,6 +163,8 @@ class Task(Screen[None], inherit_bindings=False):
             return self.history.can_undo
         if action == "redo":
             return self.history.can_redo
+        if action == "rules":
+            return self.ROUNDS
         return True
 
     def action_undo(self) -> None:
