@@ -187,6 +187,6 @@ def _cells(format: Format) -> list[Line]:
         value = exact_text(datum, GLANCE)
         if len(value) > _CELL or "^" in value:
             x = datum.exact.normalized()
-            value = f"2^{x.q}" if x.c == 1 else shortest(datum)
+            value = f"{'-' * x.negative}2^{x.q}" if x.c == 1 else shortest(datum)
         cells.append(line(Run(hexadecimal_code(datum), Role.CODE), f" {value}"))
     return cells
