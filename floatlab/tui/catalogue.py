@@ -64,10 +64,12 @@ class Catalogue(Task, inherit_bindings=False):
         #side { height: 11fr; }
         #details, #codes { height: 1fr; }
         &.-codes #table { height: 4; }
-        &.-codes #side { height: 1fr; }
+        &.-compare #table { height: 7; }
+        &.-compare.-short #table { height: 5; }
+        &.-codes #side, &.-compare #side { height: 1fr; }
         &.-wide #body { layout: horizontal; }
         &.-wide #table { width: 44%; min-width: 51; height: 1fr; }
-        &.-wide.-codes #table { width: 34; min-width: 34; height: 1fr; }
+        &.-wide.-codes #table, &.-wide.-compare #table { width: 34; min-width: 34; height: 1fr; }
         &.-wide #side { width: 1fr; height: 1fr; border-left: vkey $panel; }
     }
     """
@@ -194,6 +196,7 @@ class Catalogue(Task, inherit_bindings=False):
         else:
             details.page = page
         self.set_class(shown is not None, "-codes")
+        self.set_class(self.view == "compare", "-compare")
         if self.focused is not None and not self.focused.display:
             self.action_leave()
 

@@ -22,7 +22,7 @@ class Cells(Drawing, can_focus=True):
     DEFAULT_CSS = """
     Cells {
         & > .cells--cursor { text-style: reverse bold; }
-        & > .cells--left { text-style: bold underline; }
+        & > .cells--left { background: $panel; text-style: bold underline; }
         & > .cells--hover { text-style: underline; }
     }
     """
