@@ -95,12 +95,22 @@ def operate(
         return _to_integer(values[0], format, context, integer, exact)
     if verb == "fma":
         return _fused(values, format, context, steps, brief, why)
-    return _single(_compute(verb, values, format, context, exact), steps, brief, why)
+    return _single(compute(verb, values, format, context, exact), steps, brief, why)
 
 
-def _compute(verb: str, values: tuple[Any, ...], format: Format | None, context: Context, exact: bool) -> Derivation:
+def compute(
+    verb: str, values: tuple[Any, ...], format: Format | None, context: Context, exact: bool = True
+) -> Derivation:
+    """Return the derivation of a verb that has one.
+
+    >>> compute("mul", ("3", "0.5"), parse_format("fp16"), Context()).result
+    Datum(binary16 0x3e00 = 1.5)
+    """
     from floatlab import arith
 
+    if verb == "fma":
+        a, b, c = values
+        return arith.fma(a, b, c, format, context)
     if verb == "sqrt":
         return arith.sqrt(values[0], format, context)
     if verb == "rint":

@@ -18,7 +18,8 @@ class Scene(Record):
 
     `page` holds everything seen so far, the newest rows marked; `reason` says why the step does
     what it does; `flags` are those raised so far; `frames` are pictures between the scene before
-    and this one, such as the smaller term on its way to the right.
+    and this one, such as the smaller term on its way to the right; `steps` are the steps that it
+    shows, each by its derivation and its place there.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Scene(Record):
     reason: Line
     flags: Flags
     frames: tuple[Page, ...] = ()
+    steps: tuple[tuple[Derivation, int], ...] = ()
 
 
 def scenes(derivation: Derivation, operands: bool = True) -> tuple[Scene, ...]:
@@ -43,7 +45,8 @@ def scenes(derivation: Derivation, operands: bool = True) -> tuple[Scene, ...]:
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
         page = Page((*seen, *_fresh(stage.blocks)), title)
         seen = (*seen, *stage.blocks)
-        found.append(Scene(called, page, reason(derivation, stage.index), _raised(derivation, stage.index), frames))
+        why, raised = reason(derivation, stage.index), _raised(derivation, stage.index)
+        found.append(Scene(called, page, why, raised, frames, ((derivation, stage.index),)))
     return tuple(found)
 
 
@@ -135,7 +138,7 @@ def contrast_scenes(contrast: Contrast, operands: bool = True) -> tuple[Scene, .
     for stage, name in zip(found.shared, names, strict=False):
         page = Page((*top, *_fresh(stage.blocks)), title)
         top = (*top, *stage.blocks)
-        made.append(Scene(name, page, reason(fused, stage.index), raised))
+        made.append(Scene(name, page, reason(fused, stage.index), raised, steps=((fused, stage.index),)))
     left: tuple[Block, ...] = ()
     right: tuple[Block, ...] = ()
     for beat, name in zip(beats, names[len(found.shared) :], strict=True):
@@ -149,12 +152,12 @@ def contrast_scenes(contrast: Contrast, operands: bool = True) -> tuple[Scene, .
         for moved in range(max(len(each) for each in moving)):
             now = [each[moved] if moved < len(each) else blocks for each, blocks in zip(moving, new, strict=True)]
             frames.append(page_of(*now))
-        if beat.fused is not None:
-            raised |= _raised(fused, beat.fused.index)
-        if beat.separate is not None:
-            # The product's rounding and its code are one stage.
-            raised |= _raised(separate, beat.separate.index)
-        made.append(Scene(name, page_of(*new), _both(contrast, beat), raised, tuple(frames)))
+        steps = tuple(
+            (way, stage.index) for way, stage in ((fused, beat.fused), (separate, beat.separate)) if stage is not None
+        )
+        for way, index in steps:
+            raised |= _raised(way, index)
+        made.append(Scene(name, page_of(*new), _both(steps), raised, tuple(frames), steps))
         left, right = (*left, *new[0]), (*right, *new[1])
     whole = (*top, side_by_side(list(left), list(right)), Gap(), Fresh(tuple(verdict_rows(contrast))))
     return (*made, Scene("verdict", Page(whole, title), verdict_reason(contrast), raised))
@@ -164,16 +167,9 @@ def _is_product(step: Step) -> bool:
     return isinstance(step, Combine) and step.kind is Combination.PRODUCT
 
 
-def _both(contrast: Contrast, beat: _Beat) -> Line:
-    """Return the reasons of both sides, once where they are the same."""
-    sides = [
-        (name, reason(way, stage.index))
-        for name, way, stage in (
-            ("Fused", contrast.fused, beat.fused),
-            ("Separate", contrast.separate, beat.separate),
-        )
-        if stage is not None
-    ]
+def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
+    """Return the reasons of both ways, once where they are the same."""
+    sides = [("Fused" if way.operation == "fma" else "Separate", reason(way, index)) for way, index in steps]
     if len(sides) == 2 and sides[0][1] == sides[1][1]:
         return sides[0][1]
     return line(*(part for i, (name, words) in enumerate(sides) for part in (" " * (i > 0), f"{name}: ", words)))
