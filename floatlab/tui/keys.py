@@ -32,4 +32,12 @@ def keys_page(screen: Screen[object]) -> Page:
     return Page(tuple(blocks), "keys")
 
 
-_TITLES = {"BitRow": "On a row of bits", "Input": "In a box", "Explorer": "Everywhere", "Drawing": "On a page"}
+_TITLES = {
+    "BitRow": "On a row of bits",
+    "CodeTable": "On the table of codes",
+    "FormatTable": "On the table of formats",
+    "Catalogue": "Formats",
+    "Input": "In a box",
+    "Explorer": "Everywhere",
+    "Drawing": "On a page",
+}
