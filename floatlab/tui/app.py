@@ -13,14 +13,17 @@ from floatlab.tui.palette import Palette
 from floatlab.tui.settings import read_session, read_settings, write_session
 from floatlab.tui.task import Task
 from floatlab.tui.tasks import TASKS, Entry, entry_for
-from floatlab.tui.themes import CYCLE, THEMES, role_colours
+from floatlab.tui.themes import CYCLE, THEMES, inks, role_colours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from rich.style import Style
+
     from floatlab.actions.question import Question
+    from floatlab.views.page import Role
 
 INTERRUPTED, TERMINATED = 130, 143
 
@@ -67,6 +70,7 @@ class Explorer(App[None]):
         self.pins: dict[str, str] = {}
         self.opened: dict[str, Task] = {}
         self.failure: Exception | None = None
+        self._inks: tuple[str, dict[Role, Style]] = ("", {})
         left = next((entry for entry in TASKS if entry.name == self._session.get("screen")), TASKS[0])
         first = (entry_for(start.verb) if start else None) or left
         self._starts = {first.name: start} if start else {}
@@ -109,6 +113,13 @@ class Explorer(App[None]):
                 if question.verb in entry.verbs:
                     return question
         return self.read_question(list(entry.start))
+
+    @property
+    def inks(self) -> dict[Role, Style]:
+        """The style of each role of a page in this theme."""
+        if self._inks[0] != self.theme:
+            self._inks = (self.theme, inks(self.theme_variables))
+        return self._inks[1]
 
     def on_mount(self) -> None:
         """Listen to the signals that end a program: the terminal must be left clean."""

@@ -10,6 +10,7 @@ from textual.reactive import reactive
 
 from floatlab.render.layout import cut_columns, set_page
 from floatlab.tui.drawing import Drawing
+from floatlab.tui.themes import CHANGED, CURSOR, HOVER
 from floatlab.views.page import Block, Line, Page, Role, Run, Strip, line
 
 _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
@@ -18,15 +19,11 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 class BitRow(Drawing, can_focus=True):
     """One row of bits, as the page's strip draws it; one widget, however many bits."""
 
-    COMPONENT_CLASSES = {"bit-row--cursor", "bit-row--changed", "bit-row--hover"}
     DEFAULT_CSS = """
     BitRow {
         height: auto;
         overflow-y: hidden;
         scrollbar-size: 0 0;
-        & > .bit-row--cursor { text-style: reverse bold; }
-        & > .bit-row--hover { text-style: bold underline; }
-        & > .bit-row--changed { text-style: underline; }
         &:focus { background: $panel; }
     }
     """
@@ -108,15 +105,14 @@ class BitRow(Drawing, can_focus=True):
         """Draw the bits one by one where something is to be seen on one of them."""
         marks = {}
         if len(self._before) == len(self._bits):
-            changed = self.get_component_rich_style("bit-row--changed", partial=True)
             marks = {
-                place: changed
+                place: CHANGED
                 for place, old, new in zip(self._places, self._before, self._bits, strict=True)
                 if old != new
             }
-        for bit, name in ((self.hovered, "hover"), (self.cursor if self.has_focus else -1, "cursor")):
+        for bit, mark in ((self.hovered, HOVER), (self.cursor if self.has_focus else -1, CURSOR)):
             if 0 <= bit < len(self._places):
-                marks[self._places[-1 - bit]] = self.get_component_rich_style(f"bit-row--{name}", partial=True)
+                marks[self._places[-1 - bit]] = mark
         pieces, x = [], 0
         for run in self.lines[y]:
             style, start = self.style_of(run.role), 0

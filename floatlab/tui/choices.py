@@ -10,18 +10,17 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from floatlab.tui.themes import CURSOR, HOVER
+
 
 class Choices(Widget):
     """Words side by side, wrapped where they must be; a click chooses one. The current one is reversed."""
 
-    COMPONENT_CLASSES = {"choices--current", "choices--hover", "choices--word"}
     DEFAULT_CSS = """
     Choices {
         height: auto;
         padding: 0 1;
-        & > .choices--word { color: $role-label; }
-        & > .choices--hover { text-style: underline; }
-        & > .choices--current { text-style: reverse bold; }
+        color: $role-label;
     }
     """
 
@@ -68,8 +67,9 @@ class Choices(Widget):
         pieces = []
         for name, (_, row, word) in self.places(self.content_size.width).items():
             if row == y:
-                kind = "current" if name == self.current else "hover" if name == self.hovered else "word"
-                pieces.append(Segment(word, self.get_component_rich_style(f"choices--{kind}", partial=True)))
+                pieces.append(
+                    Segment(word, CURSOR if name == self.current else HOVER if name == self.hovered else None)
+                )
         return Strip(pieces).adjust_cell_length(self.content_size.width).apply_style(self.rich_style)
 
     def _named(self, event: events.MouseEvent) -> str:

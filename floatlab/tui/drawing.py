@@ -1,4 +1,4 @@
-"""Pages on the screen: the lines that `render.layout` sets, coloured by the roles' component classes."""
+"""Pages on the screen: the lines that `render.layout` sets, coloured by the theme's inks."""
 
 from __future__ import annotations
 
@@ -11,31 +11,24 @@ from textual.strip import Strip
 from floatlab.render.layout import set_page
 from floatlab.views.page import Line, Page, Role, text_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.tui.app import Explorer
+
 EMPTY = Page(())
 
 
 class Drawing(ScrollView):
     """A page drawn to the width that there is, line by line, and scrolled where it is longer than the screen."""
 
-    COMPONENT_CLASSES = {f"role--{role.value}" for role in Role}
     DEFAULT_CSS = """
     Drawing {
         background: transparent;
         scrollbar-size-vertical: 1;
         overflow-x: hidden;
-        & > .role--label, & > .role--ruler, & > .role--hint { color: $role-label; }
-        & > .role--sign { color: $role-sign; }
-        & > .role--exponent { color: $role-exponent; }
-        & > .role--significand { color: $role-significand; }
-        & > .role--implicit { color: $role-implicit; }
-        & > .role--lost { color: $role-lost; }
-        & > .role--code { color: $role-code; }
-        & > .role--flag { color: $role-flag; }
-        & > .role--good { color: $role-good; }
-        & > .role--bad { color: $role-bad; }
-        & > .role--heading, & > .role--value, & > .role--changed { text-style: bold; }
     }
     """
+    app: Explorer
 
     def __init__(self, page: Page = EMPTY, *, id: str | None = None, classes: str | None = None) -> None:
         """Show a page, or nothing yet."""
@@ -43,7 +36,6 @@ class Drawing(ScrollView):
         self._page = page
         self._lines: list[Line] = []
         self._width = 0
-        self._styles: dict[Role, Style] = {}
 
     @property
     def page(self) -> Page:
@@ -95,17 +87,9 @@ class Drawing(ScrollView):
         """Set the lines anew: a scrollbar has taken a column, or given it back, without a resize."""
         self._set()
 
-    def notify_style_update(self) -> None:
-        """Forget the colours of the theme before."""
-        super().notify_style_update()
-        self._styles.clear()
-
     def style_of(self, role: Role) -> Style:
         """Return the role's style in this theme."""
-        style = self._styles.get(role)
-        if style is None:
-            style = self._styles[role] = self.get_component_rich_style(f"role--{role.value}", partial=True)
-        return style
+        return self.app.inks[role]
 
     def segments(self, y: int) -> list[Segment]:
         """Return one line's pieces."""

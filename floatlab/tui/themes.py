@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from rich.style import Style
+from textual.color import Color
 from textual.theme import Theme
+
+from floatlab.views.page import Role
 
 # Every pair with its background is at least 4.5:1. Okabe and Ito's hues, which colour-blind eyes tell apart.
 _DARK = {
@@ -108,3 +112,23 @@ CYCLE = (*(theme.name for theme in THEMES), "ansi-dark", "ansi-light")
 def role_colours(dark: bool, ansi: bool) -> dict[str, str]:
     """Return the roles' colours for a theme that does not know them."""
     return _ANSI if ansi else _DARK if dark else _LIGHT
+
+
+# Roles that have the colour of another; all that stand nowhere here have the text's own.
+_SAME = {"ruler": "label", "hint": "label"}
+_BOLD = frozenset({Role.HEADING, Role.VALUE, Role.CHANGED})
+# What a cursor, the mouse and a change do to a character, on top of its role; seen without colour too.
+CURSOR, HOVER, CHANGED = Style(reverse=True, bold=True), Style(underline=True, bold=True), Style(underline=True)
+
+
+def inks(variables: dict[str, str]) -> dict[Role, Style]:
+    """Return each role's style from a theme's variables.
+
+    Textual's component classes would do the same, one style sheet's worth of work a widget and role: most of
+    the time to the first frame.
+    """
+    found = {}
+    for role in Role:
+        colour = variables.get(f"role-{_SAME.get(role.value, role.value)}")
+        found[role] = Style(color=Color.parse(colour).rich_color if colour else None, bold=role in _BOLD or None)
+    return found
