@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from floatlab.render.layout import cut_columns
 from floatlab.tui.drawing import Drawing
-from floatlab.views.page import Line, text_of
+from floatlab.views.page import Line, line, text_of
 
 
 class Cells(Drawing, can_focus=True):
@@ -84,9 +84,10 @@ class Cells(Drawing, can_focus=True):
         ):
             pieces += self._pieces(cut_columns(runs, x, left))
             style = self.get_component_rich_style(f"cells--{name}", partial=True)
+            cell = cut_columns(runs, left, right)
+            cell = line(cell, " " * (right - left - len(text_of(cell))))
             # A cursor is one bar: reversed, the colours of the roles would make it a patchwork.
-            bar = [Segment(text_of(cut_columns(runs, left, right)).ljust(right - left), style)]
-            pieces += bar if name == "cursor" else self._pieces(cut_columns(runs, left, right), style)
+            pieces += [Segment(text_of(cell), style)] if name == "cursor" else self._pieces(cell, style)
             x = right
         return pieces + self._pieces(cut_columns(runs, x, 1 << 16))
 
@@ -137,10 +138,10 @@ class Cells(Drawing, can_focus=True):
             return -1, -1
         return offset.y if offset.y < self.FROZEN else offset.y + self.scroll_offset.y, offset.x
 
-    def cell_at(self, line: int, column: int) -> int:
+    def cell_at(self, row: int, column: int) -> int:
         """Return the cell at a place; -1 where there is none."""
         return next(
-            (cell for cell, (y, x, width) in enumerate(self.places) if y == line and x <= column < x + width), -1
+            (cell for cell, (y, x, width) in enumerate(self.places) if y == row and x <= column < x + width), -1
         )
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
