@@ -12,6 +12,10 @@ from textual.widget import Widget
 
 from floatlab.tui.themes import CURSOR, HOVER
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.tui.app import Explorer
+
 
 class Choices(Widget):
     """Words side by side, wrapped where they must be; a click chooses one. The current one is reversed."""
@@ -24,6 +28,7 @@ class Choices(Widget):
     }
     """
 
+    app: Explorer
     current: reactive[str] = reactive("")
     hovered: reactive[str] = reactive("")
     options: reactive[tuple[tuple[str, str], ...]] = reactive((), layout=True)  # name and word
@@ -58,6 +63,10 @@ class Choices(Widget):
             x += len(padded)
         return found
 
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        """Ask for one line's room."""
+        return sum(len(word) + 2 for _, word in self.options)
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Ask for the lines that the words need."""
         return 1 + max((y for _, y, _ in self.places(width).values()), default=0)
@@ -71,6 +80,10 @@ class Choices(Widget):
                     Segment(word, CURSOR if name == self.current else HOVER if name == self.hovered else None)
                 )
         return Strip(pieces).adjust_cell_length(self.content_size.width).apply_style(self.rich_style)
+
+    def pieces(self, name: str, word: str) -> list[Segment]:
+        """Draw one word."""
+        return [Segment(word, CURSOR if name == self.current else HOVER if name == self.hovered else None)]
 
     def _named(self, event: events.MouseEvent) -> str:
         offset = event.get_content_offset(self)

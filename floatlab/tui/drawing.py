@@ -69,7 +69,8 @@ class Drawing(ScrollView):
             self._width = width
             self._lines = self.set_lines(width)
             self.virtual_size = Size(width, len(self._lines))
-            self.refresh(layout=self.styles.auto_dimensions)
+            # Laying the screen out again costs more than drawing: only where the height is another.
+            self.refresh(layout=self.styles.auto_dimensions and len(self._lines) != self.content_size.height)
 
     def set_lines(self, width: int) -> list[Line]:
         """Set the page's lines."""

@@ -38,7 +38,6 @@ VIEWS = (
     ("libraries", "Libraries"),
     ("pins", "A and B"),
 )
-_FIELDS = ("code", "S", "E", "J", "T")
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
 # Options of `show` that are views here.
 _PRINTED = ("interval", "directions", "dialects", "like", "bits", "little_endian")
@@ -74,7 +73,7 @@ class Inspect(Task, inherit_bindings=False):
         Binding("v", "view(1)", "View", id="view"),
         Binding("V", "view(-1)", "Last view", id="view.last", show=False),
         Binding("x,delete", "drop", "Drop row", id="drop", show=False),
-        Binding("e", "fields", "Fields", id="fields", show=False),
+        Binding("e,f6", "fields", "Field", id="fields", show=False),
         *Task.SHARED,
     ]
     DEFAULT_CSS = """
@@ -86,9 +85,10 @@ class Inspect(Task, inherit_bindings=False):
         #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
         #side, #details { height: 1fr; }
-        #fields { height: 1; padding: 0 1; }
-        #fields Label { width: auto; color: $role-label; padding: 0 1 0 1; }
-        #fields Input { max-width: 22; padding: 0; }
+        #fields { height: auto; }
+        #names { width: auto; max-width: 100%; }
+        #field { width: 24; display: none; }
+        #field.-open { display: block; }
         &.-narrow #body, &.-short #body { overflow-y: auto; scrollbar-size-vertical: 1; }
         &.-narrow #rows, &.-short #rows { max-height: 999; }
         &.-narrow #side, &.-short #side, &.-narrow #details, &.-short #details { height: auto; }
@@ -123,11 +123,13 @@ class Inspect(Task, inherit_bindings=False):
         yield Choices(tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
         with Vertical(id="body"):
             with Vertical(id="left"):
-                yield VerticalScroll(id="rows", can_focus=False)
+                with VerticalScroll(id="rows", can_focus=False):
+                    for datum in self.answers[0].results:
+                        self.rows[datum.format.name] = BitRow()
+                    yield from self.rows.values()
                 with Horizontal(id="fields"):
-                    for name in _FIELDS:
-                        yield Label(name, id=f"name-{name}")
-                        yield Input(id=f"field-{name}", compact=True)
+                    yield Choices(id="names")
+                    yield Input(id="field", compact=True)
             with Vertical(id="side"):
                 yield Choices(VIEWS, self.view, id="views")
                 yield Drawing(id="details")
@@ -183,16 +185,32 @@ class Inspect(Task, inherit_bindings=False):
         box.remove_class("-wrong")
 
     def _draw_fields(self) -> None:
-        found = {field.name: field for field in fields(self.data[self._lead])}
-        for name in _FIELDS:
-            box, label = self.query_one(f"#field-{name}", Input), self.query_one(f"#name-{name}", Label)
-            box.display = label.display = name in found
-            if name in found:
-                box.styles.width = found[name].width + 2
-                if not box.has_focus:  # the box being edited is not rewritten under the cursor
-                    with self.prevent(Input.Changed):
-                        box.value = found[name].text
-                    box.remove_class("-wrong")
+        found = {field.name: field.text for field in fields(self.data[self._lead])}
+        names = self.query_one("#names", Choices)
+        names.options = tuple((name, f"{name} {text}") for name, text in found.items())
+        box = self.query_one("#field", Input)
+        if names.current and names.current not in found:
+            self.close_field()
+        elif names.current and not box.has_focus:  # the box being edited is not rewritten under the cursor
+            with self.prevent(Input.Changed):
+                box.value = found[names.current]
+            box.remove_class("-wrong")
+
+    def open_field(self, name: str) -> None:
+        """Open a box for one of the lead's fields."""
+        names, box = self.query_one("#names", Choices), self.query_one("#field", Input)
+        names.current = name
+        with self.prevent(Input.Changed):
+            box.value = dict(names.options)[name].partition(" ")[2]
+        box.remove_class("-wrong")
+        box.add_class("-open")
+        box.focus()
+        box.select_all()
+
+    def close_field(self) -> None:
+        """Put the box away."""
+        self.query_one("#names", Choices).current = ""
+        self.query_one("#field", Input).remove_class("-open")
 
     # The views of the lead.
 
@@ -307,11 +325,15 @@ class Inspect(Task, inherit_bindings=False):
             question = question.replace(formats=tuple(datum.format for datum in self.data.values()))
         event.input.set_class(not self.open(question, "value"), "-wrong")
 
-    @on(Input.Changed, "#fields Input")
+    @on(Input.Changed, "#field")
     def _field_typed(self, event: Input.Changed) -> None:
-        name = (event.input.id or "").removeprefix("field-")
-        right = self.change(lambda datum: with_field(datum, name, event.value), name)
+        name = self.query_one("#names", Choices).current
+        right = self.change(lambda datum: with_field(datum, name, event.value), f"field {name}")
         event.input.set_class(not right, "-wrong")
+
+    @on(Choices.Chosen, "#names")
+    def _field_chosen(self, event: Choices.Chosen) -> None:
+        self.open_field(event.name)
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
@@ -324,7 +346,8 @@ class Inspect(Task, inherit_bindings=False):
         if event.input.has_class("-wrong"):
             self.complain("")
             self._draw_value(self.question)
-            self._draw_fields()
+        if event.input.id == "field":
+            self.close_field()
 
     # The lead.
 
@@ -348,8 +371,10 @@ class Inspect(Task, inherit_bindings=False):
             yield self.rows[self._lead]
 
     def action_fields(self) -> None:
-        """Go to the fields."""
-        self.query_one("#field-code", Input).focus()
+        """Open the first field, then the next one."""
+        names = self.query_one("#names", Choices)
+        known = [name for name, _ in names.options]
+        self.open_field(known[(known.index(names.current) + 1) % len(known) if names.current else 0])
 
     def action_drop(self) -> None:
         """Drop the lead's row."""

@@ -6,7 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Input, Static
 
 from floatlab.actions.edits import code_of
 from floatlab.actions.question import Question
@@ -16,6 +16,7 @@ from floatlab.formats import CATALOG, parse_format
 from floatlab.render.svg import to_svg
 from floatlab.render.text import to_text
 from floatlab.tui.choices import Choices
+from floatlab.tui.foot import Foot
 from floatlab.tui.history import History
 from floatlab.tui.pickers import Picker
 from floatlab.tui.tasks import TASKS
@@ -53,7 +54,7 @@ class Task(Screen[None], inherit_bindings=False):
         Binding("c", "copies", "Copy …", id="copies", show=False),
         Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
         Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
-        Binding("escape", "leave", "Leave the box", id="leave", show=False),
+        Binding("escape", "leave", "Leave the box", id="leave"),
         *Screen.BINDINGS,
     ]
     DEFAULT_CSS = """
@@ -115,19 +116,29 @@ class Task(Screen[None], inherit_bindings=False):
         return self.history.now or self._start
 
     def compose(self) -> ComposeResult:
-        """Put the body between head and foot."""
+        """Put the body between head and foot.
+
+        The first question is answered before, so that the first frame has its rows; one that has become impossible
+        gives way to the screen's own start.
+        """
+        try:
+            self._start = self.normal(self._start)
+            self.answers = self._start.answers()
+        except FloatlabError:
+            entry = next(entry for entry in TASKS if entry.name == self.NAME)
+            self._start = self.normal(self.app.read_question(list(entry.start)))
+            self.answers = self._start.answers()
         yield Choices(self._head(), self.NAME, id="head")
         yield from self.compose_task()
-        yield Footer(show_command_palette=False, compact=True)
+        yield Foot(id="foot")
 
     def _head(self) -> tuple[tuple[str, str], ...]:
         rules = (("rules", context_words(self.question.context)),) if self.ROUNDS else ()
         return (*((entry.name, entry.title) for entry in TASKS), *rules)
 
     def on_mount(self) -> None:
-        """Answer the first question; one that has become impossible gives way to the screen's own start."""
-        if not self.open(self._start):
-            self.open(self.app.read_question(next(list(e.start) for e in TASKS if e.name == self.NAME)))
+        """Show the first answer."""
+        self._show(self._start, self.answers)
         self.call_after_refresh(self.action_leave)
 
     def open(self, question: Question, kind: str = "") -> bool:
@@ -137,18 +148,20 @@ class Task(Screen[None], inherit_bindings=False):
         """
         question = self.normal(question)
         try:
-            answers = question.answers()
-            self.draw(question, answers)
+            self._show(question, question.answers(), kind)
         except FloatlabError as error:
             self.complain(str(error))
             return False
+        return True
+
+    def _show(self, question: Question, answers: list[Answer], kind: str = "") -> None:
+        self.draw(question, answers)
         self.answers = answers
         self.history.add(question, kind)
         hints = [hint for answer in answers for hint in answer.hints]
         self.complain(hints[0] if hints else "", hint=True)
         self.query_one("#head", Choices).options = self._head()
         self.refresh_bindings()
-        return True
 
     def complain(self, words: str, hint: bool = False) -> None:
         """Say what is wrong, or a hint; nothing clears the line."""
@@ -165,6 +178,8 @@ class Task(Screen[None], inherit_bindings=False):
             return self.history.can_redo
         if action == "rules":
             return self.ROUNDS
+        if action == "leave":
+            return isinstance(self.focused, Input)
         return True
 
     def action_undo(self) -> None:
@@ -238,6 +253,10 @@ class Task(Screen[None], inherit_bindings=False):
             self.action_rules()
         else:
             self.app.go(event.name)
+
+    @on(Choices.Chosen, "#foot")
+    def _key_chosen(self, event: Choices.Chosen) -> None:
+        self.app.simulate_key(event.name)
 
     # Copying and pinning.
 
