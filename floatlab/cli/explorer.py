@@ -8,7 +8,7 @@ import sys
 from floatlab.actions import ACTIONS
 from floatlab.cli.parser import Parser, UsageError, whole_number
 from floatlab.cli.verbs import VERBS, read_question
-from floatlab.errors import MissingPartError, quoted
+from floatlab.errors import quoted
 
 _ALONE = ("--serve", "--new")
 _VALUED = ("--host", "--port", "--theme")
@@ -57,7 +57,10 @@ def run_explorer(words: list[str]) -> int:
         start.answers()  # what is wrong with it is said here, before the screen is taken
     port = whole_number(options.port, "--port", 1, 65535)
     if options.serve:
-        return _serve(options.host, port, [*(["--theme", options.theme] if options.theme else []), *question])
+        from floatlab.tui.browser import serve
+
+        serve(options.host, port, [*(["--theme", options.theme] if options.theme else []), *question])
+        return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui --serve in a browser")
     if os.environ.get("TERM") in ("dumb", "unknown"):
@@ -65,17 +68,3 @@ def run_explorer(words: list[str]) -> int:
     from floatlab.tui.app import open_explorer
 
     return open_explorer(read_question, start, theme=options.theme, keep=not options.new)
-
-
-def _serve(host: str, port: int, words: list[str]) -> int:
-    """Let a browser have the explorer, one process a visitor."""
-    from shlex import join
-
-    try:
-        from textual_serve.server import Server
-    except ImportError:
-        raise MissingPartError("tui --serve needs textual-serve: pip install 'floatlab[web]'") from None
-    # Visitors share no session: each starts afresh.
-    server = Server(join([sys.executable, "-m", "floatlab", "tui", "--new", *words]), host, port, title="floatlab")
-    server.serve()
-    return 0

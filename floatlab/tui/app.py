@@ -7,9 +7,10 @@ from functools import partial
 
 from textual.app import App
 from textual.binding import Binding
+from textual.command import CommandPalette
 
 from floatlab.errors import FloatlabError
-from floatlab.tui.palette import Palette
+from floatlab.tui.palette import Commands, Palette
 from floatlab.tui.settings import read_session, read_settings, write_session
 from floatlab.tui.task import Task
 from floatlab.tui.tasks import TASKS, Entry, entry_for
@@ -193,6 +194,11 @@ class Explorer(App[None]):
         from floatlab.tui.pickers import Help
 
         self.push_screen(Help("Keys", keys_page(self.screen)))
+
+    def action_command_palette(self) -> None:
+        """Open the palette."""
+        if not CommandPalette.is_open(self):  # type: ignore[arg-type]
+            self.push_screen(Commands(id="--command-palette"))
 
     def action_help_quit(self) -> None:
         """Say how to leave, to those who press Ctrl+C."""

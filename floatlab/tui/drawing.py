@@ -44,6 +44,7 @@ class Drawing(ScrollView):
 
     @page.setter
     def page(self, page: Page) -> None:
+        """Draw another page."""
         if page != self._page:
             self._page = page
             self.reset()

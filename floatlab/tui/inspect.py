@@ -157,6 +157,8 @@ class Inspect(Task, inherit_bindings=False):
         assert answer.parts is not None
         parts = dict(zip((datum.format.name for datum in answer.results), answer.parts(), strict=True))
         data = {datum.format.name: datum for datum in answer.results}
+        if "@" in question.values[0] and question.values != self.question.values:
+            self._lead = answer.results[0].format.name  # the value has come with a format of its own
         # The order that the person gave stays, also where a value has brought a format of its own.
         order = [name for name in (format.name for format in question.formats) if name in data]
         order = [*(name for name in data if name not in order), *order]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from floatlab.actions import ACTIONS
 from floatlab.actions.rules import RULES
@@ -61,3 +62,11 @@ class Palette(Provider):
             score = matcher.match(name)
             if score > 0:
                 yield Hit(score, matcher.highlight(name), do, help=words)
+
+
+class Commands(CommandPalette):
+    """Textual's palette, which fails where a page key comes before the list has been drawn."""
+
+    def _action_command_list(self, action: str) -> None:
+        with suppress(KeyError, IndexError):
+            super()._action_command_list(action)
