@@ -62,7 +62,8 @@ def preimage(datum: Datum, context: Context = DEFAULT) -> Interval | None:
         below = abs((datum.next_up if negative else datum.next_down).exact)
         if below == value:  # nothing nearer to zero: a format without zero
             below = Exact(False, 0, 0)
-        inward = _edge(value, (_middle(below, value), below), sign, lands) or (below, True)
+        ends = [*_turns(fmt), _middle(below, value), below]
+        inward = _edge(value, _between(below, ends, value)[::-1], sign, lands) or (below, True)
     elif fmt.negative_zero or not fmt.signed:
         inward = (value, not negative)
     else:
@@ -93,12 +94,25 @@ def _above(datum: Datum, value: Exact) -> tuple[Exact, ...]:
     """
     fmt = datum.format
     if not value and fmt.zero:
+        least = Exact(False, 1, fmt.qmin if fmt.subnormals else fmt.emin)
         normal = Exact(False, 1, fmt.emin)
-        ends = [Exact(False, 1, fmt.qmin - 1), Exact(False, 1, fmt.qmin)] if fmt.subnormals else []
-        ends += [normal - Exact(False, 1, fmt.emin - digits) for digits in (1, fmt.precision, fmt.precision + 1)]
-        return tuple(sorted([*ends, normal]))
+        return _between(value, [_middle(value, least), least, *_turns(fmt), normal], normal)
     following = value + datum.ulp
     return _middle(value, following), following
+
+
+def _turns(format: Format) -> list[Exact]:
+    """Return where, below the smallest normal number, results may stop being tiny.
+
+    Tininess after rounding (7.5) is judged with p digits, where the unit is finer than the subnormal
+    numbers': one such unit below, and half of one. Where tiny results are flushed, zero ends there.
+    """
+    normal = Exact(False, 1, format.emin)
+    return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]
+
+
+def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
+    return tuple(sorted(end for end in ends if low <= end <= high))
 
 
 def _edge(

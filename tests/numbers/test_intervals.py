@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from floatlab import Context, Direction, Format, decode, parse_format, read
 from floatlab.numbers import Exact
 from floatlab.numbers.intervals import preimage
+from tests import oracle
 
 SMALL = [
     *map(parse_format, ("e2m1", "e2m3", "e3m2", "e3m2fnuz", "e3m1", "e2m2fn", "e3m2f", "p3109_k5p1se", "p3109_k5p2ue")),
     Format("scale", 1, 3, infinities=False, nans=1, zero=False, signed=False),
     Format("flushing", 3, 3, subnormals=False),
+    Format("flushing one digit", 1, 3, subnormals=False),
 ]
 RULES = [
     Context(),
@@ -64,6 +66,36 @@ def test_a_real_lies_in_the_interval_of_the_datum_that_it_rounds_to_and_of_no_ot
             if not format.signed and x < 0:
                 continue  # a negative number has no place in an unsigned format; its stand-in is no interval
             assert inside(x, interval) == (landed[x] == code), (hex(code), x)
+
+
+FLUSHING = [
+    Context(flush_results=True, rounding=direction, tininess=tininess)
+    for direction in oracle.DIRECTIONS
+    for tininess in ("after", "before")
+]
+
+
+@pytest.mark.parametrize("format", SMALL, ids=lambda f: f.name)
+def test_where_tiny_results_are_flushed_the_smallest_normal_number_gets_what_is_not_tiny(format):
+    # Rounded with p digits, a number below 2^emin has a unit that is half as fine as the subnormals', or finer.
+    unit = Fraction(2) ** (format.emin - format.precision - 3)
+    points = [sign * k * unit for k in range(1, 1 << (format.precision + 4)) for sign in (1, -1)[: 1 + format.signed]]
+    last = format.smallest_normal_magnitude + 1
+    codes = [code for code in range(1 << format.width) if format.magnitude(code) <= last]
+    for context in FLUSHING:
+        rules = oracle.Rules(context.rounding.value, tininess=context.tininess.value, flush_results=True)
+        landed = {x: oracle.project(format, x, rules)[0] for x in points}
+        for code in codes:
+            interval = preimage(decode(code, format), context)
+            for x in points:
+                assert inside(x, interval) == (landed[x] == code), (context, hex(code), x)
+
+
+def test_the_edge_of_flushing_lies_half_a_finer_unit_below_the_smallest_normal_number():
+    interval = preimage(decode(0x0400, "fp16"), Context(flush_results=True))
+    assert interval.low == Fraction(1, 1 << 14) - Fraction(1, 1 << 26)
+    assert interval.low_closed
+    assert preimage(decode(0, "fp16"), Context(flush_results=True)).high == interval.low
 
 
 @given(code=st.integers(0, 0xFFFF), name=st.sampled_from(["fp16", "bf16"]), direction=st.sampled_from(list(Direction)))

@@ -57,6 +57,8 @@ def test_numbers_stand_to_scale_and_reals_land_where_the_bins_say(data):
     context = Context(
         rounding=data.draw(st.sampled_from([each for each in Direction if each is not Direction.SR])),
         overflow=data.draw(st.sampled_from(["native", "saturate"])),
+        flush_results=data.draw(st.booleans()),
+        tininess=data.draw(st.sampled_from(["after", "before"])),
     )
     axis = number_line(datum, context)
     assert (axis is not None) == datum.is_finite
