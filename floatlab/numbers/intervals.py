@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context
 from floatlab.numbers.datum import Datum
@@ -78,7 +79,14 @@ def _landing(datum: Datum, context: Context) -> Callable[[Exact], bool]:
     contexts = [context]
     if context.rounding is Direction.SR:
         contexts = [context.replace(rounding=Direction.RTZ), context.replace(rounding=Direction.RAZ)]
-    return lambda x: any(round_exact(x, datum.format, each).code == datum.code for each in contexts)
+
+    def lands(x: Exact) -> bool:
+        try:
+            return any(round_exact(x, datum.format, each).code == datum.code for each in contexts)
+        except UnsupportedError:  # the context refuses it, so it lands nowhere
+            return False
+
+    return lands
 
 
 def _middle(a: Exact, b: Exact) -> Exact:
@@ -136,7 +144,10 @@ def _edge(
 
 
 def _infinity_lands(datum: Datum, context: Context) -> bool:
-    code, _ = infinity_code(datum.format, context, bool(datum.sign_bit))
+    try:
+        code, _ = infinity_code(datum.format, context, bool(datum.sign_bit))
+    except UnsupportedError:
+        return False
     return code == datum.code
 
 

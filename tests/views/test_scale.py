@@ -107,6 +107,8 @@ def shown(text: str, format: str, width: int = 80, **choices) -> str:
         ("448", "e4m3", {"overflow": "saturate"}, "all numbers above land here"),
         ("0", "p3109_k8p3ue", {}, "none below"),
         ("2^-127", "e8m0", {}, "none below"),
+        ("2^-127", "e8m0", {"absent": "error"}, "none below"),
+        ("6", "e2m1", {"absent": "error"}, "all numbers above land here"),
         ("1e9", "fp16", {"rounding": "RTZ"}, "what was typed lies past the right end of this line"),
         ("-1e9", "e4m3", {"overflow": "saturate"}, "what was typed lies past the left end of this line"),
         ("1e-6", "fp16", {"flush_results": True}, "past the right end"),
