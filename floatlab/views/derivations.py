@@ -249,7 +249,7 @@ def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
     digits = line(Run(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Run(shown, Role.LOST)) if shown else ())
     return [
         Row("to integer", signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
-        Row("", line(f"{direction.value}: " if shown else "", decision(rounded, direction))),
+        Row("", line(f"{direction.value}: " if shown else "", decision(rounded, direction, integral=True))),
     ]
 
 

@@ -140,16 +140,17 @@ _REASONS = {
 }
 
 
-def decision(rounded: Rounded, direction: Direction) -> Line:
-    """Say where the tail stood and what the direction made of it."""
+def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> Line:
+    """Say where the tail stood and what the direction made of it; `integral` where it was cut at the binary point."""
     if rounded.tail is Tail.ZERO:
         return line("nothing to cut off")
     verdict = Run("→ +1" if rounded.increment else "→ keep", Role.CHANGED)
     if direction in (Direction.RNE, Direction.RNA):
         if rounded.tail is not Tail.HALF:
             return line(f"tail {rounded.tail.value} ", verdict)
-        if rounded.precision == 1:
-            return line("a tie between powers of two ", verdict)
+        if rounded.precision == 1 and not integral:  # neighbours with one digit each: no parity decides
+            between = "powers of two" if rounded.kept else "0 and the smallest number"
+            return line(f"a tie between {between} ", verdict)
         reason = f"kept is {'odd' if rounded.odd else 'even'}" if direction is Direction.RNE else "away from zero"
         return line(f"a tie, {reason} ", verdict)
     if direction is Direction.RTO:

@@ -75,6 +75,35 @@ def test_rounding_to_an_integer_shows_the_cut_and_the_tie():
     assert "10|1" in page_of("toint", "2.5")
 
 
+@pytest.mark.parametrize("verb", ["rint", "toint"])
+@pytest.mark.parametrize(
+    ("value", "direction", "words"),
+    [
+        ("1.5", "RNE", "a tie, kept is odd → +1"),
+        ("-1.5", "RNE", "a tie, kept is odd → +1"),
+        ("0.5", "RNE", "a tie, kept is even → keep"),
+        ("3.5", "RNE", "a tie, kept is odd → +1"),
+        ("1.5", "RNA", "a tie, away from zero → +1"),
+        ("0.5", "RNA", "a tie, away from zero → +1"),
+        ("1.25", "RNE", "tail below half → keep"),
+    ],
+)
+def test_a_tie_of_integers_is_decided_by_the_integer(verb, value, direction, words):
+    assert f"{direction}: {words}" in page_of(verb, value, rounding=direction)
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "words"),
+    [
+        ("1.5", "e3m0", "a tie between powers of two → +1"),
+        ("0.125", "e3m0", "a tie between 0 and the smallest number → +1"),
+        ("1.5", "p3109_k8p1se", "a tie between powers of two → keep"),
+    ],
+)
+def test_a_tie_of_numbers_with_one_digit_is_decided_by_no_digit(text, format, words):
+    assert words in shown(text, parse_format(format))
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
