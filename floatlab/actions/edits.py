@@ -41,6 +41,8 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     if datum.is_finite:
         text = exact_decimal(datum.exact, _GLANCE)
         text = text if len(text) <= _GLANCE and "^" not in text else hexadecimal(datum)
+    elif datum.is_nan and (datum.is_signaling or datum.payload):
+        return code_of(datum)  # as text it would ask every format for the payload, and not all have the room
     else:
         text = shortest(datum)
     try:

@@ -125,6 +125,7 @@ def _directions(literal: Literal, formats: tuple[Format, ...], context: Context,
         lambda: [shortest(each.result) for each in flat],
         lambda: [hexadecimal_code(each.result) for each in flat],
         hints,
+        tuple(each.result for each in flat),
     )
 
 
@@ -152,4 +153,5 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
         answer_for(found).records,
         lambda: [shortest(d) for d in data],
         lambda: [hexadecimal_code(d) for d in data],
+        results=tuple(data),
     )

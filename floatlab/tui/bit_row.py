@@ -130,8 +130,8 @@ class BitRow(Drawing, can_focus=True):
             return -1
         return len(self._places) - 1 - self._places.index((offset.y, offset.x))
 
-    def on_click(self, event: events.Click) -> None:
-        """Flip the bit that was clicked."""
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Flip the bit under the mouse; a click would come after the ruler has moved the row."""
         bit = self._bit_at(event)
         if bit >= 0:
             event.stop()
@@ -157,7 +157,8 @@ class BitRow(Drawing, can_focus=True):
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Show the ruler while the row has the focus."""
         super().watch_has_focus(_has_focus)
-        self._draw()
+        # Not at once: the mouse may have given the focus, and means the bits where they stood.
+        self.call_after_refresh(self._draw)
 
     def watch_leads(self) -> None:
         """Mark the row that edits change."""

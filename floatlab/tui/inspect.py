@@ -140,8 +140,13 @@ class Inspect(Task, inherit_bindings=False):
         """Show one value; how it would be printed is a matter of the view."""
         if question.verb == "convert":
             question = Question("show", question.values, question.formats, question.context, question.options)
+        if not question.values:
+            raise FloatlabError("Inspect needs a value")
         if question.option("bits"):
             question = question.replace(values=tuple(f"bits:{value}" for value in question.values))
+        if question.option("dialects") and not question.formats:
+            dialects = question.answers()[0].results
+            question = question.replace(formats=tuple(datum.format for datum in dialects))
         question = question.having(**dict.fromkeys(_PRINTED))
         return question.replace(values=question.values[:1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 TYPE_CHECKING = False
@@ -74,4 +75,5 @@ def write_session(session: dict[str, Any]) -> None:
             json.dump(session, file, indent=1)
         part.replace(path)  # whole or not at all, also when two explorers end at once
     except OSError:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()

@@ -255,8 +255,9 @@ class Task(Screen[None], inherit_bindings=False):
             self.app.go(event.name)
 
     @on(Choices.Chosen, "#foot")
-    def _key_chosen(self, event: Choices.Chosen) -> None:
-        self.app.simulate_key(event.name)
+    async def _key_chosen(self, event: Choices.Chosen) -> None:
+        if (active := self.active_bindings.get(event.name)) is not None:
+            await self.app.run_action(active.binding.action, active.node)
 
     # Copying and pinning.
 

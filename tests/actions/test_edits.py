@@ -89,7 +89,7 @@ def test_worked_examples():
     assert edited(decode(0xBC00, "fp16"), "largest").code == 0xFBFF
     assert edited(decode(0x0001, "fp16"), "halve").code == 0
     assert edited(decode(0, "e4m3fnuz"), "negate").code == 0
-    assert literal_of(decode(0x7D01, "fp16")) == "snan(0x101)"
+    assert literal_of(decode(0x7D01, "fp16")) == "bits:0x7d01@fp16"
     assert literal_of(decode(0x0001, "fp16"), Context(flush_results=True)) == "bits:0x0001@fp16"
 
 

@@ -1,0 +1,322 @@
+"""The explorer as a whole: screens, sessions, themes, the palette, the keys, copying, and how it ends."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from floatlab.cli.verbs import VERBS, read_question
+from floatlab.tui import clipboard
+from floatlab.tui.app import Explorer
+from floatlab.tui.bit_row import BitRow
+from floatlab.tui.choices import Choices
+from floatlab.tui.drawing import Drawing
+from floatlab.tui.pickers import Help
+from floatlab.tui.settings import read_session, read_settings, session_file, settings_file, write_session
+from floatlab.tui.tasks import TASKS, entry_for
+from floatlab.tui.themes import CYCLE
+from floatlab.views.page import Role
+from tests.tui.stage import SIZES, Person, driven, opened, seen
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def test_every_verb_that_answers_has_a_screen():
+    for verb in VERBS:
+        assert entry_for(verb) is not None
+
+
+def test_every_screen_starts_with_a_question_of_its_own():
+    for entry in TASKS:
+        question = read_question(list(entry.start))
+        assert question.verb in entry.verbs
+        assert question.answers()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@driven
+async def test_screens_are_reached_by_key_and_by_mouse(size):
+    async with opened("", size) as person:
+        for number, entry in enumerate(TASKS, 2):
+            await person.press(f"f{number}")
+            assert person.app.current_mode == entry.name
+        for entry in TASKS:
+            await person.choose("#head", entry.name)
+            assert person.app.current_mode == entry.name
+        await person.press("left_square_bracket")
+        assert person.app.current_mode == TASKS[-2].name
+        await person.press("right_square_bracket", "right_square_bracket")
+        assert person.app.current_mode == TASKS[0].name
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+@driven
+async def test_any_verb_opens_at_its_place(verb):
+    from floatlab.actions import ACTIONS
+
+    for example in ACTIONS[verb].examples:
+        async with opened(example) as person:
+            assert person.app.current_mode == entry_for(verb).name
+            shown = person.app.shown.question
+            asked = read_question(example.split())
+            assert shown.values == asked.values[: len(shown.values)]
+            assert shown.context == asked.context
+
+
+@driven
+async def test_the_session_is_kept_and_found_again(home):
+    app = Explorer(read_question, read_question(["show", "0.3", "--fp16", "-r", "RTZ"]))
+    async with app.run_test() as pilot:
+        person = Person(app, pilot)
+        await pilot.pause()
+        await person.press("plus", "f3", "s", "t")
+    kept = json.loads(session_file().read_text())
+    assert kept["screen"] == "arithmetic"
+    again = Explorer(read_question)
+    async with again.run_test() as pilot:
+        await pilot.pause()
+        assert again.current_mode == "arithmetic"
+        assert again.theme == CYCLE[1]
+        assert again.shown.question.values[0] == "-1.125"
+        await pilot.press("f2")
+        await pilot.pause()
+        assert again.shown.question.command == kept_command(kept, "inspect")
+        assert "RTZ" in seen(again)
+
+
+def kept_command(kept, name):
+    return read_question(kept["questions"][name]).command
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "null", "[]", "{", '{"screen": 3}', '{"questions": []}', '{"questions": {"inspect": "show"}}',
+        '{"questions": {"inspect": ["show", "abc"]}}', '{"questions": {"inspect": ["fly"]}}',
+        '{"questions": {"inspect": ["show"]}}', '{"questions": {"inspect": ["add", "1", "2"]}}',
+        '{"theme": "none"}', '{"theme": 7}', "\x00", "[" * 100_000, '{"questions": {"inspect": ["show", "-"]}}',
+    ],
+)  # fmt: skip
+@driven
+async def test_a_session_that_cannot_be_used_is_passed_over(home, text):
+    session_file().parent.mkdir(parents=True)
+    session_file().write_text(text)
+    app = Explorer(read_question)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert app.current_mode == "inspect"
+        assert app.shown.answers
+    assert app.failure is None
+
+
+def test_a_session_that_cannot_be_written_is_no_trouble(home, monkeypatch):
+    session_file().parent.parent.write_text("a file where a folder should be")
+    write_session({"screen": "inspect"})
+    assert read_session() == {}
+
+
+def test_settings_that_cannot_be_read_are_said(home):
+    assert read_settings() == ({}, "")
+    settings_file().parent.mkdir(parents=True)
+    settings_file().write_text("theme = ")
+    settings, complaint = read_settings()
+    assert settings == {}
+    assert "explorer.toml" in complaint
+
+
+@driven
+async def test_settings_choose_theme_and_keys():
+    async with opened("show 1 --fp16", theme="floatlab-light", keys={"bits.flip": "f9"}) as person:
+        assert person.app.theme == "floatlab-light"
+        await person.press("f9")
+        assert person.app.shown.subject().code == 0x3C01
+
+
+@pytest.mark.parametrize("theme", CYCLE)
+@driven
+async def test_every_role_can_be_read_in_every_theme(theme):
+    async with opened("add 1.125 0.1 --fp16") as person:
+        person.app.theme = theme
+        await person.pilot.pause()
+        inks = person.app.inks
+        fields = {inks[role].color.name for role in (Role.SIGN, Role.EXPONENT, Role.SIGNIFICAND)}
+        assert len(fields) == 3
+        if person.app.current_theme.ansi:
+            return
+        from textual.color import Color
+
+        background = Color.parse(person.app.theme_variables["background"])
+        for role in Role:
+            if inks[role].color is not None:
+                ink = Color.from_rich_color(inks[role].color)
+                assert ratio(ink, background) >= 4.5, f"{role} in {theme}"
+
+
+def ratio(a, b):
+    """Return the contrast of two colours (WCAG 2.2, 1.4.3)."""
+
+    def luminance(colour):
+        parts = [c / 255 for c in colour.rgb]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@driven
+async def test_the_theme_key_goes_round():
+    async with opened() as person:
+        seen_themes = []
+        for _ in CYCLE:
+            seen_themes.append(person.app.theme)
+            await person.press("t")
+        assert tuple(seen_themes) == CYCLE
+        assert person.app.theme == CYCLE[0]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@driven
+async def test_the_keys_are_listed_and_the_list_is_closed(size):
+    async with opened("show 1 --fp16", size) as person:
+        await person.press("question_mark")
+        assert isinstance(person.app.screen, Help)
+        text = person.app.screen.query_one(Drawing).text
+        for words in ("Flip", "the next number above", "Quit", "Theme", "Undo"):
+            assert words in text or words == "Undo"
+        await person.press("escape")
+        assert isinstance(person.app.focused, BitRow)
+
+
+@driven
+async def test_every_key_has_a_name_and_no_two_keys_of_a_screen_collide():
+    async with opened() as person:
+        for entry in TASKS:
+            person.app.go(entry.name)
+            await person.pilot.pause()
+            keys = {}
+            for each in (*person.app.BINDINGS, *person.app.shown.BINDINGS):
+                if getattr(each, "id", None):
+                    for key in each.key.split(","):
+                        assert keys.setdefault(key, each.id) == each.id, f"{key} of {entry.name}"
+                        assert not key.startswith(("alt", "cmd", "super"))
+
+
+@driven
+async def test_the_foot_does_what_its_keys_do():
+    async with opened("show 1 --fp16") as person:
+        foot = person.app.screen.query_one("#foot", Choices)
+        flip = next(name for name, word in foot.options if "Flip" in word)
+        await person.choose("#foot", flip)
+        assert person.app.shown.subject().code == 0x3C01
+
+
+@driven
+async def test_the_palette_finds_examples():
+    async with opened() as person:
+        await person.press("ctrl+p")
+        await person.type("example sqrt 2")
+        await person.pilot.pause(0.4)
+        await person.press("down", "enter")
+        await person.pilot.pause(0.4)
+        assert person.app.current_mode == "arithmetic"
+        assert person.app.shown.question.command == "floatlab sqrt 2 --fp16"
+
+
+@driven
+async def test_q_quits_outside_a_box_and_types_inside_one():
+    async with opened() as person:
+        await person.press("slash", "q")
+        assert person.app.return_code is None
+        await person.press("escape", "q")
+        assert person.app.return_code == 0
+
+
+class _App:
+    def __init__(self, headless=False):
+        self.is_headless, self.terminal = headless, []
+
+    def copy_to_clipboard(self, text):
+        self.terminal.append(text)
+
+
+def test_copying_asks_the_systems_programs_first(monkeypatch, tmp_path):
+    taken = tmp_path / "taken"
+    program = tmp_path / "xclip"
+    program.write_text(f"#!/bin/sh\ncat > {taken}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    app = _App()
+    assert clipboard.copy(app, "0x3c7c") == "xclip"
+    assert taken.read_text() == "0x3c7c"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert clipboard.copy(app, "0x3c7c") == "terminal"
+    assert app.terminal == ["0x3c7c", "0x3c7c"]
+    assert clipboard.copy(_App(headless=True), "1") == "terminal"
+
+
+@driven
+async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
+    from floatlab.tui.inspect import Inspect
+
+    def fail(self, by):
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(Inspect, "action_view", fail)
+    app = Explorer(read_question, keep=False)
+
+    async def provoke():
+        async with app.run_test() as pilot:
+            await pilot.press("v")
+            await pilot.pause()
+
+    with pytest.raises(ZeroDivisionError):
+        await provoke()
+    assert app.return_code == 70
+    assert isinstance(app.failure, ZeroDivisionError)
+    assert app._exit_renderables == []
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], "needs a terminal"),
+        (["show", "abc"], "'abc' is not a number"),
+        (["show"], "show needs a value"),
+        (["fly", "1"], "'fly'"),
+        (["vectors", "check"], "no screen for vectors"),
+        (["tui"], "no screen for tui"),
+        (["show", "-"], "- is for pipes"),
+        (["--port", "0"], "--port"),
+        (["--port", "x", "--serve"], "--port"),
+        (["--nonsense"], "--nonsense"),
+        (["--theme"], "--theme needs NAME"),
+        (["add", "1"], "add takes two values"),
+        (["-3"], "needs a terminal"),
+    ],
+)
+def test_what_cannot_be_opened_is_one_line(words, named):
+    done = subprocess.run(
+        [sys.executable, "-m", "floatlab", "tui", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert named in done.stderr
+
+
+def test_without_its_extra_the_browser_is_named(monkeypatch):
+    import floatlab.tui.browser
+    from floatlab.errors import MissingPartError
+
+    monkeypatch.setitem(sys.modules, "textual_serve.server", None)
+    with pytest.raises(MissingPartError, match=r"pip install 'floatlab\[web\]'"):
+        floatlab.tui.browser.serve("localhost", 8000, [])
