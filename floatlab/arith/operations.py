@@ -188,9 +188,10 @@ def _zero_times_infinity_plus(work: Work) -> Derivation:
         return propagate(work, work.operands)
     work.steps.append(Special(Rule.ZERO_TIMES_INFINITY, Flags.INVALID))
     if context.nan is NanRule.FIRST:
-        quiet = propagate(work, work.operands)
-        return quiet.replace(flags=quiet.flags | Flags.INVALID)
-    return propagate(work, (addend,), start=default_nan(work.format, context))
+        done = propagate(work, work.operands)
+    else:
+        done = propagate(work, (addend,), start=default_nan(work.format, context))
+    return done.replace(flags=done.flags | Flags.INVALID)
 
 
 def _sum(operation: str, a: Any, b: Any, format: Format | str | None, context: Context, negated: bool) -> Derivation:

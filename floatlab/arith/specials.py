@@ -40,7 +40,7 @@ def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None)
 
     `first` and `x86` take the first; `arm` (as Arm VFPv2) the first signaling one, else the first,
     pair by pair; `riscv` always the default NaN. `start` is the code of a NaN that arose before the
-    last operand was looked at.
+    last operand was looked at, and raised what it raised by a rule of its own.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)
@@ -54,12 +54,10 @@ def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None)
         if datum.is_nan:
             # From the third operand on, what was chosen before has been quieted.
             chosen = _chosen(chosen, datum, work.context, position > 1 or start is not None)
-    if start is not None:
-        flags = Flags.INVALID
     rule = Rule.SIGNALING_OPERAND if flags else Rule.NAN_OPERAND
     if unsupported:
         return work.special(Rule.UNSUPPORTED_OPERAND, default_nan(work.format, work.context), Flags.INVALID)
-    if work.context.nan is NanRule.RISCV or chosen is None:
+    if chosen is None:
         return work.special(rule, default_nan(work.format, work.context), flags)
     code, raised = quieted(chosen, work.format, work.context)
     return work.special(rule, code, flags | raised if raised else flags)

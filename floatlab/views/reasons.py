@@ -257,11 +257,8 @@ def _special(step: Special, derivation: Derivation, _: int) -> list[str]:
         direction = derivation.context.rounding
         sign = "−0" if direction is Direction.RTN else "+0"
         return [f"Nothing is left, and zero may have either sign: rounding {IN_WORDS[direction]}, it is {sign}."]
-    rule = step.rule
-    if rule is Rule.SIGNALING_OPERAND and not any(each.is_signaling for each in _data(derivation)):
-        rule = Rule.NAN_OPERAND  # invalid was raised before, and the NaN goes on
-    quiet = rule is Rule.NAN_OPERAND and not derivation.flags
-    return [_who(derivation), _RULES[rule], "Nothing new went wrong, so no flag is raised." * quiet]
+    quiet = step.rule is Rule.NAN_OPERAND and not derivation.flags
+    return [_who(derivation), _RULES[step.rule], "Nothing new went wrong, so no flag is raised." * quiet]
 
 
 def _who(derivation: Derivation) -> str:

@@ -1,6 +1,7 @@
 """NaNs, infinities, zeros and flags, by the clauses of IEEE 754-2019; mixed formats; contrast; integers."""
 
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -151,6 +152,37 @@ def test_fma_of_infinity_zero_and_a_quiet_nan_is_the_contexts_choice():
     silent = fma(*operands, Context(fma_invalid=False))
     assert (silent.flags.names, silent.result) == ([], encode("nan(0x3)", "fp16"))
     assert fma(*operands, Context(nan="x86")).result == encode("-nan", "fp16")
+
+
+OPERATIONS = (
+    (add, 2), (subtract, 2), (multiply, 2), (divide, 2), (remainder, 2), (sqrt, 1), (round_to_integral, 1), (fma, 3),
+)  # fmt: skip
+TELLING = ("1", "0", "inf", "-inf", "nan(0x3)", "-nan", "snan(0x5)")
+
+
+@pytest.mark.parametrize("rule", ["first", "x86", "arm", "riscv"])
+@pytest.mark.parametrize(("compute", "arity"), OPERATIONS, ids=lambda each: getattr(each, "__name__", ""))
+def test_every_nan_rule_names_what_the_operands_are(compute, arity, rule):
+    data = [*(encode(text, "x87") for text in TELLING), decode(0x3FFF4000000000000000, "x87")]
+    for operands in product(data, repeat=arity):
+        for fma_invalid in (True, False):
+            done = compute(*operands, context=Context(nan=rule, fma_invalid=fma_invalid))
+            special = [step for step in done.steps if isinstance(step, Special)]
+            named = {step.rule for step in special}
+            nan, loud = any(each.is_nan for each in operands), any(each.is_signaling for each in operands)
+            unsupported = any(each.number_class.value == "unsupported" for each in operands)
+            assert (Rule.UNSUPPORTED_OPERAND in named) == unsupported
+            assert (Rule.SIGNALING_OPERAND in named) == (loud and not unsupported)
+            assert (Rule.NAN_OPERAND in named) == (nan and not loud and not unsupported)
+            assert ("invalid" in done.flags.names) == any("invalid" in step.flags.names for step in special)
+            assert all("invalid" in step.flags.names for step in special if step.rule is Rule.SIGNALING_OPERAND)
+            assert not any(step.flags for step in special if step.rule is Rule.NAN_OPERAND)
+
+
+@pytest.mark.parametrize("rule", ["first", "x86", "arm", "riscv"])
+def test_a_nan_that_the_format_has_no_code_for_is_invalid_by_every_rule(rule):
+    done = add(encode("nan", "fp16"), encode("1", "fp16"), "e2m1", Context(nan=rule))
+    assert (done.result, done.flags.names) == (encode("6", "e2m1"), ["invalid"])
 
 
 def test_formats_without_infinity_divide_by_zero_to_their_nan_or_largest():
