@@ -99,7 +99,7 @@ ACTIONS: dict[str, Action] = {
             ("tui", "tui show 0.1 --fp16", "tui fma 1.0009765625 1.0009765625 -1.001953125 --fp16"),
             "Opens where it was left, or at the question that any other verb would answer. ? lists the keys; Ctrl+P "
             "finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
-            "animations, speed, [keys]).",
+            "slide, animations, [keys]).",
         ),
     )
 }

@@ -46,6 +46,7 @@ class Explorer(App[None]):
         Binding("t", "theme", "Theme", id="theme", show=False),
         Binding("question_mark", "keys", "Keys", id="keys", key_display="?"),
         Binding("q", "quit", "Quit", id="quit"),
+        Binding("ctrl+z", "suspend_process", "To the shell (fg comes back)", id="suspend", show=False),
     ]
 
     def __init__(
