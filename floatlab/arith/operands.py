@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import lru_cache
 
 from floatlab.errors import FormatError
@@ -28,6 +29,36 @@ DEFAULT_FORMAT = "binary32"
 _NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN, NumberClass.UNSUPPORTED)
 
 
+class Lack(Enum):
+    """What keeps numbers of one format from being numbers of another."""
+
+    DIGITS = "digits"
+    LARGE = "large numbers"
+    SMALL = "small numbers"
+    STEPS = "fine steps near zero"
+    ZERO = "zero"
+    SIGN = "negative numbers"
+
+
+def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
+    """Return what `wide` lacks of the numbers of `narrow`, whatever becomes of special values; nothing: it has all.
+
+    >>> lacks(parse_format("bf16"), parse_format("fp16"))
+    (<Lack.DIGITS: 'digits'>,)
+    """
+    small = narrow.smallest < wide.smallest
+    found = {
+        Lack.DIGITS: wide.precision < narrow.precision,
+        Lack.LARGE: wide.largest < narrow.largest,
+        Lack.SMALL: small,
+        # The last place of the smallest normal numbers, which a format may have without subnormal ones.
+        Lack.STEPS: not small and wide.subnormals and wide.qmin > narrow.qmin,
+        Lack.ZERO: narrow.zero and not wide.zero,
+        Lack.SIGN: narrow.signed and not wide.signed,
+    }
+    return tuple(lack for lack, is_so in found.items() if is_so)
+
+
 @lru_cache(maxsize=1024)
 def holds(wide: Format, narrow: Format) -> bool:
     """Say whether every number and special value of `narrow` is one of `wide`.
@@ -37,13 +68,8 @@ def holds(wide: Format, narrow: Format) -> bool:
     """
     if wide == narrow:
         return True
-    special = (wide.signed or not narrow.signed) and (wide.zero or not narrow.zero)
-    special = special and (wide.infinities or not narrow.infinities) and (wide.has_nan or not narrow.has_nan)
-    special = special and (wide.negative_zero or not narrow.negative_zero)
-    if not special or wide.precision < narrow.precision:
-        return False
-    least = wide.qmin if wide.subnormals else wide.emin
-    return least <= (narrow.qmin if narrow.subnormals else narrow.emin) and wide.largest >= narrow.largest
+    special = (wide.infinities or not narrow.infinities) and (wide.has_nan or not narrow.has_nan)
+    return special and (wide.negative_zero or not narrow.negative_zero) and not lacks(wide, narrow)
 
 
 def common_format(formats: list[Format]) -> Format:

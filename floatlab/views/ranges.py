@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floatlab.arith import Lack, lacks
 from floatlab.formats import Format
 from floatlab.numbers import encode
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
@@ -75,33 +76,17 @@ def ranges_axis(formats: list[Format]) -> Axis:
     return Axis((*lanes, Lane("", marks, rows=1)))
 
 
-def is_exact(narrow: Format, wide: Format) -> bool:
-    """Say whether every number of `narrow` is one of `wide`, whatever becomes of its special values.
-
-    >>> from floatlab import parse_format
-    >>> e4m3, fp16 = parse_format("e4m3"), parse_format("fp16")
-    >>> is_exact(e4m3, fp16), is_exact(fp16, e4m3)
-    (True, False)
-    """
-    return not _obstacles(narrow, wide)
-
-
 def _obstacles(narrow: Format, wide: Format) -> list[str]:
     """Return what keeps numbers of `narrow` from being numbers of `wide`, in words."""
-    found = []
-    if wide.precision < narrow.precision:
-        found.append(f"significands of {wide.precision} bit{'s' * (wide.precision > 1)}, not {narrow.precision}")
-    if wide.largest < narrow.largest:
-        found.append(f"nothing past {_value(wide.largest)}")
-    if narrow.smallest < wide.smallest:
-        found.append(f"nothing nearer to zero than 2^{_least(wide)}")
-    elif wide.subnormals and wide.qmin > narrow.qmin:
-        found.append("coarser steps near zero")
-    if narrow.zero and not wide.zero:
-        found.append("no zero")
-    if narrow.signed and not wide.signed:
-        found.append("no negative numbers")
-    return found
+    words = {
+        Lack.DIGITS: f"significands of {wide.precision} bit{'s' * (wide.precision > 1)}, not {narrow.precision}",
+        Lack.LARGE: f"nothing past {_value(wide.largest)}",
+        Lack.SMALL: f"nothing nearer to zero than 2^{_least(wide)}",
+        Lack.STEPS: "coarser steps near zero",
+        Lack.ZERO: "no zero",
+        Lack.SIGN: "no negative numbers",
+    }
+    return [words[each] for each in lacks(wide, narrow)]
 
 
 def _missing(narrow: Format, wide: Format) -> list[str]:
@@ -116,11 +101,11 @@ def _missing(narrow: Format, wide: Format) -> list[str]:
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
     """Say into which of the other formats a format's numbers go unchanged, and what is in the way elsewhere."""
-    exact = [(each, _missing(format, each)) for each in others if is_exact(format, each)]
+    exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]
     words = [f"always into {_listed(whole)}"] if whole else []
     words += [f"always into {each.name}, but for {_listed(missing)}" for each, missing in exact if missing]
-    changing = [each for each in others if not is_exact(format, each)]
+    changing = [each for each in others if lacks(each, format)]
     if len(others) < _MANY:
         words += [f"not always into {each.name}: {', '.join(_obstacles(format, each))}" for each in changing]
     elif changing:

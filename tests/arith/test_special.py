@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floatlab import Context, FormatError, decode, encode, parse_format
+from floatlab import Context, Format, FormatError, convert, decode, encode, parse_format
 from floatlab.arith import (
     add,
     common_format,
@@ -244,6 +244,30 @@ def test_holds_is_about_every_value():
     assert holds(parse_format("fp32"), parse_format("tf32"))
     assert not holds(parse_format("fp16"), parse_format("e6m2"))
     assert not holds(parse_format("e4m3fnuz"), parse_format("e2m1"))  # no −0
+
+
+HANDMADE = [
+    Format("", p, 3, bias=bias, subnormals=subnormals, infinities=infinities, signed=signed)
+    for p in (1, 2, 3)
+    for bias in (2, 3, 4, 6)
+    for subnormals in (True, False)
+    for infinities, signed in ((True, True), (False, True), (True, False))
+] + [Format("", 1, 3, bias=bias, zero=False, signed=False) for bias in (2, 3, 6)]
+
+
+def test_holds_is_about_every_value_of_handmade_formats_too():
+    for narrow in HANDMADE:
+        data = [datum for datum in (decode(code, narrow) for code in range(1 << narrow.width)) if datum.is_canonical]
+        for wide in HANDMADE:
+            there = [convert(datum, wide) for datum in data]
+            kept = all(
+                each.result.exact == datum.exact and each.result.sign_bit == datum.sign_bit
+                if datum.is_finite and each.result.is_finite
+                else each.result.number_class == datum.number_class
+                for datum, each in zip(data, there, strict=True)
+                if not datum.is_signaling
+            )
+            assert holds(wide, narrow) == kept, (narrow, wide)
 
 
 # --- comparisons ------------------------------------------------------------------------------------------

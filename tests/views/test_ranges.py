@@ -7,13 +7,13 @@ import pytest
 
 from floatlab import decode, parse_format
 from floatlab.actions.formats import formats
-from floatlab.arith.operands import holds
+from floatlab.arith import holds, lacks
 from floatlab.formats import CATALOG, Format
 from floatlab.numbers import convert
 from floatlab.render.layout import set_page
 from floatlab.render.text import to_text
 from floatlab.views.page import text_of
-from floatlab.views.ranges import is_exact, ranges_axis, ranges_page
+from floatlab.views.ranges import ranges_axis, ranges_page
 from tests.render.test_axis import labels_of, lines_of, words
 
 NAMES = ("p3109_k8p3ue", "p3109_k6p3sf", "p3109_k8p1ue", "e3m0", "e9m70")
@@ -33,7 +33,7 @@ def survives(datum, wide) -> bool:
 def test_a_conversion_is_always_exact_where_it_is_for_every_code(narrow):
     numbers = [datum for datum in (decode(code, narrow) for code in range(1 << narrow.width)) if datum.is_finite]
     for wide in [*FORMATS, FLUSHING]:
-        assert is_exact(narrow, wide) == all(survives(datum, wide) for datum in numbers), wide.name
+        assert (not lacks(wide, narrow)) == all(survives(datum, wide) for datum in numbers), wide.name
 
 
 @pytest.mark.parametrize("narrow", [each for each in FORMATS if each.width > 8], ids=lambda fmt: fmt.name)
@@ -42,7 +42,7 @@ def test_in_wide_formats_the_telling_codes_decide(narrow):
     magnitudes = (1, 3, (1 << t) - 1, (1 << t) + 1, (narrow.bias << t) + 1, last - 1, last)
     numbers = [decode(narrow.compose(sign, each), narrow) for each in magnitudes for sign in (False, True)]
     for wide in FORMATS:
-        assert is_exact(narrow, wide) == all(survives(datum, wide) for datum in numbers), wide.name
+        assert (not lacks(wide, narrow)) == all(survives(datum, wide) for datum in numbers), wide.name
 
 
 @pytest.mark.parametrize("narrow", FORMATS, ids=lambda fmt: fmt.name)
@@ -51,8 +51,8 @@ def test_a_page_of_two_says_what_is_kept(narrow):
         if wide == narrow:
             continue
         rows = " ".join(to_text(ranges_page([narrow, wide]), 1000).partition("always exact?")[2].split())
-        assert rows.startswith(f"{narrow.name} always into {wide.name}") == is_exact(narrow, wide)
-        whole = is_exact(narrow, wide) and not rows.startswith(f"{narrow.name} always into {wide.name}, but for")
+        assert rows.startswith(f"{narrow.name} always into {wide.name}") == (not lacks(wide, narrow))
+        whole = not lacks(wide, narrow) and not rows.startswith(f"{narrow.name} always into {wide.name}, but for")
         assert whole == holds(wide, narrow)
 
 
