@@ -141,17 +141,15 @@ def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITI
     n, d = abs(value.numerator), value.denominator
     if not n:
         return "0"
-    # The decimal exponent, from above: 10^exponent ≤ n/d after at most two steps down.
-    exponent = (n.bit_length() - d.bit_length()) * 30103 // 100_000 + 1
-    while n * 10 ** max(-exponent, 0) < d * 10 ** max(exponent, 0):
-        exponent -= 1
-    while True:
-        places = digits - 1 - exponent
-        nearest = _nearest(n * 10 ** max(places, 0), d * 10 ** max(-places, 0))
-        if nearest >= 10**digits:  # rounded up to the next power of ten
-            exponent += 1
-        else:
-            return decimal_text(value < 0, str(nearest), exponent, positional)
+    # By one division, and a few digits more than asked for: a power of ten this large is the costly part.
+    places = digits + 2 - (n.bit_length() - d.bit_length()) * 30103 // 100_000
+    quotient, below = divmod(n * 10 ** max(places, 0), d * 10 ** max(-places, 0))
+    more = len(str(quotient)) - digits
+    kept, rest = divmod(quotient, 10**more)
+    tie = 2 * rest == 10**more and not below
+    kept += kept & 1 if tie else 2 * rest >= 10**more
+    text = str(kept)  # one digit longer where it was rounded up to the next power of ten
+    return decimal_text(value < 0, text, len(text) - 1 + more - places, positional)
 
 
 def hexadecimal(datum: Datum) -> str:
@@ -203,26 +201,33 @@ def shortest(datum: Datum) -> str:
         low_closed, high_closed = True, False  # ties go to the larger magnitude
     if scale > 0:
         value, low, high, scale = value << scale, low << scale, high << scale, 0
-    k = (high.bit_length() + scale) * 30103 // 100_000 + 1
-    while True:
-        ten = 10 ** abs(k)
-        unit = (ten if k > 0 else 1) << -scale
-        grow = 1 if k > 0 else ten
-        first = -(-low * grow // unit)
-        last = high * grow // unit
-        first += not low_closed and first * unit == low * grow
-        last -= not high_closed and last * unit == high * grow
-        if first <= last:
-            digit = min(max(_nearest(value * grow, unit), first), last)
-            if digit == 1 and unit > value * grow:
-                # 1·10^k lies above the value: one of 2 to 9 times 10^(k−1) has one digit too, and may be nearer.
-                finer = _nearest(10 * value * grow, unit)
-                inside = 10 * low * grow <= finer * unit if low_closed else 10 * low * grow < finer * unit
-                if finer < 10 and inside:
-                    digit, k = finer, k - 1
-            digits = str(digit)
-            return decimal_text(x.negative, digits, len(digits) - 1 + k)
-        k -= 1
+    # Multiples of 10^k are multiples of all smaller powers too. So count those of a power of which some lie inside
+    # for certain, in units of it, and look for the roundest count: these are short, and such powers are long.
+    k = ((high - low).bit_length() - 1 + scale) * 30103 // 100_000 - 1
+    unit, grow = _grid(k, scale)
+    first, more = divmod(low * grow, unit)
+    first += more > 0 or not low_closed
+    last, more = divmod(high * grow, unit)
+    last -= not more and not high_closed
+    power = 1
+    while -(-first // (10 * power)) <= last // (10 * power):
+        power, k = 10 * power, k + 1
+    first, last = -(-first // power), last // power
+    unit, grow = _grid(k, scale)
+    digit = min(max(_nearest(value * grow, unit), first), last)
+    if digit == 1 and unit > value * grow:
+        # 1·10^k lies above the value: one of 2 to 9 times 10^(k−1) has one digit too, and may be nearer.
+        finer = _nearest(10 * value * grow, unit)
+        inside = 10 * low * grow <= finer * unit if low_closed else 10 * low * grow < finer * unit
+        if finer < 10 and inside:
+            digit, k = finer, k - 1
+    digits = str(digit)
+    return decimal_text(x.negative, digits, len(digits) - 1 + k)
+
+
+def _grid(k: int, scale: int) -> tuple[int, int]:
+    """Return n and d with n/d = 10^k / 2^scale, for a scale of at most 0."""
+    return (10**k << -scale, 1) if k > 0 else (1 << -scale, 10**-k)
 
 
 def _nearest(n: int, d: int) -> int:

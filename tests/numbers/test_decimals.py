@@ -3,6 +3,7 @@
 import random
 import struct
 import sys
+import time
 from decimal import Context as DecimalContext
 from decimal import Decimal
 from fractions import Fraction
@@ -360,3 +361,21 @@ def test_powers_of_ten_have_their_zeros():
         assert digits_of(10**k) == "1" + "0" * k
         assert digits_of(10**k - 1) == ("9" * k or "0")
     assert integer_from_digits("") == 0
+
+
+def quickest(compute) -> float:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        compute()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("code", [0x7FFFE << 236 | 0x123, 0x00010 << 236 | 0x123], ids=["far up", "far down"])
+def test_a_short_text_of_a_long_number_costs_a_few_powers_of_ten(code):
+    datum = decode(code, "e19m236")
+    value = datum.exact.as_fraction()
+    power = quickest(lambda: 10**78_000)
+    assert quickest(lambda: shortest(datum)) < 25 * power
+    assert quickest(lambda: rounded_decimal(value, 72)) < 25 * power
