@@ -149,8 +149,8 @@ def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> 
         if rounded.tail is not Tail.HALF:
             return line(f"tail {rounded.tail.value} ", verdict)
         if rounded.precision == 1 and not integral:  # neighbours with one digit each: no parity decides
-            between = "powers of two" if rounded.kept else "0 and the smallest number"
-            return line(f"a tie between {between} ", verdict)
+            where = "between powers of two" if rounded.kept else "at half the smallest number"
+            return line(f"a tie {where} ", verdict)
         reason = f"kept is {'odd' if rounded.odd else 'even'}" if direction is Direction.RNE else "away from zero"
         return line(f"a tie, {reason} ", verdict)
     if direction is Direction.RTO:

@@ -96,7 +96,8 @@ def test_a_tie_of_integers_is_decided_by_the_integer(verb, value, direction, wor
     ("text", "format", "words"),
     [
         ("1.5", "e3m0", "a tie between powers of two → +1"),
-        ("0.125", "e3m0", "a tie between 0 and the smallest number → +1"),
+        ("0.125", "e3m0", "a tie at half the smallest number → +1"),
+        ("2^-128", "e8m0", "a tie at half the smallest number → +1"),
         ("1.5", "p3109_k8p1se", "a tie between powers of two → keep"),
     ],
 )
