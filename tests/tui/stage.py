@@ -2,7 +2,9 @@
 
 import asyncio
 import functools
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
+from time import monotonic
+from unittest.mock import patch
 
 from floatlab.cli.verbs import read_question
 from floatlab.tui.app import Explorer
@@ -38,7 +40,6 @@ class Person:
     async def press(self, *keys):
         for key in keys:
             await self.pilot.press(key)
-            await self.pilot.pause()
 
     async def type(self, text):
         await self.press(*(_KEYS.get(character, character) for character in text))
@@ -57,14 +58,12 @@ class Person:
         x, y, _ = choices.places(choices.content_size.width)[name]
         origin = choices.content_region.offset - choices.region.offset
         assert await self.pilot.click(choices, offset=(x + 1 + origin.x, y + origin.y))
-        await self.pilot.pause()
 
     async def click_bit(self, row, bit):
         """Click a bit of a row."""
         y, x = row._places[-1 - bit]
         origin = row.content_region.offset - row.region.offset
         assert await self.pilot.click(row, offset=(x + origin.x, y + origin.y))
-        await self.pilot.pause()
 
 
 _KEYS = {
@@ -74,12 +73,52 @@ _KEYS = {
 }  # fmt: skip
 
 
+def _busy(app):
+    """Say whether a message is waiting or being handled, or a worker that is no thread runs."""
+    for pump in (app, *app._registry):
+        queue = pump._message_queue
+        waits = any(not each.done() for each in queue.ready_event._waiters)
+        if pump._running and not pump._closed and (queue.values or pump._next_callbacks or not waits):
+            return True
+    return any(not worker.is_finished and not worker._thread_worker for worker in app.workers)
+
+
+def _stale(screen):
+    """Say whether the screen's clock, at its next tick, will have something to lay out, to draw or to call."""
+    return screen._layout_required or screen._scroll_required or screen._dirty_widgets or screen._callbacks
+
+
+async def rest(app, most=1.0):
+    """Wait until nothing is under way; Textual itself waits for a processor that rests, which takes far longer."""
+    end, quiet = monotonic() + most, 0
+    while quiet < 3 and monotonic() < end and app._exception is None:
+        await asyncio.sleep(0)
+        quiet = 0 if _busy(app) else quiet + 1
+        if quiet == 3 and _stale(app.screen):
+            app.screen._on_timer_update()
+            quiet = 0
+
+
+@contextmanager
+def prompt(app, wait=rest):
+    """Let the pilot go on as soon as everything has been done."""
+
+    async def wait_for_idle(min_sleep=0.0, max_sleep=1.0):
+        await wait(app)
+
+    with patch("textual.app.wait_for_idle", wait_for_idle), patch("textual.pilot.wait_for_idle", wait_for_idle):
+        yield
+
+
 @asynccontextmanager
-async def opened(command="", size=(80, 24), **settings):
-    """Open the explorer at a command; nothing moves unless the settings say so."""
+async def opened(command="", size=(80, 24), wait=rest, **settings):
+    """Open the explorer at a command; nothing moves unless the settings say so.
+
+    `wait` is how to wait between what a person does.
+    """
     start = read_question(command.split()) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        await pilot.pause()
-        yield Person(app, pilot)
+    with prompt(app, wait):
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            yield Person(app, pilot)
