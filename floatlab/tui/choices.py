@@ -73,12 +73,10 @@ class Choices(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line."""
-        pieces = []
+        pieces: list[Segment] = []
         for name, (_, row, word) in self.places(self.content_size.width).items():
             if row == y:
-                pieces.append(
-                    Segment(word, CURSOR if name == self.current else HOVER if name == self.hovered else None)
-                )
+                pieces += self.pieces(name, word)
         return Strip(pieces).adjust_cell_length(self.content_size.width).apply_style(self.rich_style)
 
     def pieces(self, name: str, word: str) -> list[Segment]:
