@@ -7,7 +7,7 @@ from functools import partial
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.reactive import reactive
 from textual.widgets import Input, Label, Static
 
@@ -19,13 +19,12 @@ from floatlab.formats.names import short_name
 from floatlab.tui.bit_row import BitRow
 from floatlab.tui.choices import Choices
 from floatlab.tui.drawing import Drawing
-from floatlab.tui.film import Film
+from floatlab.tui.film import Film, Lamps
 from floatlab.tui.pickers import Picker
 from floatlab.tui.practice import Practice
 from floatlab.tui.task import Task
 from floatlab.tui.witness import WitnessSearch
 from floatlab.views.page import Note, Page, Strip
-from floatlab.views.words import lamps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,11 +76,14 @@ class Arithmetic(Task, inherit_bindings=False):
         .entry { height: 1; padding: 0 1; }
         .entry Label { width: auto; color: $role-label; padding: 0 1; }
         .entry Input { width: 1fr; }
-        #body { height: 1fr; }
+        #verb { display: none; width: auto; padding: 0; color: $text; text-style: bold; }
+        #body { height: 1fr; overflow-y: hidden; }
         #operands { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
         #title, #why, #flags { height: auto; scrollbar-size: 0 0; }
         #why { max-height: 6; }
         #film { height: 1fr; }
+        &.-short #verbs, &.-narrow #verbs { display: none; }
+        &.-short #verb, &.-narrow #verb { display: block; }
         &.-short #body, &.-narrow #body { overflow-y: auto; scrollbar-size-vertical: 1; }
         &.-short #operands, &.-narrow #operands { max-height: 999; }
         &.-short #film, &.-narrow #film { height: auto; }
@@ -102,11 +104,12 @@ class Arithmetic(Task, inherit_bindings=False):
         """Compose the operation, its operands, the film and the lamps."""
         yield Choices(tuple((verb, verb) for verb in ARITIES), id="verbs")
         with Horizontal(classes="entry"):
+            yield Choices(id="verb")
             for name in _NAMES:
                 yield Label(name, id=f"name-{name}")
                 yield Input(id=f"operand-{name}", compact=True)
         yield Static(id="complaint", markup=False)
-        with Vertical(id="body"):
+        with VerticalScroll(id="body", can_focus=False):
             title = Drawing(id="title")
             title.can_focus = False
             yield title
@@ -115,10 +118,10 @@ class Arithmetic(Task, inherit_bindings=False):
                     yield BitRow(id=f"bits-{name}")
             yield Choices(id="steps")
             yield Film(id="film")
-            for name in ("why", "flags"):
-                below = Drawing(id=name)
-                below.can_focus = False
-                yield below
+            why = Drawing(id="why")
+            why.can_focus = False
+            yield why
+            yield Lamps(id="flags")
         yield Practice(id="practice")
         yield Choices(id="controls")
 
@@ -140,15 +143,16 @@ class Arithmetic(Task, inherit_bindings=False):
         self._draw_operands(question, answer, page)
         self.query_one("#title", Drawing).page = Page(page.blocks[:1])
         self.query_one("#verbs", Choices).current = question.verb
+        self.query_one("#verb", Choices).options = (("operation", f"{question.verb} ▾"),)
         steps = tuple((str(i), f"{i + 1} {scene.name}") for i, scene in enumerate(film))
         self.query_one("#steps", Choices).options = steps
         practice = self.query_one(Practice)
         practice.prepare(answer)
-        at = practice.first if practice.on and not again else self.scene if again else len(film) - 1
+        at = practice.first if practice.on else self.scene if again else len(film) - 1
         self.query_one(Film).stop()
         self.set_reactive(Arithmetic.scene, at)
         self._draw_scene()
-        self._draw_controls()
+        self._draw_controls(question, answer)
 
     def _draw_operands(self, question: Question, answer: Answer, page: Page) -> None:
         strips = [block for block in page.blocks if isinstance(block, Strip)]
@@ -165,15 +169,15 @@ class Arithmetic(Task, inherit_bindings=False):
                 box.remove_class("-wrong")
                 row.show(strips[place])
 
-    def _draw_controls(self) -> None:
-        question, practice = self.question, self.query_one(Practice)
-        format = short_name(question.formats[0]) if question.formats else _AUTOMATIC
+    def _draw_controls(self, question: Question | None = None, answer: Answer | None = None) -> None:
+        """Name what a click can do, for the question that is shown or for one that is about to be."""
+        question, practice = question or self.question, self.query_one(Practice)
         film = self.query_one(Film)
         options = [
             ("back", "◂ p"),
             ("next", "n ▸"),
             ("play", f"{'pause' if film.playing else 'play'} {film.speed:g}/s"),
-            ("format", f"in {format}"),
+            ("format", _format_words(question, answer or self.answers[0])),
         ]
         options += [("integer", f"to {question.option('integer', 'i32')}")] * (question.verb == "toint")
         options += [("witness", "find a witness")] * (question.verb == "fma")
@@ -190,7 +194,7 @@ class Arithmetic(Task, inherit_bindings=False):
         scene = self.film[self.scene]
         self.query_one(Film).page = scene.page
         self.query_one("#why", Drawing).page = Page((Note(scene.reason),))
-        self.query_one("#flags", Drawing).page = Page((Note(lamps(scene.flags)),))
+        self.query_one("#flags", Lamps).show(scene.flags)
         self.query_one("#steps", Choices).current = str(self.scene)
 
     def watch_scene(self, before: int, now: int) -> None:
@@ -203,6 +207,7 @@ class Arithmetic(Task, inherit_bindings=False):
         else:
             self._draw_scene()
         film.show_newest()
+        self.call_after_refresh(film.show_newest)  # the reason may have taken lines from the film, or given some
 
     def action_step(self, by: int) -> None:
         """Go a step on or back; after the last comes the first."""
@@ -217,24 +222,32 @@ class Arithmetic(Task, inherit_bindings=False):
             wanted = practice.first if practice.on else 0
         elif wanted < 0:
             return
+        if practice.on:
+            self.complain("")
         if by > 0 and practice.asks(wanted):
             return
+        practice.hide()
         self.scene = wanted
 
     def action_jump(self, step: int) -> None:
         """Go to a step."""
         self.query_one(Film).stop()
         if self.query_one(Practice).on:
-            self.complain("in practice the steps come one by one: n asks for the next", hint=True)
+            self._one_by_one()
         elif -1 <= step < len(self.film):
             self.scene = step % len(self.film)
+
+    def _one_by_one(self) -> None:
+        self.complain("in practice the steps come one by one: n asks for the next", hint=True)
 
     def action_play(self) -> None:
         """Play the steps, or stop."""
         film = self.query_one(Film)
         if film.playing:
             film.stop()
-        elif not self.query_one(Practice).on:
+        elif self.query_one(Practice).on:
+            self._one_by_one()
+        else:
             if self.scene == len(self.film) - 1:
                 self.scene = 0
             film.play()
@@ -266,6 +279,10 @@ class Arithmetic(Task, inherit_bindings=False):
     @on(Choices.Chosen, "#verbs")
     def _verb_chosen(self, event: Choices.Chosen) -> None:
         self.take_verb(event.name)
+
+    @on(Choices.Chosen, "#verb")
+    def _verb_clicked(self) -> None:
+        self.action_operation()
 
     def take_verb(self, verb: str | None) -> None:
         """Do another operation on the operands that there are."""
@@ -320,6 +337,7 @@ class Arithmetic(Task, inherit_bindings=False):
         name = (event.input.id or "")[-1]
         right = self.open(self._with_operand(_NAMES.index(name), event.value), f"operand {name}")
         event.input.set_class(not right, "-wrong")
+        self.call_after_refresh(self.query_one(Film).show_newest)
 
     @on(Input.Submitted, ".entry Input")
     def _submitted(self) -> None:
@@ -363,8 +381,9 @@ class Arithmetic(Task, inherit_bindings=False):
 
     def on_descendant_focus(self) -> None:
         """Follow the focus to the operand that keys edit."""
-        if isinstance(self.focused, BitRow):
-            self._chosen = _NAMES.index((self.focused.id or "")[-1])
+        id = (self.focused and self.focused.id) or ""
+        if id.startswith(("bits-", "operand-")):
+            self._chosen = _NAMES.index(id[-1])
         for place, name in enumerate(_NAMES):
             self.query_one(f"#bits-{name}", BitRow).leads = place == self._chosen
 
@@ -385,26 +404,45 @@ class Arithmetic(Task, inherit_bindings=False):
     def action_practice(self) -> None:
         """Begin to practise, or end it."""
         practice = self.query_one(Practice)
+        if not practice.on and practice.ended:
+            self.complain("there is nothing to ask about this operation on these operands", hint=True)
+            return
         practice.turn(not practice.on)
         self.query_one(Film).stop()
-        self.scene = practice.first if practice.on else len(self.film) - 1
         if practice.on:
-            self._advance(1)
+            self._ask_first()
+        else:
+            self.scene = len(self.film) - 1
+            self.action_leave()
         self._draw_controls()
+
+    def _ask_first(self) -> None:
+        self.scene = self.query_one(Practice).first
+        self._advance(1)
 
     @on(Practice.Answered)
     def _answered(self, event: Practice.Answered) -> None:
-        self.complain(event.words, hint=event.right)
+        practice = self.query_one(Practice)
+        words = f"{event.words}; that was the last one: N for other operands" if practice.ended else event.words
+        self.complain(words, hint=event.right)
         self.scene = event.scene
         self.action_leave()
         self._draw_controls()
 
     def action_exercise(self) -> None:
         """Practise on other operands."""
-        if format := next(iter(self.question.formats), None) or self._shared():
-            self.open(self.question.replace(values=self.query_one(Practice).operands(self.question, format)))
-            if self.query_one(Practice).on:
-                self.scene = self.query_one(Practice).first
+        practice = self.query_one(Practice)
+        format = next(iter(self.question.formats), None) or self._shared()
+        if format is None:
+            self.complain("other operands need one format: f chooses it", hint=True)
+            return
+        self._take(practice.operands(self.question, format), format)
+        if practice.on:
+            self._ask_first()
+
+    def _take(self, values: tuple[str, ...], format: Format) -> None:
+        """Take operands of a format, and the format too where none is named: in another they may be others."""
+        self.open(self.question.replace(values=values, formats=self.question.formats or (format,)))
 
     def _shared(self) -> Format | None:
         formats = {datum.format for datum in self.answers[0].operands}
@@ -418,8 +456,8 @@ class Arithmetic(Task, inherit_bindings=False):
     def _found(self, values: tuple[str, ...] | str | None) -> None:
         if isinstance(values, str):
             self.complain(values, hint=True)
-        elif values is not None:
-            self.open(self.question.replace(values=values))
+        elif values is not None and (format := next(iter(self.question.formats), None) or self._shared()):
+            self._take(values, format)
 
     def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         """Offer the operations, the steps and what else there is."""
@@ -432,3 +470,10 @@ class Arithmetic(Task, inherit_bindings=False):
         yield "New exercise", "other operands", self.action_exercise
         if self.question.verb == "fma":
             yield "Find a witness", "operands where fused and separate differ", self.action_witness
+
+
+def _format_words(question: Question, answer: Answer) -> str:
+    """Name the format of the result, and say so where it was not asked for."""
+    if question.formats:
+        return f"in {short_name(question.formats[0])}"
+    return f"in {short_name(answer.results[0].format)}, {_AUTOMATIC}" if answer.results else f"{_AUTOMATIC} format"

@@ -1,13 +1,16 @@
-"""The film of a derivation: pages that can be played, and slid from one to the next."""
+"""The film of a derivation: pages that can be played, and slid from one to the next; and the lamps beside it."""
 
 from __future__ import annotations
 
 from textual.binding import Binding
+from textual.containers import ScrollableContainer
 from textual.message import Message
 from textual.timer import Timer
 
+from floatlab.numbers import Flags
 from floatlab.tui.drawing import Drawing
-from floatlab.views.page import Page
+from floatlab.views.page import Line, Note, Page, line, text_of
+from floatlab.views.words import lamps
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps a second
 _SLIDE = 0.6  # seconds that a whole slide takes at most
@@ -82,8 +85,42 @@ class Film(Drawing, can_focus=True):
             self.page = self._frames.pop()
             self._frames = []
 
+    @property
+    def newest(self) -> int:
+        """The first line that is new on the page."""
+        return next((y for y, runs in enumerate(self.lines) if any("▸" in run.text for run in runs)), 0)
+
     def show_newest(self) -> None:
-        """Scroll to what is new on the page."""
-        newest = next((y for y, runs in enumerate(self.lines) if runs and runs[0].text.startswith("▸")), None)
-        if newest is not None and not self.styles.auto_dimensions:
-            self.scroll_to(y=max(newest - self.size.height // 2, 0), animate=False)
+        """Scroll to what is new on the page; where the film is as high as its page, what holds it scrolls."""
+        if not self.styles.auto_dimensions:
+            self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False)
+        elif isinstance(self.parent, ScrollableContainer):
+            # As far down as there is something to see, the reason and the lamps too, but not beyond what is new.
+            top = self.virtual_region.y + self.newest
+            self.parent.scroll_to(y=min(top, self.parent.max_scroll_y), animate=False)
+
+
+class Lamps(Drawing):
+    """The flags as lamps, each in one piece where they take more than one line."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start with all lamps dark."""
+        super().__init__(id=id)
+        self.can_focus = False
+        self.flags = Flags.NONE
+
+    def show(self, flags: Flags) -> None:
+        """Light the lamps of these flags."""
+        self.flags = flags
+        self.page = Page((Note(lamps(flags)),))
+
+    def set_lines(self, width: int) -> list[Line]:
+        """Set lamp by lamp."""
+        lines: list[Line] = []
+        for lamp in (run for run in lamps(self.flags) if run.text.strip()):
+            longer = line(lines[-1], "  ", lamp) if lines else line("  ", lamp)
+            if lines and len(text_of(longer)) <= width:
+                lines[-1] = longer
+            else:
+                lines.append(line("  ", lamp))
+        return lines

@@ -60,7 +60,7 @@ class Practice(Vertical):
         yield Choices(id="guesses")
         with Horizontal():
             yield Label("answer", markup=False)
-            yield Input(id="guess", compact=True, placeholder="Enter answers; an empty answer shows the step")
+            yield Input(id="guess", compact=True, placeholder="Enter alone shows the step")
 
     @property
     def words(self) -> str:
@@ -87,13 +87,13 @@ class Practice(Vertical):
         self.on = on
         self.right = self.asked = 0
         self._answered.clear()
-        self._hide()
+        self.hide()
 
     def prepare(self, answer: Answer) -> None:
         """Make the questions of another derivation."""
         self._answer, self._made = answer, None
         self._answered.clear()
-        self._hide()
+        self.hide()
 
     def operands(self, question: Question, format: Format) -> tuple[str, ...]:
         """Return operands for another exercise."""
@@ -118,7 +118,13 @@ class Practice(Vertical):
         guess.focus()
         return True
 
-    def _hide(self) -> None:
+    @property
+    def ended(self) -> bool:
+        """Whether all that there is to ask has been asked."""
+        return all(exercise is None or scene in self._answered for scene, exercise in enumerate(self.exercises))
+
+    def hide(self) -> None:
+        """Take a question back that has not been answered."""
         self._scene = -1
         self.remove_class("-asking")
 
@@ -141,6 +147,6 @@ class Practice(Vertical):
         self.asked += 1
         self.right += right
         self._answered.add(scene)
-        self._hide()
+        self.hide()
         words = f"right: {exercise.answers[0]}" if right else f"it is {exercise.answers[0]}"
         self.post_message(self.Answered(scene, right, words))
