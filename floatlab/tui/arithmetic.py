@@ -149,9 +149,12 @@ class Arithmetic(Task, inherit_bindings=False):
         practice = self.query_one(Practice)
         practice.prepare(answer)
         at = practice.first if practice.on else self.scene if again else len(film) - 1
-        self.query_one(Film).stop()
+        shown = self.query_one(Film)
+        shown.stop()
         self.set_reactive(Arithmetic.scene, at)
         self._draw_scene()
+        if not (again or self.small):  # a small screen would move what is being edited out of sight
+            shown.show_newest()
         self._draw_controls(question, answer)
 
     def _draw_operands(self, question: Question, answer: Answer, page: Page) -> None:
@@ -189,6 +192,11 @@ class Arithmetic(Task, inherit_bindings=False):
         return question.replace(formats=(format,))
 
     # The film.
+
+    @property
+    def small(self) -> bool:
+        """Whether operands and film scroll as one, for want of room."""
+        return self.has_class("-short") or self.has_class("-narrow")
 
     def _draw_scene(self) -> None:
         scene = self.film[self.scene]
@@ -300,7 +308,7 @@ class Arithmetic(Task, inherit_bindings=False):
 
     def action_format(self) -> None:
         """Pick the result's format."""
-        self.pick_format(((_AUTOMATIC, "automatic    the first of fp16 … fp128 that holds all operands"),))
+        self.pick_format(((_AUTOMATIC, "automatic    the first usual one that holds all operands"),))
 
     def picked_format(self, name: str | None) -> None:
         """Take a format by name, or none."""

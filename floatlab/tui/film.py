@@ -85,6 +85,12 @@ class Film(Drawing, can_focus=True):
             self.page = self._frames.pop()
             self._frames = []
 
+    def on_resize(self) -> None:
+        """Keep what is new in sight, also where the reason has taken lines, or given some back."""
+        super().on_resize()
+        if not self.styles.auto_dimensions:
+            self.show_newest()
+
     @property
     def newest(self) -> int:
         """The first line that is new on the page."""
@@ -93,7 +99,8 @@ class Film(Drawing, can_focus=True):
     def show_newest(self) -> None:
         """Scroll to what is new on the page; where the film is as high as its page, what holds it scrolls."""
         if not self.styles.auto_dimensions:
-            self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False)
+            # Forced, since on the first picture there is no scrollbar yet.
+            self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False, force=True)
         elif isinstance(self.parent, ScrollableContainer):
             # As far down as there is something to see, the reason and the lamps too, but not beyond what is new.
             top = self.virtual_region.y + self.newest

@@ -29,7 +29,7 @@ class Practice(Vertical):
         padding: 0 1;
         &.-asking { display: block; }
         Horizontal { height: 1; }
-        #prompt { text-style: bold; height: auto; width: 1fr; }
+        #prompt { text-style: bold; height: auto; width: 1fr; padding: 0 1; }
         Horizontal Label { width: auto; color: $role-label; padding: 0 1; }
         #guess { width: 1fr; }
     }
