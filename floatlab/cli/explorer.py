@@ -12,7 +12,7 @@ from floatlab.errors import quoted
 
 _ALONE = ("--serve", "--new")
 _VALUED = ("--host", "--port", "--theme")
-DEFAULT_PORT = 8000
+DEFAULT_HOST, DEFAULT_PORT = "localhost", 8000
 
 
 def explorer_parser() -> Parser:
@@ -23,8 +23,8 @@ def explorer_parser() -> Parser:
     group.add_argument("--new", action="store_true", help="start afresh, and keep nothing for the next start")
     group.add_argument("--theme", metavar="NAME", help="floatlab-dark, floatlab-light, floatlab-safe, ansi-dark, …")
     group.add_argument("--serve", action="store_true", help="in a browser instead of this terminal (extra web)")
-    group.add_argument("--host", metavar="NAME", default="localhost", help="where --serve listens (localhost)")
-    group.add_argument("--port", metavar="N", default=str(DEFAULT_PORT), help=f"and on which port ({DEFAULT_PORT})")
+    group.add_argument("--host", metavar="NAME", help=f"the host that --serve listens on ({DEFAULT_HOST})")
+    group.add_argument("--port", metavar="N", help=f"the port that --serve listens on ({DEFAULT_PORT})")
     return parser
 
 
@@ -48,20 +48,33 @@ def run_explorer(words: list[str]) -> int:
     options = explorer_parser().parse(own)
     if question and question[0] in ACTIONS and question[0] not in VERBS:
         raise UsageError(f"tui has no screen for {question[0]}; it opens {' '.join(VERBS)}")
-    start = read_question(question) if question else None
+    if {"-h", "--help", "help"} & set(question[:1]) or {"-h", "--help"} & set(question):
+        explorer_parser().print_help()
+        return 0
+    try:
+        start = read_question(question) if question else None
+    except UsageError as error:
+        if question[0].startswith("--"):
+            raise UsageError(f"{quoted(question[0])} is no option of tui; floatlab tui --help lists them") from error
+        raise
     if start is not None:
         if start.verb != "formats" and not start.values:
             raise UsageError(f"{start.verb} needs a value, as in floatlab tui {ACTIONS[start.verb].examples[0]}")
         if "-" in start.values:
             raise UsageError("tui opens at values on the line; - is for pipes")
         start.answers()  # what is wrong with it is said here, before the screen is taken
-    port = whole_number(options.port, "--port", 1, 65535)
+    if not options.serve and (options.host, options.port) != (None, None):
+        raise UsageError("--host and --port say where --serve listens, and --serve was not given")
+    port = DEFAULT_PORT if options.port is None else whole_number(options.port, "--port", 1, 65535)
+    if options.host == "":
+        raise UsageError("--host '' names no host; localhost is the loopback interface")
     if options.serve:
         from floatlab.tui.browser import serve
 
-        serve(options.host, port, [*(["--theme", options.theme] if options.theme else []), *question])
+        serve(options.host or DEFAULT_HOST, port, [*(["--theme", options.theme] if options.theme else []), *question])
         return 0
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # Textual draws on standard error.
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui --serve in a browser")
     if os.environ.get("TERM") in ("dumb", "unknown"):
         raise UsageError(f"tui cannot draw on a terminal of type {quoted(os.environ['TERM'])}")

@@ -100,11 +100,13 @@ VERBS: dict[str, Verb] = {
 
 
 def read_question(words: list[str]) -> Question:
-    """Return the question that a command asks; without a verb it is `show`.
+    """Return the question that a command asks; without a verb it is `show`. Raises UsageError for what asks none.
 
     >>> read_question(["0.1", "--fp16"]).command
     'floatlab show 0.1 --fp16'
     """
+    if {"-h", "--help"} & set(words):
+        raise UsageError("--help is no question")
     name = words[0] if words and words[0] in VERBS else "show"
     verb = VERBS[name]
     return verb.question(verb.parser().parse(words[1:] if words[:1] == [name] else words))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from contextlib import suppress
 from functools import partial
+from io import TextIOWrapper
 
 from textual.app import App
 from textual.binding import Binding
 from textual.command import CommandPalette
+from textual.worker import WorkerFailed
 
-from floatlab.errors import FloatlabError
+from floatlab.errors import FloatlabError, quoted
+from floatlab.tui.background import beside
 from floatlab.tui.palette import Commands, Palette
 from floatlab.tui.settings import read_session, read_settings, write_session
 from floatlab.tui.task import Task
@@ -25,8 +31,6 @@ if TYPE_CHECKING:
 
     from floatlab.actions.question import Question
     from floatlab.views.page import Role
-
-INTERRUPTED, TERMINATED = 130, 143
 
 
 class Explorer(App[None]):
@@ -77,19 +81,27 @@ class Explorer(App[None]):
         first = (entry_for(start.verb) if start else None) or left
         self._starts = {first.name: start} if start else {}
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
-        super().__init__()
+        if not os.environ.get("NO_COLOR", "unset"):
+            del os.environ["NO_COLOR"]  # set but empty counts as not set
+        # Textual's way without colour is shades of grey; ours is none, as the words on the screen suffice.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         for entry in TASKS:
             self.add_mode(entry.name, partial(self._opened, entry))
         for each in THEMES:
             self.register_theme(each)
         self.animation_level = "full" if self.settings.get("animations") is True else "none"
-        wanted = theme or self.settings.get("theme") or self._session.get("theme") or CYCLE[0]
+        wanted = str(theme or self.settings.get("theme") or self._session.get("theme") or CYCLE[0])
         self.theme = wanted if wanted in self.available_themes else CYCLE[0]
         if self.theme != wanted:
-            self._complaint = f"there is no theme {wanted}; known: {', '.join(sorted(self.available_themes))}"
+            self._complaint = self.unknown_theme(wanted)
         keys = self.settings.get("keys")
         if isinstance(keys, dict):
             self.set_keymap({str(name): str(key) for name, key in keys.items()})
+
+    def unknown_theme(self, name: str) -> str:
+        """Say that there is no such theme, and which there are; nothing where there is."""
+        known = self.available_themes
+        return "" if name in known else f"there is no theme {quoted(name)}; known: {' '.join(sorted(known))}"
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give the roles of pages a colour in themes that do not know them."""
@@ -110,7 +122,7 @@ class Explorer(App[None]):
             try:
                 question = self.read_question(words)
             except FloatlabError:
-                pass  # kept by another version, or by hand
+                pass  # kept by another version, or changed by hand
             else:
                 if question.verb in entry.verbs:
                     return question
@@ -123,19 +135,20 @@ class Explorer(App[None]):
             self._inks = (self.theme, inks(self.theme_variables))
         return self._inks[1]
 
-    def on_mount(self) -> None:
-        """Listen to the signals that end a program: the terminal must be left clean."""
-        if self._complaint:
-            self.notify(self._complaint, severity="warning", markup=False)
+    def on_load(self) -> None:
+        """Listen to the signals that end a program, before the screen is taken: it must be left clean."""
         if self.is_headless:
             return
         from asyncio import get_running_loop
 
-        for number, status in ((signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)):
-            try:
-                get_running_loop().add_signal_handler(number, partial(self.exit, return_code=status))
-            except (NotImplementedError, RuntimeError):
-                return  # no signals on this system's loop; the keys remain
+        for name, status in (("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)):
+            with suppress(AttributeError, NotImplementedError, RuntimeError):  # not on every system; the keys remain
+                get_running_loop().add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
+
+    def on_mount(self) -> None:
+        """Complain about settings that cannot be used."""
+        if self._complaint:
+            self.notify(self._complaint, severity="warning", markup=False, timeout=10)
 
     def _handle_exception(self, error: Exception) -> None:
         """End without Textual's traceback: whoever started the explorer reports the failure."""
@@ -207,11 +220,18 @@ class Explorer(App[None]):
 
     def copy(self, text: str, words: str) -> None:
         """Copy text, and say what was copied and by whom."""
-        from floatlab.tui.clipboard import copy
+        self.copy_to_clipboard(text)  # the terminal, and what Ctrl+V inside the explorer pastes
 
-        by = copy(self, text)
-        shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"
-        self.notify(f"{shown}", title=f"Copied {words}" + ("" if by == "terminal" else f" ({by})"), markup=False)
+        def say(by: str) -> None:
+            shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"
+            self.notify(shown, title=f"Copied {words}, by {by or 'the terminal, if it can'}", markup=False)
+
+        if self.is_headless:
+            say("")
+        else:
+            from floatlab.tui.clipboard import copy
+
+            beside(self, partial(copy, text), say)
 
     # The end.
 
@@ -237,8 +257,18 @@ def open_explorer(
 ) -> int:
     """Run the explorer in this terminal and return an exit status; what made it fail is raised afterwards."""
     settings, complaint = read_settings()
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # Textual draws with lines that other encodings lack
     explorer = Explorer(read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep)
+    if theme and (words := explorer.unknown_theme(theme)):
+        raise FloatlabError(f"--theme: {words}")
     explorer.run()
-    if explorer.failure is not None:
-        raise explorer.failure
+    failure = explorer.failure
+    if isinstance(failure, WorkerFailed):
+        failure = failure.error if isinstance(failure.error, Exception) else failure
+    if isinstance(failure, (FloatlabError, BrokenPipeError)):
+        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # a mistake of ours, not of the user's
+    if failure is not None:
+        raise failure
     return explorer.return_code or 0

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from textual.app import App
+from time import monotonic
 
 _PROGRAMS = (
     ("pbcopy", "", ["pbcopy"]),
@@ -17,25 +14,27 @@ _PROGRAMS = (
     ("xsel", "DISPLAY", ["xsel", "--clipboard", "--input"]),
     ("clip.exe", "", ["clip.exe"]),
 )
-_PATIENCE = 2.0  # seconds
+_PATIENCE = 2.0  # seconds, for all of them together
 
 
-def copy(app: App[None], text: str) -> str:
-    """Copy text; return who took it: a program's name, or `terminal`."""
-    app.copy_to_clipboard(text)  # also what Ctrl+V inside the explorer pastes
-    if not app.is_headless:
-        for name, needs, command in _PROGRAMS:
-            if (not needs or os.environ.get(needs)) and shutil.which(name):
-                try:
-                    subprocess.run(
-                        command,
-                        input=text.encode(),
-                        timeout=_PATIENCE,
-                        check=True,
-                        stdout=subprocess.DEVNULL,
-                        stderr=subprocess.DEVNULL,
-                    )
-                except (OSError, subprocess.SubprocessError):
-                    continue
-                return name
-    return "terminal"
+def copy(text: str) -> str:
+    """Give text to the first of the system's programs that takes it; return its name, or nothing.
+
+    May take as long as a program hangs: not for the thread that draws.
+    """
+    end = monotonic() + _PATIENCE
+    for name, needs, command in _PROGRAMS:
+        if (not needs or os.environ.get(needs)) and shutil.which(name) and monotonic() < end:
+            try:
+                subprocess.run(
+                    command,
+                    input=text.encode(),
+                    timeout=end - monotonic(),
+                    check=True,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            except (OSError, ValueError, subprocess.SubprocessError):
+                continue
+            return name
+    return ""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from rich.segment import Segment
 from rich.style import Style
 from textual.screen import Screen
+from textual.widgets import Input
 
 from floatlab.tui.choices import Choices
 from floatlab.views.page import Role
+
+_LAST = 2  # the app's own keys, which come last: the list of keys, and the way out
 
 
 class Foot(Choices):
@@ -26,13 +29,22 @@ class Foot(Choices):
         found: dict[str, tuple[str, str]] = {}
         for key, active in screen.active_bindings.items():
             binding = active.binding
+            if binding.action == "leave" and not isinstance(screen.focused, Input):
+                continue  # there is nothing to leave
             if binding.show and active.enabled and binding.action not in found:
                 found[binding.action] = (key, f"{self.app.get_key_display(binding)} {binding.description}")
         self.options = tuple(found.values())
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
-        """Keep to one line: what does not fit is not shown."""
-        return {name: place for name, place in super().places(width).items() if place[1] == 0}
+        """Keep to one line: what does not fit is not shown, but how to learn the keys and how to leave is."""
+        options = list(self.options)
+        while len(options) > _LAST and sum(len(word) + 2 for _, word in options) > width:
+            del options[-1 - _LAST]
+        found, x = {}, 0
+        for name, word in options:
+            found[name] = (x, 0, f" {word} ")
+            x += len(word) + 2
+        return found
 
     def pieces(self, name: str, word: str) -> list[Segment]:
         """Set the key apart from what it does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -14,6 +14,7 @@ from textual.widgets import Input, Label, Static
 from floatlab.actions.edits import EDITS, code_of, edited, fields, literal_of, with_bit, with_field
 from floatlab.actions.question import Question
 from floatlab.errors import FloatlabError
+from floatlab.tui.background import beside
 from floatlab.tui.bit_row import BitRow
 from floatlab.tui.choices import Choices
 from floatlab.tui.drawing import Drawing
@@ -265,17 +266,16 @@ class Inspect(Task, inherit_bindings=False):
             return page.replace(blocks=page.blocks[1:])  # the bits stand in the row
         return answer.page()
 
-    @work(thread=True, exclusive=True)
     def _draw_libraries(self, asked: Question) -> None:
         """Ask the libraries beside the screen: importing one may take seconds."""
         details = self.query_one("#details", Drawing)
-        self.app.call_from_thread(setattr, details, "page", Page((Note(line("asking the libraries …")),)))
-        page = self._page_of(asked)
-        self.app.call_from_thread(self._take_libraries, page)
+        details.page = Page((Note(line("asking the libraries …")),))
 
-    def _take_libraries(self, page: Page) -> None:
-        if self.view == "libraries":
-            self.query_one("#details", Drawing).page = page
+        def take(page: Page) -> None:
+            if self.view == "libraries" and asked == self._asked(self.question):  # else it comes too late
+                details.page = page
+
+        beside(self.app, lambda: self._page_of(asked), take)
 
     def watch_view(self) -> None:
         """Draw another view."""
@@ -396,6 +396,14 @@ class Inspect(Task, inherit_bindings=False):
         self._lead = names[gone + 1] if gone + 1 < len(names) else names[gone - 1]
         self.open(self.question.replace(values=(value,), formats=kept))
         self.rows[self._lead].focus()
+
+    def copies(self) -> dict[str, tuple[str, Callable[[], str]]]:
+        """Copy the value and the code of the row that leads."""
+        at = [datum.format.name for datum in self.answers[0].results].index(self._lead)
+        return super().copies() | {
+            "value": ("the value", lambda: self.answers[0].words()[at]),
+            "code": ("the code", lambda: self.answers[0].codes()[at]),
+        }
 
     def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         """Offer the edits and the views."""

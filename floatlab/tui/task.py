@@ -6,7 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from floatlab.actions.edits import code_of
 from floatlab.actions.question import Question
@@ -178,8 +178,6 @@ class Task(Screen[None], inherit_bindings=False):
             return self.history.can_redo
         if action == "rules":
             return self.ROUNDS
-        if action == "leave":
-            return isinstance(self.focused, Input)
         return True
 
     def action_undo(self) -> None:

@@ -100,7 +100,9 @@ def kept_command(kept, name):
         "", "null", "[]", "{", '{"screen": 3}', '{"questions": []}', '{"questions": {"inspect": "show"}}',
         '{"questions": {"inspect": ["show", "abc"]}}', '{"questions": {"inspect": ["fly"]}}',
         '{"questions": {"inspect": ["show"]}}', '{"questions": {"inspect": ["add", "1", "2"]}}',
-        '{"theme": "none"}', '{"theme": 7}', "\x00", "[" * 100_000, '{"questions": {"inspect": ["show", "-"]}}',
+        '{"theme": "none"}', '{"theme": 7}', '{"theme": [1]}', '{"questions": {"inspect": []}}',
+        '{"questions": {"inspect": ["show", "--help"]}}', '{"a": "' + "x" * 300_000 + '"}',
+        "\x00", "[" * 100_000, '{"questions": {"inspect": ["show", "-"]}}',
     ],
 )  # fmt: skip
 @driven
@@ -121,13 +123,41 @@ def test_a_session_that_cannot_be_written_is_no_trouble(home, monkeypatch):
     assert read_session() == {}
 
 
-def test_settings_that_cannot_be_read_are_said(home):
+@pytest.mark.parametrize(
+    ("text", "usable", "named"),
+    [
+        ("theme = ", {}, "is not used"),
+        ("a = " + "[" * 5000, {}, "is not used"),
+        ("# " + "x" * 30_000, {}, "longer than"),
+        ("theme = [1]", {}, "theme takes a text"),
+        ('slide = "no"', {}, "slide takes true or false"),
+        ("keys = 3", {}, "keys takes a table"),
+        ('[keys]\n"bits.flip" = 3', {"keys": {}}, "keys takes texts"),
+        ("speed = 2", {}, "no setting 'speed'"),
+        ('theme = "nord"\nslide = false', {"theme": "nord", "slide": False}, ""),
+    ],
+)
+def test_settings_that_cannot_be_used_are_said(home, text, usable, named):
     assert read_settings() == ({}, "")
     settings_file().parent.mkdir(parents=True)
-    settings_file().write_text("theme = ")
+    settings_file().write_text(text)
     settings, complaint = read_settings()
-    assert settings == {}
-    assert "explorer.toml" in complaint
+    assert settings == usable
+    assert named in complaint
+    assert bool(complaint) == bool(named)
+
+
+def test_what_is_no_file_is_not_read(home):
+    import os
+
+    settings_file().parent.mkdir(parents=True)
+    os.mkfifo(settings_file())
+    assert "not a file" in read_settings()[1]
+
+
+def test_an_enormous_question_does_not_cost_the_session(home):
+    write_session({"screen": "formats", "questions": {"inspect": ["show", "1" * 300_000], "formats": ["formats"]}})
+    assert read_session() == {"screen": "formats", "questions": {"formats": ["formats"]}}
 
 
 @driven
@@ -188,8 +218,8 @@ async def test_the_keys_are_listed_and_the_list_is_closed(size):
         await person.press("question_mark")
         assert isinstance(person.app.screen, Help)
         text = person.app.screen.query_one(Drawing).text
-        for words in ("Flip", "the next number above", "Quit", "Theme", "Undo"):
-            assert words in text or words == "Undo"
+        for words in ("Flip", "the next number above", "Quit", "Theme"):
+            assert words in text
         await person.press("escape")
         assert isinstance(person.app.focused, BitRow)
 
@@ -238,14 +268,6 @@ async def test_q_quits_outside_a_box_and_types_inside_one():
         assert person.app.return_code == 0
 
 
-class _App:
-    def __init__(self, headless=False):
-        self.is_headless, self.terminal = headless, []
-
-    def copy_to_clipboard(self, text):
-        self.terminal.append(text)
-
-
 def test_copying_asks_the_systems_programs_first(monkeypatch, tmp_path):
     taken = tmp_path / "taken"
     program = tmp_path / "xclip"
@@ -254,13 +276,24 @@ def test_copying_asks_the_systems_programs_first(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    app = _App()
-    assert clipboard.copy(app, "0x3c7c") == "xclip"
+    assert clipboard.copy("0x3c7c") == "xclip"
     assert taken.read_text() == "0x3c7c"
     program.write_text("#!/bin/sh\nexit 1\n")
-    assert clipboard.copy(app, "0x3c7c") == "terminal"
-    assert app.terminal == ["0x3c7c", "0x3c7c"]
-    assert clipboard.copy(_App(headless=True), "1") == "terminal"
+    assert clipboard.copy("0x3c7c") == ""
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr(clipboard, "_PATIENCE", 0.2)
+    assert clipboard.copy("0x3c7c") == ""
+
+
+@driven
+async def test_what_was_copied_is_said():
+    async with opened("show 1.5 --fp16 --e4m3") as person:
+        await person.press("y")
+        await person.pilot.pause(0.2)
+        assert "Copied the value" in person.screen
+        assert person.app.clipboard == "1.5"
+        await person.press("down", "c", *"the code", "enter")
+        assert person.app.clipboard == "0x3c"
 
 
 @driven
@@ -297,7 +330,11 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
         (["show", "-"], "- is for pipes"),
         (["--port", "0"], "--port"),
         (["--port", "x", "--serve"], "--port"),
-        (["--nonsense"], "--nonsense"),
+        (["--nonsense"], "tui --help lists them"),
+        (["--version"], "tui --help lists them"),
+        (["--host", "x"], "--serve was not given"),
+        (["--serve", "--host", ""], "names no host"),
+        (["show", "1", "--nonsense"], "show --help lists the options"),
         (["--theme"], "--theme needs NAME"),
         (["add", "1"], "add takes two values"),
         (["-3"], "needs a terminal"),
@@ -311,6 +348,14 @@ def test_what_cannot_be_opened_is_one_line(words, named):
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert named in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["help"], ["show", "--help"], ["--theme", "nord", "-h"]])
+def test_help_is_printed(words, capsys):
+    from floatlab.cli.main import main
+
+    assert main(["tui", *words]) == 0
+    assert "floatlab tui show 0.1 --fp16" in capsys.readouterr().out
 
 
 def test_without_its_extra_the_browser_is_named(monkeypatch):
