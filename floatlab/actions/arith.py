@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from floatlab.actions.answer import Answer
+from floatlab.actions.operand import read_operand
 from floatlab.arith.operands import reading_context
-from floatlab.errors import FloatlabError, LiteralError, quoted
-from floatlab.formats import Format, parse_format
+from floatlab.errors import FloatlabError, quoted
+from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.numbers.literals import Code, parse_literal
+from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 
 TYPE_CHECKING = False
@@ -39,14 +40,7 @@ def operands(
     rules = reading_context(context or Context())
     found: list[Any] = []
     for text in texts:
-        value, at, name = text.rpartition("@")
-        if at:
-            for what, side, part in (("value", "before", value), ("format", "after", name)):
-                if not part.strip():
-                    raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a {what} {side} the @")
-            literal, own = parse_literal(value, bits), parse_format(name)
-        else:
-            literal, own = parse_literal(text, bits), None
+        literal, own = read_operand(text, bits)
         home = own or format
         if isinstance(literal.value, Code) and home:
             found.append(read_literal(literal, home).result)
@@ -79,6 +73,7 @@ def operate(
     `integer` and `exact` are for `toint` (and `exact` for `rint`), `signaling` for `cmp`, `steps`,
     `brief` and `why` (each step with its reason) for the others.
 
+    >>> from floatlab import parse_format
     >>> operate("add", ("1.125", "0.12457275390625"), parse_format("fp16")).codes()
     ['0x3d00']
     """
@@ -103,6 +98,7 @@ def compute(
 ) -> Derivation:
     """Return the derivation of a verb that has one.
 
+    >>> from floatlab import parse_format
     >>> compute("mul", ("3", "0.5"), parse_format("fp16"), Context()).result
     Datum(binary16 0x3e00 = 1.5)
     """

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from floatlab.actions.answer import Answer, answer_for
-from floatlab.errors import FormatError, LiteralError, quoted
+from floatlab.actions.operand import as_code, read_operand, reversed_code
+from floatlab.errors import FormatError, quoted
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.numbers import Context, Datum, Direction, Literal, convert, decode, hexadecimal_code, parse_literal
+from floatlab.numbers import Context, Datum, Direction, Literal, convert, decode, hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
@@ -41,12 +42,12 @@ def show(
     0x3c7c
     """
     context = context or Context()
-    literal, own = _literal(text, bits)
+    literal, own = read_operand(text, bits)
     hints: list[str] = []
     if literal.is_bare_hexadecimal and len(literal.text) <= _CODE_LENGTH:
         hints.append(f"{literal.text} is the number {int(literal.text, 16)}; bits:{literal.text} reads it as a code")
     if little_endian:
-        literal = _reversed(literal)
+        literal = reversed_code(literal)
     if dialects:
         return _dialects(literal, (own,) if own else formats)
     if own:
@@ -66,32 +67,6 @@ def show(
         return compare_libraries(literal, formats, context, like)
     found = [read_literal(literal, format, context) for format in formats]
     return answer_for(found, interval, tuple(hints))
-
-
-def _literal(text: str, bits: bool) -> tuple[Literal, Format | None]:
-    value, at, name = text.rpartition("@")
-    if not at:
-        return parse_literal(text, bits), None
-    if not value.strip():
-        raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a value before the @")
-    if not name.strip():
-        raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a format after the @")
-    return parse_literal(value, bits), parse_format(name)
-
-
-def _code_of(literal: Literal, option: str) -> Code:
-    if not isinstance(literal.value, Code):
-        raise LiteralError(f"{quoted(literal.text)}: {option} takes a code, such as bits:0x38")
-    return literal.value
-
-
-def _reversed(literal: Literal) -> Literal:
-    """Read a code's bytes from the other end."""
-    typed = _code_of(literal, "--little-endian")
-    if typed.width % 8:
-        raise LiteralError(f"{quoted(literal.text)}: --little-endian takes whole bytes, and this is {typed.width} bits")
-    flipped = int.from_bytes(typed.code.to_bytes(typed.width // 8, "big"), "little")
-    return Literal(f"bits:0x{flipped:0{typed.width // 4}x}", typed.replace(code=flipped))
 
 
 def _formats_for(literal: Literal, hints: list[str]) -> tuple[Format, ...]:
@@ -130,7 +105,7 @@ def _directions(literal: Literal, formats: tuple[Format, ...], context: Context,
 
 
 def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
-    typed = _code_of(literal, "--dialects")
+    typed = as_code(literal, "--dialects")
     if not formats:
         named = [row.format for row in CATALOG if row.format.width == typed.width]
         p3109 = [parse_format(name.format(k=typed.width)) for name in _P3109_DIALECTS if 6 <= typed.width <= 16]
