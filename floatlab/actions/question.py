@@ -64,6 +64,27 @@ class Question(Record):
         kept = {name: value for name, value in (dict(self.options) | options).items() if value is not None}
         return self.replace(options=tuple(sorted(kept.items())))
 
+    def spelled_out(self) -> Question:
+        """Return the question without `bits` and `little_endian`: its values say themselves what codes they are.
+
+        Raises LiteralError or FormatError for values that cannot be read so.
+
+        >>> asked = Question("show", ("0x7c3c@fp16", "bits:0x0038")).having(bits=True, little_endian=True)
+        >>> asked.spelled_out().values
+        ('bits:0x3c7c@fp16', 'bits:0x3800')
+        """
+        bits, swapped = self.option("bits", False), self.option("little_endian", False)
+        if not bits and not swapped:
+            return self
+        from floatlab.actions.operand import read_operand, reversed_code
+
+        values = []
+        for value in self.values:
+            literal = read_operand(value, bits)[0]
+            _, at, format = value.rpartition("@")
+            values.append(f"{(reversed_code(literal) if swapped else literal).text}{at}{format if at else ''}")
+        return self.replace(values=tuple(values)).having(bits=None, little_endian=None)
+
     def answers(self) -> list[Answer]:
         """Answer it: one answer a value where values stand alone, else one for all; raises FloatlabError."""
         options = dict(self.options)

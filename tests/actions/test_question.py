@@ -75,3 +75,30 @@ def test_options_can_be_taken_back():
     question = Question("show", ("1",)).having(interval=True)
     assert question.option("interval") is True
     assert question.having(interval=None) == Question("show", ("1",))
+
+
+CODES = ["0x3c7c", "0_01111_0001111100", "bits:0x3c7c", "0x3c7c@fp16", " bits:0x3c7c @ bf16", "0011110001111100", "inf"]
+
+
+@pytest.mark.parametrize("value", CODES)
+def test_codes_that_say_so_themselves_need_no_option(value):
+    asked = Question("show", (value,), (parse_format("fp16"),)).having(bits=True, interval=True)
+    spelled = asked.spelled_out()
+    assert spelled.options == (("interval", True),)
+    assert spelled.answers()[0].codes() == asked.answers()[0].codes()
+
+
+@pytest.mark.parametrize("value", CODES[:-1])
+def test_bytes_in_their_right_order_need_no_option(value):
+    asked = Question("show", (value,), (parse_format("fp16"),)).having(bits=True, little_endian=True)
+    spelled = asked.spelled_out()
+    assert not spelled.options
+    assert spelled.answers()[0].codes() == asked.answers()[0].codes()
+    assert spelled.spelled_out() is spelled
+
+
+def test_what_cannot_be_read_as_a_code_cannot_be_spelled_out():
+    with pytest.raises(FloatlabError, match="--little-endian takes a code"):
+        Question("show", ("1.5",)).having(little_endian=True).spelled_out()
+    with pytest.raises(FloatlabError, match="a code is hexadecimal"):
+        Question("add", ("1.5", "0x3c00")).having(bits=True).spelled_out()
