@@ -116,7 +116,7 @@ class Question(Record):
                 words += [f"--{name}"] if name in SHORTHANDS else ["-f", name]
         for name, option in _CONTEXT_OPTIONS.items():
             value = getattr(self.context, name)
-            if value != getattr(DEFAULT, name):
+            if value != getattr(DEFAULT, name) and (name != "fma_invalid" or self.verb == "fma"):
                 words += [option] if isinstance(value, bool) else [option, str(getattr(value, "value", value))]
         for name, value in self.options:
             option = _SPELLED.get(name, f"--{name.replace('_', '-')}")

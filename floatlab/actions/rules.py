@@ -1,8 +1,9 @@
-"""The rules of rounding as rows: every choice of a Context in words, for pickers and palettes."""
+"""The rules of rounding as rows: every choice of a Context but the seed in words, for pickers and palettes."""
 
 from __future__ import annotations
 
-from floatlab.numbers import Context
+from floatlab.numbers import Context, Direction
+from floatlab.numbers.rounding import IN_WORDS
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -33,16 +34,9 @@ class Rule(Record):
         return context.replace(**{self.field: self.value})
 
 
-_ROWS = {
-    ("rounding", "Rounding"): (
-        ("RNE", "RNE, to nearest, ties to even"),
-        ("RNA", "RNA, to nearest, ties away from zero"),
-        ("RTZ", "RTZ, toward zero"),
-        ("RTP", "RTP, toward +∞"),
-        ("RTN", "RTN, toward −∞"),
-        ("RTO", "RTO, to odd"),
-        ("RAZ", "RAZ, away from zero"),
-        ("SR", "SR, stochastic"),
+_ROWS: dict[tuple[str, str], tuple[tuple[Any, str], ...]] = {
+    ("rounding", "Rounding"): tuple(
+        (direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction
     ),
     ("overflow", "Overflow"): (
         ("native", "as the format has it: ∞, else NaN"),
@@ -64,7 +58,10 @@ _ROWS = {
         ("arm", "as Arm does it"),
         ("riscv", "as RISC-V does it"),
     ),
+    ("fma_invalid", "∞ × 0 + NaN"): ((True, "is invalid"), (False, "raises nothing")),
 }
+# The names that some choices have on the command line.
+_SWITCHES = {"flush_results": "ftz", "flush_inputs": "daz", "fma_invalid": "silent-nan"}
 RULES: tuple[Rule, ...] = tuple(
     Rule(field, value, group, words) for (field, group), rows in _ROWS.items() for value, words in rows
 )
@@ -81,5 +78,5 @@ def context_words(context: Context) -> str:
     for field, _ in list(_ROWS)[1:]:
         value = getattr(context, field)
         if value != getattr(usual, field):
-            words.append({"flush_results": "ftz", "flush_inputs": "daz"}.get(field) or f"{field} {value.value}")
+            words.append(_SWITCHES.get(field) or f"{field} {value.value}")
     return ", ".join(words)
