@@ -52,47 +52,68 @@ def specials_words(format: Format) -> str:
     return " ".join(words)
 
 
-def formats_page(rows: list[CatalogRow]) -> Page:
-    """Return the table of formats: ranges first, then what the codes are spent on."""
-    ranges, codes = [], []
+def _name(row: CatalogRow) -> Line:
+    return line(Run(row.format.name, Role.VALUE))
+
+
+def _ranges(rows: list[CatalogRow]) -> Table:
+    """Return how far each format reaches, and how finely."""
+    header = ("format", "bits", "p", "emin", "emax", "largest", "normal", "subnormal")
+    found = []
     for row in rows:
         f = row.format
-        name = line(Run(f.name, Role.VALUE))
-        smallest = _rounded(f.smallest) if f.subnormals else "none"
-        ranges.append(tuple(
-            cell if isinstance(cell, tuple) else line(cell)
-            for cell in (
-                name, str(f.width), str(f.precision), str(f.emin), str(f.emax), _rounded(f.largest),
-                _rounded(f.smallest_normal), smallest,
-            )
-        ))  # fmt: skip
-        count = census(f)
-        codes.append(tuple(
-            cell if isinstance(cell, tuple) else line(cell)
-            for cell in (
-                name, _count(count.zeros), _count(count.subnormals), _count(count.normals),
-                _count(count.infinities), _count(count.nans), specials_words(f),
-            )
-        ))  # fmt: skip
+        cells = (
+            str(f.width), str(f.precision), str(f.emin), str(f.emax),
+            _rounded(f.largest), _rounded(f.smallest_normal), _rounded(f.smallest) if f.subnormals else "none",
+        )  # fmt: skip
+        found.append((_name(row), *(line(cell) for cell in cells)))
+    return Table(header, tuple(found), right=(1, 2, 3, 4))
+
+
+def _codes(rows: list[CatalogRow]) -> Table:
+    """Return what the codes of each format are spent on."""
+    header = ("format", "zeros", "subnormals", "normals", "∞", "NaNs", "specials")
+    found = []
+    for row in rows:
+        count = census(row.format)
+        counts = (count.zeros, count.subnormals, count.normals, count.infinities, count.nans)
+        found.append((_name(row), *(line(_count(n)) for n in counts), line(specials_words(row.format))))
+    return Table(header, tuple(found), right=(1, 2, 3, 4, 5))
+
+
+def formats_table(rows: list[CatalogRow]) -> Table:
+    """Return all that the tables of `formats_page` say in one table, for a window that moves over it.
+
+    >>> from floatlab.formats import CATALOG
+    >>> formats_table(list(CATALOG)).header[6:11]
+    ('normal', 'subnormal', 'zeros', 'subnormals', 'normals')
+    """
+    ranges, codes = _ranges(rows), _codes(rows)
+    shift = len(ranges.header) - 1  # both have the name
+    return Table(
+        ranges.header + codes.header[1:],
+        tuple((*left, *right[1:]) for left, right in zip(ranges.rows, codes.rows, strict=True)),
+        ranges.right + tuple(shift + column for column in codes.right),
+    )
+
+
+def formats_page(rows: list[CatalogRow]) -> Page:
+    """Return the tables of formats: ranges first, then what the codes are spent on."""
     hint = (
         "Also p3109_k<K>p<P><s|u><e|f>, and any e<W>m<T>[fn|f|fnuz][_ieee]. Numbers in this table are rounded; "
         "floatlab formats NAME gives one format exactly, with its source."
     )
-    header = ("format", "bits", "p", "emin", "emax", "largest", "normal", "subnormal")
-    blocks: list[Block] = [
-        Note(
-            line(Run("Ranges: digits, exponents, the largest number, the smallest normal and subnormal", Role.HEADING))
-        ),
-        Table(header, tuple(ranges), right=(1, 2, 3, 4)),
+    ranges = "Ranges: digits, exponents, the largest number, the smallest normal and subnormal"
+    blocks = (
+        Note(line(Run(ranges, Role.HEADING))),
+        _ranges(rows),
         Gap(),
         Note(line(Run("Codes per class, both signs together", Role.HEADING))),
-        Table(
-            ("format", "zeros", "subnormals", "normals", "∞", "NaNs", "specials"), tuple(codes), right=(1, 2, 3, 4, 5)
-        ),
+        _codes(rows),
         Gap(),
         Note(line(Run(hint, Role.HINT))),
-    ]
-    return Page(tuple(blocks), "the formats that have names")
+    )
+    return Page(blocks, "the formats that have names")
 
 
 def _landmark(label: str, format: Format, magnitude: int) -> list[Block]:

@@ -6,9 +6,12 @@ from floatlab import Context, parse_format
 from floatlab.actions.arith import operate
 from floatlab.actions.convert import convert_through
 from floatlab.actions.show import show
+from floatlab.formats import CATALOG
 from floatlab.numbers import Exact, decode, encode
 from floatlab.render.text import to_text
 from floatlab.views.derivations import framed
+from floatlab.views.formats import formats_page, formats_table
+from floatlab.views.page import Table
 from floatlab.views.words import brief
 
 FP16, E4M3, E8M0, E2M1 = (parse_format(name) for name in ("fp16", "e4m3", "e8m0", "e2m1"))
@@ -161,3 +164,14 @@ def test_digits_in_a_frame_keep_their_columns():
     assert framed(Exact(False, 0b1111111001, -13), 0, 10) == ("0.0001111111", "001")
     assert framed(Exact(False, 0b11, 0), 0, 2) == ("11.00", "")
     assert framed(Exact(False, 1, -40), 0, 4)[0] == "0.0000"
+
+
+def test_one_table_of_formats_says_what_two_say():
+    rows = list(CATALOG)
+    ranges, codes = (block for block in formats_page(rows).blocks if isinstance(block, Table))
+    both = formats_table(rows)
+    assert both.header == ranges.header + codes.header[1:]
+    assert [row[: len(ranges.header)] for row in both.rows] == list(ranges.rows)
+    assert [row[len(ranges.header) :] for row in both.rows] == [row[1:] for row in codes.rows]
+    flush = {both.header[column] for column in both.right}
+    assert flush == {"bits", "p", "emin", "emax", "zeros", "subnormals", "normals", "∞", "NaNs"}
