@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.actions.arith import operands
 from floatlab.actions.edits import literal_of
 from floatlab.arith.operands import reading_context
-from floatlab.arith.witness import find_witness
+from floatlab.arith.witness import find_witness, is_searched_through
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
@@ -39,6 +39,22 @@ def witness(
         return None
     a, b, c = (literal_of(datum, rules) for datum in found)
     return a, b, c
+
+
+def no_witness(format: Format) -> str:
+    """Say that none was found, and whether that proves that there is none.
+
+    >>> from floatlab import parse_format
+    >>> print(no_witness(parse_format("e2m1")))
+    e2m1: fma and multiply-then-add differ for no numbers of this format; all of them were tried
+    >>> print(no_witness(parse_format("fp16")))
+    binary16: no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried
+    """
+    if is_searched_through(format):
+        said = "fma and multiply-then-add differ for no numbers of this format; all of them were tried"
+    else:
+        said = "no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried"
+    return f"{format.name}: {said}"
 
 
 def _data(texts: tuple[str, ...], format: Format, rules: Context) -> tuple[Datum, Datum, Datum] | None:

@@ -44,7 +44,7 @@ def find_witness(
 ) -> Triple | None:
     """Return finite a, b and c whose fma and multiply-then-add are different finite numbers; the same for a seed.
 
-    None where `tries` found none, which is a proof where the format was searched through. `near` are
+    None where `tries` found none, which is a proof where the format `is_searched_through`. `near` are
     operands to start from. `progress` is called now and then with what was done of how much, and
     returns whether to go on.
 
@@ -60,12 +60,21 @@ def find_witness(
     return None
 
 
+def is_searched_through(format: Format | str) -> bool:
+    """Say whether the search tries every number of a format, so that finding none is a proof.
+
+    >>> is_searched_through("e2m1"), is_searched_through("fp16")
+    (True, False)
+    """
+    fmt = parse_format(format)
+    return fmt.width <= _SEARCHED or (fmt.precision == 1 and fmt.width <= _SEARCHED_POWERS)
+
+
 def _candidates(fmt: Format, context: Context, seed: int, near: Triple | None, tries: int) -> Iterator[Triple]:
-    few = fmt.width <= _SEARCHED or (fmt.precision == 1 and fmt.width <= _SEARCHED_POWERS)
     if near is not None:
         yield from _beside(near, fmt, context)
     yield from _short(fmt, context)
-    if few:
+    if is_searched_through(fmt):
         yield from _all(fmt, context)
     else:
         yield from islice(_random(fmt, context, seed), tries)

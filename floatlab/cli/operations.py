@@ -76,7 +76,7 @@ def operation_question(verb: str, options: argparse.Namespace) -> Question:
 
 def _witness(values: tuple[str, ...], formats: list[Format], context: Context) -> tuple[str, ...]:
     """Return operands for which fma and multiply-then-add differ; raises UnsupportedError where there are none."""
-    from floatlab.actions.witness import witness
+    from floatlab.actions.witness import no_witness, witness
 
     if not formats:
         raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")
@@ -84,5 +84,5 @@ def _witness(values: tuple[str, ...], formats: list[Format], context: Context) -
         raise UsageError(f"--witness starts from three values, or from none; {len(values)} were given")
     found = witness(formats[0], context, near=values)
     if found is None:
-        raise UnsupportedError(f"no operands were found in {formats[0].name} whose fma and multiply-then-add differ")
+        raise UnsupportedError(no_witness(formats[0]))
     return found

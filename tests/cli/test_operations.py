@@ -26,6 +26,7 @@ WRONG = [
     (["sqrt", "1", "2"], "sqrt takes one value, and got 2"),
     (["fma", "1", "2"], "fma takes three values, and got 2"),
     (["fma", *"1234"], "fma takes three values, and got 4"),
+    (["fma", "--witness", "-f", "e2m0fn"], "no numbers of this format; all of them were tried"),
     (["cmp", "1"], "cmp takes two values"),
     (["toint", "1", "2"], "toint takes one value"),
     (["rint"], "rint needs a value"),
