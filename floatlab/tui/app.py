@@ -38,15 +38,13 @@ class Explorer(App[None]):
 
     TITLE = "floatlab"
     COMMANDS = {Palette}
-    ENABLE_COMMAND_PALETTE = True
-    DEFAULT_MODE = "inspect"
     BINDINGS = [
         *(
             Binding(f"f{number}", f"go('{entry.name}')", entry.title, id=f"go.{entry.name}", show=False)
-            for number, entry in enumerate(TASKS, 2)
+            for number, entry in enumerate(TASKS.values(), 2)
         ),
         Binding("right_square_bracket", "turn(1)", "Next screen", id="go.next", key_display="]", show=False),
-        Binding("left_square_bracket", "turn(-1)", "Last screen", id="go.last", key_display="[", show=False),
+        Binding("left_square_bracket", "turn(-1)", "Screen before", id="go.last", key_display="[", show=False),
         Binding("t", "theme", "Theme", id="theme", show=False),
         Binding("question_mark", "keys", "Keys", id="keys", key_display="?"),
         Binding("q", "quit", "Quit", id="quit"),
@@ -77,7 +75,7 @@ class Explorer(App[None]):
         self.opened: dict[str, Task] = {}
         self.failure: Exception | None = None
         self._inks: tuple[str, dict[Role, Style]] = ("", {})
-        left = next((entry for entry in TASKS if entry.name == self._session.get("screen")), TASKS[0])
+        left = TASKS.get(str(self._session.get("screen"))) or next(iter(TASKS.values()))
         first = (entry_for(start.verb) if start else None) or left
         self._starts = {first.name: start} if start else {}
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
@@ -85,8 +83,8 @@ class Explorer(App[None]):
             del os.environ["NO_COLOR"]  # set but empty counts as not set
         # Textual's way without colour is shades of grey; ours is none, as the words on the screen suffice.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
-        for entry in TASKS:
-            self.add_mode(entry.name, partial(self._opened, entry))
+        for entry in TASKS.values():
+            self.add_mode(entry.name, partial(self._open, entry))
         for each in THEMES:
             self.register_theme(each)
         self.animation_level = "full" if self.settings.get("animations") is True else "none"
@@ -108,14 +106,13 @@ class Explorer(App[None]):
         theme = self.current_theme
         return role_colours(theme.dark, theme.ansi)
 
-    def _opened(self, entry: Entry) -> Task:
-        task = self.opened[entry.name] = entry.load()(self._start_of(entry))
+    def _open(self, entry: Entry) -> Task:
+        question = self._starts.pop(entry.name, None) or self._start_of(entry)
+        task = self.opened[entry.name] = entry.load()(question)
         return task
 
     def _start_of(self, entry: Entry) -> Question:
-        """Return where a screen opens: where it was asked to, else where it was left, else its own start."""
-        if entry.name in self._starts:
-            return self._starts.pop(entry.name)
+        """Return where a screen opens by itself: where it was left, else its own start."""
         left = self._session.get("questions")
         words = left.get(entry.name) if isinstance(left, dict) else None
         if isinstance(words, list) and all(isinstance(word, str) for word in words):
@@ -152,12 +149,9 @@ class Explorer(App[None]):
 
     def _handle_exception(self, error: Exception) -> None:
         """End without Textual's traceback: whoever started the explorer reports the failure."""
-        self._return_code = 70
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
         self.failure = self.failure or error
-        self._close_messages_no_wait()
+        super()._handle_exception(error)
+        self._exit_renderables.clear()
 
     # Screens.
 
@@ -169,7 +163,7 @@ class Explorer(App[None]):
     def standing(self, name: str) -> Question:
         """Return the question of a screen: the one that it shows, or would open at."""
         task = self.opened.get(name)
-        return task.question if task else self._start_of(next(entry for entry in TASKS if entry.name == name))
+        return task.question if task else self._start_of(TASKS[name])
 
     def go(self, name: str, question: Question | None = None) -> None:
         """Show a screen, at a question if one is given."""
@@ -193,7 +187,7 @@ class Explorer(App[None]):
 
     def action_turn(self, by: int) -> None:
         """Show the next screen, or the one before."""
-        names = [entry.name for entry in TASKS]
+        names = list(TASKS)
         self.go(names[(names.index(self.current_mode) + by) % len(names)])
 
     def action_theme(self) -> None:

@@ -7,29 +7,30 @@ from functools import partial
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.reactive import reactive
-from textual.widgets import Input, Label, Static
+from textual.widgets import Static
 
 from floatlab.actions import ACTIONS
 from floatlab.actions.arith import ARITIES
-from floatlab.actions.edits import EDITS, edited, literal_of, with_bit
-from floatlab.errors import FloatlabError
+from floatlab.actions.edits import EDITS
 from floatlab.formats.names import short_name
 from floatlab.tui.bit_row import BitRow
+from floatlab.tui.boxes import judge
 from floatlab.tui.choices import Choices
-from floatlab.tui.drawing import Drawing
-from floatlab.tui.film import Film, Lamps
-from floatlab.tui.pickers import Picker
+from floatlab.tui.drawing import Drawing, Still
+from floatlab.tui.film import Film
+from floatlab.tui.operands import Operands
+from floatlab.tui.pickers import Choice, Picker
 from floatlab.tui.practice import Practice
 from floatlab.tui.task import Task
 from floatlab.tui.witness import WitnessSearch
-from floatlab.views.page import Note, Page, Strip
+from floatlab.views.page import Note, Page
+from floatlab.views.words import lamps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from textual.widget import Widget
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from floatlab.formats import Format
     from floatlab.views.scenes import Scene
 
-_NAMES = ("a", "b", "c")
 _AUTOMATIC = "automatic"
 _INTEGERS = tuple(f"{sign}{width}" for width in (8, 16, 32, 64, 128) for sign in ("i", "ui"))
 _SHORTENING = ("steps", "brief", "why")
@@ -48,6 +48,7 @@ class Arithmetic(Task, inherit_bindings=False):
     """One operation, step by step, forward and back."""
 
     NAME = "arithmetic"
+    PLACE = "In Arithmetic"
     HELP = (
         "Type operands (1.5, 0.1@fp16, bits:0x3c00) or flip their bits; n and p walk through the steps, or play them. "
         "Practice hides each step until you have answered a question about it."
@@ -73,19 +74,15 @@ class Arithmetic(Task, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     Arithmetic {
-        .entry { height: 1; padding: 0 1; }
-        .entry Label { width: auto; color: $role-label; padding: 0 1; }
-        .entry Input { width: 1fr; }
-        #verb { display: none; width: auto; padding: 0; color: $text; text-style: bold; }
         #body { height: 1fr; overflow-y: hidden; }
-        #operands { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
+        #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
         #title, #why, #flags { height: auto; scrollbar-size: 0 0; }
         #why { max-height: 6; }
         #film { height: 1fr; }
         &.-short #verbs, &.-narrow #verbs { display: none; }
         &.-short #verb, &.-narrow #verb { display: block; }
         &.-short #body, &.-narrow #body { overflow-y: auto; scrollbar-size-vertical: 1; }
-        &.-short #operands, &.-narrow #operands { max-height: 999; }
+        &.-short #rows, &.-narrow #rows { max-height: 999; }
         &.-short #film, &.-narrow #film { height: auto; }
         &.-short #why, &.-narrow #why { max-height: 999; }
     }
@@ -97,31 +94,21 @@ class Arithmetic(Task, inherit_bindings=False):
         """Open at a question."""
         super().__init__(question)
         self.film: tuple[Scene, ...] = ()
-        self._last: dict[str, str] = {}  # what each box held, for operations that take fewer
-        self._chosen = 0  # the operand that keys edit
 
     def compose_task(self) -> ComposeResult:
         """Compose the operation, its operands, the film and the lamps."""
         yield Choices(tuple((verb, verb) for verb in ARITIES), id="verbs")
-        with Horizontal(classes="entry"):
-            yield Choices(id="verb")
-            for name in _NAMES:
-                yield Label(name, id=f"name-{name}")
-                yield Input(id=f"operand-{name}", compact=True)
+        operands = Operands(id="operands")
+        yield operands
         yield Static(id="complaint", markup=False)
         with VerticalScroll(id="body", can_focus=False):
-            title = Drawing(id="title")
-            title.can_focus = False
-            yield title
-            with VerticalScroll(id="operands", can_focus=False):
-                for name in _NAMES:
-                    yield BitRow(id=f"bits-{name}")
+            yield Still(id="title")
+            with VerticalScroll(id="rows", can_focus=False):
+                yield from operands.rows
             yield Choices(id="steps")
             yield Film(id="film")
-            why = Drawing(id="why")
-            why.can_focus = False
-            yield why
-            yield Lamps(id="flags")
+            yield Still(id="why")
+            yield Still(id="flags")
         yield Practice(id="practice")
         yield Choices(id="controls")
 
@@ -129,21 +116,18 @@ class Arithmetic(Task, inherit_bindings=False):
 
     def normal(self, question: Question) -> Question:
         """Show every step: how many are printed is a matter of the command line."""
-        if question.option("bits"):
-            question = question.replace(values=tuple(f"bits:{value}" for value in question.values))
-        return question.having(bits=None, **dict.fromkeys(_SHORTENING))
+        return question.spelled_out().having(**dict.fromkeys(_SHORTENING))
 
-    def draw(self, question: Question, answers: list[Answer]) -> None:
+    def draw(self, before: Question) -> None:
         """Show the operands and the film; the same step stays in sight where there is one."""
-        answer = answers[0]
+        question, answer = self.question, self.answers[0]
         assert answer.scenes is not None
-        film, page = answer.scenes(False), answer.page()
+        film = answer.scenes(False)
         again = [scene.name for scene in film] == [scene.name for scene in self.film]
         self.film = film
-        self._draw_operands(question, answer, page)
-        self.query_one("#title", Drawing).page = Page(page.blocks[:1])
+        self.query_one(Operands).show(question, answer)
+        self.query_one("#title", Drawing).page = Page(answer.page().blocks[:1])
         self.query_one("#verbs", Choices).current = question.verb
-        self.query_one("#verb", Choices).options = (("operation", f"{question.verb} ▾"),)
         steps = tuple((str(i), f"{i + 1} {scene.name}") for i, scene in enumerate(film))
         self.query_one("#steps", Choices).options = steps
         practice = self.query_one(Practice)
@@ -155,32 +139,16 @@ class Arithmetic(Task, inherit_bindings=False):
         self._draw_scene()
         if not (again or self.small):  # a small screen would move what is being edited out of sight
             shown.show_newest()
-        self._draw_controls(question, answer)
+        self._draw_controls()
 
-    def _draw_operands(self, question: Question, answer: Answer, page: Page) -> None:
-        strips = [block for block in page.blocks if isinstance(block, Strip)]
-        for place, name in enumerate(_NAMES):
-            box = self.query_one(f"#operand-{name}", Input)
-            row, label = self.query_one(f"#bits-{name}", BitRow), self.query_one(f"#name-{name}", Label)
-            there = place < len(question.values)
-            box.display = label.display = row.display = there
-            if there:
-                value = self._last[name] = question.values[place]
-                if box.value.strip() != value.strip():
-                    with self.prevent(Input.Changed):
-                        box.value = value
-                box.remove_class("-wrong")
-                row.show(strips[place])
-
-    def _draw_controls(self, question: Question | None = None, answer: Answer | None = None) -> None:
-        """Name what a click can do, for the question that is shown or for one that is about to be."""
-        question, practice = question or self.question, self.query_one(Practice)
-        film = self.query_one(Film)
+    def _draw_controls(self) -> None:
+        """Name what a click can do."""
+        question, practice, film = self.question, self.query_one(Practice), self.query_one(Film)
         options = [
             ("back", "◂ p"),
             ("next", "n ▸"),
             ("play", f"{'pause' if film.playing else 'play'} {film.speed:g}/s"),
-            ("format", _format_words(question, answer or self.answers[0])),
+            ("format", _format_words(question, self.answers[0])),
         ]
         options += [("integer", f"to {question.option('integer', 'i32')}")] * (question.verb == "toint")
         options += [("witness", "find a witness")] * (question.verb == "fma")
@@ -202,7 +170,7 @@ class Arithmetic(Task, inherit_bindings=False):
         scene = self.film[self.scene]
         self.query_one(Film).page = scene.page
         self.query_one("#why", Drawing).page = Page((Note(scene.reason),))
-        self.query_one("#flags", Lamps).show(scene.flags)
+        self.query_one("#flags", Drawing).page = Page((Note(lamps(scene.flags)),))
         self.query_one("#steps", Choices).current = str(self.scene)
 
     def watch_scene(self, before: int, now: int) -> None:
@@ -294,21 +262,18 @@ class Arithmetic(Task, inherit_bindings=False):
 
     def take_verb(self, verb: str | None) -> None:
         """Do another operation on the operands that there are."""
-        if verb is None:
-            return
-        for name, value in zip(_NAMES, self.question.values, strict=False):
-            self._last[name] = value
-        values = tuple(self._last.get(name, "1") for name in _NAMES[: ARITIES[verb]])
-        self.open(self.question.replace(verb=verb, values=values, options=()))
+        if verb is not None:
+            values = self.query_one(Operands).values(ARITIES[verb])
+            self.open(self.question.replace(verb=verb, values=values, options=()))
 
     def action_operation(self) -> None:
         """Pick an operation."""
-        rows = [(verb, f"{verb:<6} {ACTIONS[verb].summary}") for verb in ARITIES]
+        rows = [Choice(verb, f"{verb:<6} {ACTIONS[verb].summary}") for verb in ARITIES]
         self.app.push_screen(Picker("Operation", rows, (self.question.verb,)), self.take_verb)
 
     def action_format(self) -> None:
         """Pick the result's format."""
-        self.pick_format(((_AUTOMATIC, "automatic    the first usual one that holds all operands"),))
+        self.pick_format((Choice(_AUTOMATIC, f"{_AUTOMATIC:<12} the first usual one that holds all operands"),))
 
     def picked_format(self, name: str | None) -> None:
         """Take a format by name, or none."""
@@ -319,7 +284,7 @@ class Arithmetic(Task, inherit_bindings=False):
 
     def action_integer(self) -> None:
         """Pick the integer type that toint converts to."""
-        rows = [(name, name) for name in _INTEGERS]
+        rows = [Choice(name, name) for name in _INTEGERS]
         current = self.question.option("integer", "i32")
         self.app.push_screen(Picker("Integer type", rows, (current,)), self._take_integer)
 
@@ -335,73 +300,32 @@ class Arithmetic(Task, inherit_bindings=False):
             return self.question.verb == "toint"
         return super().check_action(action, parameters)
 
-    def _with_operand(self, place: int, value: str) -> Question:
-        values = list(self.question.values)
-        values[place] = value
-        return self.question.replace(values=tuple(values))
-
-    @on(Input.Changed, ".entry Input")
-    def _operand_typed(self, event: Input.Changed) -> None:
-        name = (event.input.id or "")[-1]
-        right = self.open(self._with_operand(_NAMES.index(name), event.value), f"operand {name}")
-        event.input.set_class(not right, "-wrong")
-        self.call_after_refresh(self.query_one(Film).show_newest)
-
-    @on(Input.Submitted, ".entry Input")
-    def _submitted(self) -> None:
-        self.action_leave()
-
-    @on(Input.Blurred, ".entry Input")
-    def _blurred(self, event: Input.Blurred) -> None:
-        """Give a box that was left with a mistake the last good value back."""
-        self.history.settle()
-        if event.input.has_class("-wrong"):
-            self.open(self.question)
-
-    def change(self, place: int, change: Callable[[Any], Any]) -> None:
-        """Change an operand's datum."""
-        operands = self.answers[0].operands
-        if place >= len(operands):
-            return
-        own = operands[place].format
-        try:
-            datum = change(operands[place])
-        except FloatlabError as error:
-            self.complain(str(error))
-            return
-        value = literal_of(datum)
-        shared = {each.format for each in operands} | set(self.question.formats)
-        if len(shared) > 1 and "@" not in value:
-            value += f"@{short_name(own)}"
-        # Without a format named, another value must not change the one that the operands have.
-        question = self._with_operand(place, value)
-        self.open(question if question.formats else question.replace(formats=self._formats(own)))
-
-    def _formats(self, own: Format) -> tuple[Format, ...]:
-        mixed = any("@" in value for value in self.question.values)
-        return () if mixed else (own,)
+    @on(Operands.Asked)
+    def _asked(self, event: Operands.Asked) -> None:
+        right = self.open(event.question, event.kind)
+        if event.box is not None:
+            judge(event.box, right)
+            self.call_after_refresh(self.query_one(Film).show_newest)
 
     @on(BitRow.Flipped)
     def _flipped(self, event: BitRow.Flipped) -> None:
-        place = _NAMES.index((event.row.id or "")[-1])
-        self._chosen = place
-        self.change(place, lambda datum: with_bit(datum, event.bit, event.value))
+        self.query_one(Operands).flip(event.row, event.bit, event.value)
 
     def on_descendant_focus(self) -> None:
-        """Follow the focus to the operand that keys edit."""
-        id = (self.focused and self.focused.id) or ""
-        if id.startswith(("bits-", "operand-")):
-            self._chosen = _NAMES.index(id[-1])
-        for place, name in enumerate(_NAMES):
-            self.query_one(f"#bits-{name}", BitRow).leads = place == self._chosen
+        """Follow the focus."""
+        self.query_one(Operands).follow(self.focused)
+
+    @on(Operands.Refused)
+    def _refused(self, event: Operands.Refused) -> None:
+        self.complain(event.words)
 
     def action_edit(self, name: str) -> None:
         """Do an edit of EDITS to the chosen operand."""
-        self.change(min(self._chosen, len(self.question.values) - 1), lambda datum: edited(datum, name))
+        self.query_one(Operands).edit(name)
 
     def boxes(self) -> Iterator[Widget]:
         """Return the operands' boxes."""
-        yield from self.query(".entry Input")
+        yield from self.query_one(Operands).boxes
 
     def home(self) -> Iterator[Widget]:
         """Go back to the film."""
@@ -439,33 +363,36 @@ class Arithmetic(Task, inherit_bindings=False):
 
     def action_exercise(self) -> None:
         """Practise on other operands."""
-        practice = self.query_one(Practice)
-        format = next(iter(self.question.formats), None) or self._shared()
-        if format is None:
-            self.complain("other operands need one format: f chooses it", hint=True)
-            return
-        self._take(practice.operands(self.question, format), format)
-        if practice.on:
-            self._ask_first()
+        if format := self._one_format():
+            self._take(self.query_one(Practice).operands(self.question, format))
+            if self.query_one(Practice).on:
+                self._ask_first()
 
-    def _take(self, values: tuple[str, ...], format: Format) -> None:
+    def _one_format(self) -> Format | None:
+        """Return the format that other operands are to have, or say that there is none."""
+        formats = set(self.question.formats) or {datum.format for datum in self.answers[0].operands}
+        if len(formats) != 1:
+            self.complain("that needs one format: f chooses it", hint=True)
+            return None
+        return formats.pop()
+
+    def _take(self, values: tuple[str, ...] | None) -> None:
         """Take operands of a format, and the format too where none is named: in another they may be others."""
-        self.open(self.question.replace(values=values, formats=self.question.formats or (format,)))
-
-    def _shared(self) -> Format | None:
-        formats = {datum.format for datum in self.answers[0].operands}
-        return formats.pop() if len(formats) == 1 else None
+        if values is not None and (format := self._one_format()):
+            self.open(self.question.replace(values=values, formats=(format,)))
 
     def action_witness(self) -> None:
         """Look for operands where fused and separate part."""
-        if self.question.verb == "fma":
-            self.app.push_screen(WitnessSearch(self.question, self._shared()), self._found)
+        if self.question.verb == "fma" and (format := self._one_format()):
+            self.app.push_screen(WitnessSearch(self.question, format), self._found)
 
-    def _found(self, values: tuple[str, ...] | str | None) -> None:
-        if isinstance(values, str):
-            self.complain(values, hint=True)
-        elif values is not None and (format := next(iter(self.question.formats), None) or self._shared()):
-            self._take(values, format)
+    def _found(self, found: tuple[str, ...] | str | None) -> None:
+        if isinstance(found, str):
+            self.complain(found, hint=True)
+        elif found == self.question.values:
+            self.complain("these operands are a witness already: change one of them to look further", hint=True)
+        else:
+            self._take(found)
 
     def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         """Offer the operations, the steps and what else there is."""
@@ -473,7 +400,7 @@ class Arithmetic(Task, inherit_bindings=False):
             yield f"Operation: {verb}", ACTIONS[verb].summary, partial(self.take_verb, verb)
         for step, scene in enumerate(self.film):
             yield f"Step {step + 1}: {scene.name}", "go there", partial(self.action_jump, step)
-        yield "Play the steps", "key space", self.action_play
+        yield "Play the steps", "one after the other", self.action_play
         yield "Practice", "answer before the next step is shown", self.action_practice
         yield "New exercise", "other operands", self.action_exercise
         if self.question.verb == "fma":

@@ -16,6 +16,10 @@ from floatlab.views.page import Block, Line, Page, Role, Run, Strip, line
 _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
+def _is_bits(runs: Line) -> bool:
+    return any(run.role in _FIELDS and run.text and not run.text.strip("01") for run in runs)
+
+
 class BitRow(Drawing, can_focus=True):
     """One row of bits, as the page's strip draws it; one widget, however many bits."""
 
@@ -61,37 +65,39 @@ class BitRow(Drawing, can_focus=True):
         """Start empty; `ruler` shows the numbers of the bits while the row has the focus."""
         super().__init__(id=id)
         self._strip: Block | None = None
-        self._bits = ""
+        self.bits = ""
         self._before = ""
         self._ruler = ruler
-        self._places: list[tuple[int, int]] = []  # row and column of each bit, from the left
+        self.places: list[tuple[int, int]] = []  # row and column of each bit, from the left
 
     def show(self, strip: Block) -> None:
         """Draw a strip; bits that differ from those drawn before are underlined."""
-        before = self._bits
+        before = self.bits
         self._strip = strip
         self._draw()
-        self._before = before if len(before) == len(self._bits) else ""
-        self.cursor = min(self.cursor, max(len(self._bits) - 1, 0))
+        self._before = before if len(before) == len(self.bits) else ""
+        self.cursor = min(self.cursor, max(len(self.bits) - 1, 0))
         self.refresh()
 
     def _draw(self) -> None:
         strip = self._strip
         if isinstance(strip, Strip) and not (self._ruler and self.has_focus):
-            strip = strip.replace(lines=strip.lines[-1:])
+            # Without the ruler; marks under the bits stay.
+            bits = next(i for i, each in enumerate(strip.lines) if _is_bits(each))
+            strip = strip.replace(lines=strip.lines[bits:])
         if strip is not None:
             self.page = Page((strip,))
 
     def set_lines(self, width: int) -> list[Line]:
         """Set the strip, and find where each bit went."""
         lines = [self._labelled(each, width) for each in set_page(self.page, width)]
-        self._places, self._bits = [], ""
+        self.places, self.bits = [], ""
         for y, each in enumerate(lines):
             x = 0
             for run in each:
                 if run.role in _FIELDS and run.text and not run.text.strip("01"):
-                    self._places += [(y, x + i) for i in range(len(run.text))]
-                    self._bits += run.text
+                    self.places += [(y, x + i) for i in range(len(run.text))]
+                    self.bits += run.text
                 x += len(run.text)
         return lines
 
@@ -104,15 +110,15 @@ class BitRow(Drawing, can_focus=True):
     def segments(self, y: int) -> list[Segment]:
         """Draw the bits one by one where something is to be seen on one of them."""
         marks = {}
-        if len(self._before) == len(self._bits):
+        if len(self._before) == len(self.bits):
             marks = {
                 place: CHANGED
-                for place, old, new in zip(self._places, self._before, self._bits, strict=True)
+                for place, old, new in zip(self.places, self._before, self.bits, strict=True)
                 if old != new
             }
         for bit, mark in ((self.hovered, HOVER), (self.cursor if self.has_focus else -1, CURSOR)):
-            if 0 <= bit < len(self._places):
-                marks[self._places[-1 - bit]] = mark
+            if 0 <= bit < len(self.places):
+                marks[self.places[-1 - bit]] = mark
         pieces, x = [], 0
         for run in self.lines[y]:
             style, start = self.style_of(run.role), 0
@@ -126,9 +132,9 @@ class BitRow(Drawing, can_focus=True):
 
     def _bit_at(self, event: events.MouseEvent) -> int:
         offset = event.get_content_offset(self)
-        if offset is None or (offset.y, offset.x) not in self._places:
+        if offset is None or (offset.y, offset.x) not in self.places:
             return -1
-        return len(self._places) - 1 - self._places.index((offset.y, offset.x))
+        return len(self.places) - 1 - self.places.index((offset.y, offset.x))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Flip the bit under the mouse; a click would come after the ruler has moved the row."""
@@ -166,11 +172,11 @@ class BitRow(Drawing, can_focus=True):
 
     def action_move(self, bits: int) -> None:
         """Move the cursor by so many bits to the left."""
-        self.cursor = min(max(self.cursor + bits, 0), max(len(self._bits) - 1, 0))
+        self.cursor = min(max(self.cursor + bits, 0), max(len(self.bits) - 1, 0))
 
     def action_jump(self, first: bool) -> None:
         """Move the cursor to the first bit or to the last."""
-        self.cursor = max(len(self._bits) - 1, 0) if first else 0
+        self.cursor = max(len(self.bits) - 1, 0) if first else 0
 
     def action_leave(self, rows: int) -> None:
         """Go to the row of bits above or below."""

@@ -8,12 +8,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.reactive import reactive
 from textual.widgets import Input, Label, Static
 
 from floatlab.actions.question import Question
 from floatlab.formats import CATALOG, catalog_row, parse_format
 from floatlab.formats.names import short_name
+from floatlab.tui.boxes import fill, is_wrong, judge
 from floatlab.tui.cells import Cells
 from floatlab.tui.choices import Choices
 from floatlab.tui.code_page import CodePage
@@ -30,16 +30,15 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from floatlab.actions import Answer
     from floatlab.formats import Format
-
-VIEWS = (("format", "Format"), ("codes", "Codes"), ("compare", "Compare"))
 
 
 class Catalogue(Task, inherit_bindings=False):
     """The formats. The question holds the marked ones, which are compared; the cursor is where one is reading."""
 
     NAME = "formats"
+    PLACE = "In Formats"
+    VIEWS = (("format", "Format"), ("codes", "Codes"), ("compare", "Compare"))
     ROUNDS = False
     HELP = (
         "The row with the cursor is shown in full; space marks rows to compare, and f adds any format by its name. "
@@ -48,17 +47,11 @@ class Catalogue(Task, inherit_bindings=False):
     )
     BINDINGS = [
         Binding("space", "mark", "Mark", id="formats.mark", key_display="space"),
-        Binding("v", "view(1)", "View", id="view"),
-        Binding("V", "view(-1)", "Last view", id="view.last", show=False),
         Binding("x,delete", "drop", "Drop row", id="drop", show=False),
-        Binding("slash", "value", "Names", id="value", key_display="/"),
-        *(each for each in Task.SHARED if not (isinstance(each, Binding) and each.id == "value")),
+        *Task.SHARED,
     ]
     DEFAULT_CSS = """
     Catalogue {
-        .entry { height: 1; padding: 0 1; }
-        .entry Label { width: auto; color: $role-label; padding: 0 1; }
-        #names { width: 1fr; }
         #body { height: 1fr; layout: vertical; }
         #table { height: 9fr; }
         #side { height: 11fr; }
@@ -73,8 +66,6 @@ class Catalogue(Task, inherit_bindings=False):
         &.-wide #side { width: 1fr; height: 1fr; border-left: vkey $panel; }
     }
     """
-
-    view: reactive[str] = reactive("format", init=False)
 
     def __init__(self, question: Question) -> None:
         """Open at a question."""
@@ -95,7 +86,7 @@ class Catalogue(Task, inherit_bindings=False):
         with Vertical(id="body"):
             yield FormatTable(id="table")
             with Vertical(id="side"):
-                yield Choices(VIEWS, self.view, id="views")
+                yield Choices(self.VIEWS, self.view, id="views")
                 yield CodePage(id="codes")
                 yield Drawing(id="details")
 
@@ -123,9 +114,9 @@ class Catalogue(Task, inherit_bindings=False):
             return question
         return question.replace(values=(*question.values, short_name(format)))
 
-    def draw(self, question: Question, answers: list[Answer]) -> None:
+    def draw(self, before: Question) -> None:
         """Show the rows and the marks; what is marked newly gets the cursor."""
-        before, few = self.marked, len(self.marked) < 2
+        question, marked, few = self.question, self.marked, len(self.marked) < 2
         cursor = self.current if self.formats else None
         self.marked = {format.name: format for format in map(parse_format, question.values)}
         named = {row.format.name: row.format for row in CATALOG}
@@ -135,20 +126,15 @@ class Catalogue(Task, inherit_bindings=False):
             self.formats = formats
             self.table.show(_table(formats))
         self.table.marked = frozenset(i for i, name in enumerate(formats) if name in self.marked)
-        new = next((format for name, format in self.marked.items() if name not in before), cursor)
+        new = next((format for name, format in self.marked.items() if name not in marked), cursor)
         if new is not None:
             self._go(new)
         if few and len(self.marked) > 1:
             self.view = "compare"
-        if not self.query_one("#names").has_focus:  # the box being edited is not rewritten under the cursor
-            self._draw_names(question)
-        self._draw_view()
-
-    def _draw_names(self, question: Question | None = None) -> None:
         box = self.query_one("#names", Input)
-        with self.prevent(Input.Changed):
-            box.value = " ".join((question or self.question).values)
-        box.remove_class("-wrong")
+        if not box.has_focus or is_wrong(box):  # the box being edited is not rewritten under the cursor
+            fill(box, " ".join(question.values))
+        self.draw_view()
 
     def _go(self, format: Format) -> None:
         """Put the cursor on a format, if it has a row."""
@@ -178,7 +164,8 @@ class Catalogue(Task, inherit_bindings=False):
         """Return the whole page."""
         return joined(self._pages())
 
-    def _draw_view(self) -> None:
+    def draw_view(self) -> None:
+        """Show the page of the view."""
         page = self._pages()[-1]
         grid = next((block for block in page.blocks if isinstance(block, Grid)), None)
         shown = grid if self.view == "codes" else None
@@ -201,29 +188,19 @@ class Catalogue(Task, inherit_bindings=False):
             self.action_leave()
 
     def watch_view(self) -> None:
-        """Draw another view."""
-        self.query_one("#views", Choices).current = self.view
+        """Draw another view, from its top."""
+        super().watch_view()
         if self.formats:
-            self._draw_view()
             self.query_one("#details", Drawing).scroll_home(animate=False)
             if self.codes.display and not isinstance(self.focused, Input):
                 self.codes.table.focus()  # who asks for codes wants to walk over them
             self.refresh_bindings()
 
-    @on(Choices.Chosen, "#views")
-    def _view_chosen(self, event: Choices.Chosen) -> None:
-        self.view = event.name
-
-    def action_view(self, by: int) -> None:
-        """Go on to the next view."""
-        names = [name for name, _ in VIEWS]
-        self.view = names[(names.index(self.view) + by) % len(names)]
-
     # The table.
 
     @on(Cells.Moved, "#table")
     def _moved(self) -> None:
-        self._draw_view()
+        self.draw_view()
         self.query_one("#details", Drawing).scroll_home(animate=False)
         self.refresh_bindings()
 
@@ -264,18 +241,7 @@ class Catalogue(Task, inherit_bindings=False):
     @on(Input.Changed, "#names")
     def _names_typed(self, event: Input.Changed) -> None:
         question = self.question.replace(values=tuple(event.value.replace(",", " ").split()))
-        event.input.set_class(not self.open(question, "names"), "-wrong")
-
-    @on(Input.Submitted, "#names")
-    def _submitted(self) -> None:
-        self.action_leave()
-
-    @on(Input.Blurred, "#names")
-    def _blurred(self, event: Input.Blurred) -> None:
-        """Give a box that was left with a mistake the last good value back."""
-        self.history.settle()
-        self.complain("")
-        self._draw_names()
+        judge(event.input, self.open(question, "names"))
 
     # The codes.
 
@@ -329,8 +295,8 @@ class Catalogue(Task, inherit_bindings=False):
 
     def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         """Offer the views and the marks."""
-        for name, words in VIEWS:
-            yield f"View: {words}", "key v", partial(setattr, self, "view", name)
+        for name, words in self.VIEWS:
+            yield f"View: {words}", "of the row under the cursor", partial(setattr, self, "view", name)
         yield "Unmark all", "compare nothing", lambda: self.open(self.question.replace(values=()))
 
 

@@ -12,6 +12,7 @@ from floatlab.actions.edits import with_bit
 from floatlab.actions.question import Question
 from floatlab.formats.names import short_name
 from floatlab.tui.bit_row import BitRow
+from floatlab.tui.boxes import fill, judge
 from floatlab.tui.cells import Cells
 from floatlab.tui.code_table import CodeTable
 from floatlab.views.page import Strip
@@ -103,9 +104,7 @@ class CodePage(Vertical):
         self.query_one(BitRow).show(strip.replace(label="") if isinstance(strip, Strip) else strip)
         box = self.query_one(Input)
         if not box.has_focus:  # the box being edited is not rewritten under the cursor
-            with self.prevent(Input.Changed):
-                box.value = self.table.code(self.table.cursor)
-            box.remove_class("-wrong")
+            fill(box, self.table.code(self.table.cursor))
 
     @on(Cells.Moved)
     def _moved(self) -> None:
@@ -139,7 +138,7 @@ class CodePage(Vertical):
         else:
             ends = f"{table.code(0)} to {table.code(table.count - 1)}"
             self.post_message(self.Missed(f"no code begins so: they go from {ends}, in hexadecimal"))
-        event.input.set_class(cell is None, "-wrong")
+        judge(event.input, cell is not None)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from floatlab.render.layout import set_page
 from floatlab.views.page import Line, Page, Role, text_of
+from floatlab.views.words import UNBROKEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Drawing(ScrollView):
     @property
     def text(self) -> str:
         """What is drawn, as text."""
-        return "\n".join(text_of(each).rstrip() for each in self._lines)
+        return "\n".join(text_of(each).replace(UNBROKEN, " ").rstrip() for each in self._lines)
 
     def reset(self) -> None:
         """Set the lines anew."""
@@ -104,3 +105,11 @@ class Drawing(ScrollView):
         if not 0 <= y < len(self._lines):
             return Strip.blank(width, self.rich_style)
         return Strip(self.segments(y)).adjust_cell_length(width).apply_style(self.rich_style)
+
+
+class Still(Drawing, can_focus=False):
+    """A page of a few lines that is only looked at."""
+
+    DEFAULT_CSS = """
+    Still { height: auto; scrollbar-size: 0 0; }
+    """

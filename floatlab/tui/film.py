@@ -7,10 +7,8 @@ from textual.containers import ScrollableContainer
 from textual.message import Message
 from textual.timer import Timer
 
-from floatlab.numbers import Flags
 from floatlab.tui.drawing import Drawing
-from floatlab.views.page import Line, Note, Page, line, text_of
-from floatlab.views.words import lamps
+from floatlab.views.page import Page
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps a second
 _SLIDE = 0.6  # seconds that a whole slide takes at most
@@ -105,29 +103,3 @@ class Film(Drawing, can_focus=True):
             # As far down as there is something to see, the reason and the lamps too, but not beyond what is new.
             top = self.virtual_region.y + self.newest
             self.parent.scroll_to(y=min(top, self.parent.max_scroll_y), animate=False)
-
-
-class Lamps(Drawing):
-    """The flags as lamps, each in one piece where they take more than one line."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start with all lamps dark."""
-        super().__init__(id=id)
-        self.can_focus = False
-        self.flags = Flags.NONE
-
-    def show(self, flags: Flags) -> None:
-        """Light the lamps of these flags."""
-        self.flags = flags
-        self.page = Page((Note(lamps(flags)),))
-
-    def set_lines(self, width: int) -> list[Line]:
-        """Set lamp by lamp."""
-        lines: list[Line] = []
-        for lamp in (run for run in lamps(self.flags) if run.text.strip()):
-            longer = line(lines[-1], "  ", lamp) if lines else line("  ", lamp)
-            if lines and len(text_of(longer)) <= width:
-                lines[-1] = longer
-            else:
-                lines.append(line("  ", lamp))
-        return lines

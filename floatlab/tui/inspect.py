@@ -8,16 +8,17 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.reactive import reactive
 from textual.widgets import Input, Label, Static
 
-from floatlab.actions.edits import EDITS, code_of, edited, fields, literal_of, with_bit, with_field
+from floatlab.actions.edits import EDITS, code_of, edited, literal_of, with_bit, with_field
 from floatlab.actions.question import Question
 from floatlab.errors import FloatlabError
 from floatlab.tui.background import beside
 from floatlab.tui.bit_row import BitRow
+from floatlab.tui.boxes import fill, judge
 from floatlab.tui.choices import Choices
 from floatlab.tui.drawing import Drawing
+from floatlab.tui.field_box import FieldBox
 from floatlab.tui.task import Task
 from floatlab.views.page import Note, Page, line
 
@@ -28,21 +29,12 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from floatlab.actions import Answer
     from floatlab.formats import Format
 
-VIEWS = (
-    ("details", "Details"),
-    ("directions", "Directions"),
-    ("dialects", "Dialects"),
-    ("path", "Path"),
-    ("libraries", "Libraries"),
-    ("pins", "A and B"),
-)
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
 # Options of `show` that are views here.
-_PRINTED = ("interval", "directions", "dialects", "like", "bits", "little_endian")
-_KEYS = {
+_VIEWED = ("interval", "directions", "dialects", "like")
+KEYS = {
     "down": "minus",
     "up": "plus",
     "negate": "s",
@@ -62,6 +54,15 @@ class Inspect(Task, inherit_bindings=False):
     """One value in several formats; the row with the focus leads, and edits change its datum."""
 
     NAME = "inspect"
+    PLACE = "In Inspect"
+    VIEWS = (
+        ("details", "Details"),
+        ("directions", "Directions"),
+        ("dialects", "Dialects"),
+        ("path", "Path"),
+        ("libraries", "Libraries"),
+        ("pins", "A and B"),
+    )
     HELP = (
         "Type a number, a code (bits:0x3c7c) or VALUE@FORMAT. The row with the cursor leads: its bits, its fields and "
         "the edits above change it, and the other rows show what that number becomes in their formats."
@@ -69,27 +70,18 @@ class Inspect(Task, inherit_bindings=False):
     BINDINGS = [
         *(
             Binding(key, f"edit('{name}')", EDITS[name].summary, id=f"edit.{name}", show=False)
-            for name, key in _KEYS.items()
+            for name, key in KEYS.items()
         ),
-        Binding("v", "view(1)", "View", id="view"),
-        Binding("V", "view(-1)", "Last view", id="view.last", show=False),
         Binding("x,delete", "drop", "Drop row", id="drop", show=False),
         Binding("e,f6", "fields", "Field", id="fields", show=False),
         *Task.SHARED,
     ]
     DEFAULT_CSS = """
     Inspect {
-        .entry { height: 1; padding: 0 1; }
-        .entry Label { width: auto; color: $role-label; padding: 0 1; }
-        #value { width: 1fr; }
         #body { height: 1fr; layout: vertical; }
         #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
         #side, #details { height: 1fr; }
-        #fields { height: auto; }
-        #names { width: auto; max-width: 100%; }
-        #field { width: 24; display: none; }
-        #field.-open { display: block; }
         &.-narrow #body, &.-short #body { overflow-y: auto; scrollbar-size-vertical: 1; }
         &.-narrow #rows, &.-short #rows { max-height: 999; }
         &.-narrow #side, &.-short #side, &.-narrow #details, &.-short #details { height: auto; }
@@ -100,8 +92,6 @@ class Inspect(Task, inherit_bindings=False):
     }
     """
 
-    view: reactive[str] = reactive("details", init=False)
-
     def __init__(self, question: Question) -> None:
         """Open at a question."""
         super().__init__(question)
@@ -109,9 +99,9 @@ class Inspect(Task, inherit_bindings=False):
         self.data: dict[str, Any] = {}
         self._lead = ""
         if question.verb == "convert":
-            self.set_reactive(Inspect.view, "path")
+            self.set_reactive(Task.view, "path")
         elif shown := [name for name in ("directions", "dialects") if question.option(name)]:
-            self.set_reactive(Inspect.view, shown[0])
+            self.set_reactive(Task.view, shown[0])
 
     def compose_task(self) -> ComposeResult:
         """Compose the value box, the edits, the rows of bits, the fields and the details."""
@@ -128,11 +118,9 @@ class Inspect(Task, inherit_bindings=False):
                     for datum in self.answers[0].results:
                         self.rows[datum.format.name] = BitRow()
                     yield from self.rows.values()
-                with Horizontal(id="fields"):
-                    yield Choices(id="names")
-                    yield Input(id="field", compact=True)
+                yield FieldBox(id="fields")
             with Vertical(id="side"):
-                yield Choices(VIEWS, self.view, id="views")
+                yield Choices(self.VIEWS, self.view, id="views")
                 yield Drawing(id="details")
 
     # The question.
@@ -143,12 +131,11 @@ class Inspect(Task, inherit_bindings=False):
             question = Question("show", question.values, question.formats, question.context, question.options)
         if not question.values:
             raise FloatlabError("Inspect needs a value")
-        if question.option("bits"):
-            question = question.replace(values=tuple(f"bits:{value}" for value in question.values))
+        question = question.spelled_out()
         if question.option("dialects") and not question.formats:
             dialects = question.answers()[0].results
             question = question.replace(formats=tuple(datum.format for datum in dialects))
-        question = question.having(**dict.fromkeys(_PRINTED))
+        question = question.having(**dict.fromkeys(_VIEWED))
         return question.replace(values=question.values[:1])
 
     def with_format(self, question: Question, format: Format) -> Question:
@@ -157,13 +144,13 @@ class Inspect(Task, inherit_bindings=False):
         self._lead = format.name
         return question if format in formats else question.replace(formats=(*formats, format))
 
-    def draw(self, question: Question, answers: list[Answer]) -> None:
+    def draw(self, before: Question) -> None:
         """Show the value in each format."""
-        answer = answers[0]
+        question, answer = self.question, self.answers[0]
         assert answer.parts is not None
         parts = dict(zip((datum.format.name for datum in answer.results), answer.parts(), strict=True))
         data = {datum.format.name: datum for datum in answer.results}
-        if "@" in question.values[0] and question.values != self.question.values:
+        if "@" in question.values[0] and question.values != before.values:
             self._lead = answer.results[0].format.name  # the value has come with a format of its own
         # The order that the person gave stays, also where a value has brought a format of its own.
         order = [name for name in (format.name for format in question.formats) if name in data]
@@ -177,48 +164,13 @@ class Inspect(Task, inherit_bindings=False):
         for place, name in enumerate(order):
             if name not in self.rows:
                 row = self.rows[name] = BitRow()
-                before = next((self.rows[other] for other in order[place + 1 :] if other in self.rows), None)
-                box.mount(row, before=before if before is not None and before.is_attached else None)
+                after = next((self.rows[other] for other in order[place + 1 :] if other in self.rows), None)
+                box.mount(row, before=after if after is not None and after.is_attached else None)
             self.rows[name].leads = name == self._lead
             self.rows[name].show(parts[name].blocks[0])
-        self._draw_value(question)
-        self._draw_fields()
-        self._draw_view(question)
-
-    def _draw_value(self, question: Question) -> None:
-        box = self.query_one("#value", Input)
-        if box.value.strip() != question.values[0].strip():
-            with self.prevent(Input.Changed):
-                box.value = question.values[0]
-        box.remove_class("-wrong")
-
-    def _draw_fields(self) -> None:
-        found = {field.name: field.text for field in fields(self.data[self._lead])}
-        names = self.query_one("#names", Choices)
-        names.options = tuple((name, f"{name} {text}") for name, text in found.items())
-        box = self.query_one("#field", Input)
-        if names.current and names.current not in found:
-            self.close_field()
-        elif names.current and not box.has_focus:  # the box being edited is not rewritten under the cursor
-            with self.prevent(Input.Changed):
-                box.value = found[names.current]
-            box.remove_class("-wrong")
-
-    def open_field(self, name: str) -> None:
-        """Open a box for one of the lead's fields."""
-        names, box = self.query_one("#names", Choices), self.query_one("#field", Input)
-        names.current = name
-        with self.prevent(Input.Changed):
-            box.value = dict(names.options)[name].partition(" ")[2]
-        box.remove_class("-wrong")
-        box.add_class("-open")
-        box.focus()
-        box.select_all()
-
-    def close_field(self) -> None:
-        """Put the box away."""
-        self.query_one("#names", Choices).current = ""
-        self.query_one("#field", Input).remove_class("-open")
+        fill(self.query_one("#value", Input), question.values[0])
+        self.query_one(FieldBox).show(self.data[self._lead])
+        self.draw_view()
 
     # The views of the lead.
 
@@ -226,9 +178,9 @@ class Inspect(Task, inherit_bindings=False):
         """Return the lead's datum."""
         return self.data.get(self._lead)
 
-    def _asked(self, question: Question) -> Question:
+    def viewed(self) -> Question:
         """Return the question whose page is the view."""
-        datum = self.data[self._lead]
+        question, datum = self.question, self.data[self._lead]
         lead = question.replace(formats=(datum.format,))
         if self.view == "directions":
             return lead.having(directions=True)
@@ -246,8 +198,9 @@ class Inspect(Task, inherit_bindings=False):
             return Question("cmp", tuple(self.app.pins[name] for name in ("A", "B") if name in self.app.pins))
         return lead.having(interval=True)
 
-    def _draw_view(self, question: Question) -> None:
-        asked = self._asked(question)
+    def draw_view(self) -> None:
+        """Show the page of the view."""
+        asked = self.viewed()
         if self.view == "libraries":
             self._draw_libraries(asked)
         else:
@@ -272,30 +225,15 @@ class Inspect(Task, inherit_bindings=False):
         details.page = Page((Note(line("asking the libraries …")),))
 
         def take(page: Page) -> None:
-            if self.view == "libraries" and asked == self._asked(self.question):  # else it comes too late
+            if self.view == "libraries" and asked == self.viewed():  # else it comes too late
                 details.page = page
 
         beside(self.app, lambda: self._page_of(asked), take)
 
-    def watch_view(self) -> None:
-        """Draw another view."""
-        self.query_one("#views", Choices).current = self.view
-        if self.data:
-            self._draw_view(self.question)
-
-    @on(Choices.Chosen, "#views")
-    def _view_chosen(self, event: Choices.Chosen) -> None:
-        self.view = event.name
-
-    def action_view(self, by: int) -> None:
-        """Go on to the next view."""
-        names = [name for name, _ in VIEWS]
-        self.view = names[(names.index(self.view) + by) % len(names)]
-
     def pinned(self) -> None:
         """Compare A and B."""
         if self.view == "pins":
-            self._draw_view(self.question)
+            self.draw_view()
         elif len(self.app.pins) == 2:
             self.view = "pins"
 
@@ -330,31 +268,11 @@ class Inspect(Task, inherit_bindings=False):
         question = self.question.replace(values=(event.value,))
         if not self.question.formats:
             question = question.replace(formats=tuple(datum.format for datum in self.data.values()))
-        event.input.set_class(not self.open(question, "value"), "-wrong")
+        judge(event.input, self.open(question, "value"))
 
-    @on(Input.Changed, "#field")
-    def _field_typed(self, event: Input.Changed) -> None:
-        name = self.query_one("#names", Choices).current
-        right = self.change(lambda datum: with_field(datum, name, event.value), f"field {name}")
-        event.input.set_class(not right, "-wrong")
-
-    @on(Choices.Chosen, "#names")
-    def _field_chosen(self, event: Choices.Chosen) -> None:
-        self.open_field(event.name)
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_leave()
-
-    @on(Input.Blurred)
-    def _blurred(self, event: Input.Blurred) -> None:
-        """Give a box that was left with a mistake the last good value back."""
-        self.history.settle()
-        if event.input.has_class("-wrong"):
-            self.complain("")
-            self._draw_value(self.question)
-        if event.input.id == "field":
-            self.close_field()
+    @on(FieldBox.Typed)
+    def _field_typed(self, event: FieldBox.Typed) -> None:
+        judge(event.box, self.change(lambda datum: with_field(datum, event.name, event.box.value), event.name))
 
     # The lead.
 
@@ -369,8 +287,8 @@ class Inspect(Task, inherit_bindings=False):
             self._lead = name
             for each in self.rows:
                 self.rows[each].leads = each == name
-            self._draw_fields()
-            self._draw_view(self.question)
+            self.query_one(FieldBox).show(self.data[name])
+            self.draw_view()
 
     def home(self) -> Iterator[Widget]:
         """Go back to the lead's bits."""
@@ -379,9 +297,7 @@ class Inspect(Task, inherit_bindings=False):
 
     def action_fields(self) -> None:
         """Open the first field, then the next one."""
-        names = self.query_one("#names", Choices)
-        known = [name for name, _ in names.options]
-        self.open_field(known[(known.index(names.current) + 1) % len(known) if names.current else 0])
+        self.query_one(FieldBox).open_next()
 
     def action_drop(self) -> None:
         """Drop the lead's row."""
@@ -408,6 +324,6 @@ class Inspect(Task, inherit_bindings=False):
     def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         """Offer the edits and the views."""
         for edit in EDITS.values():
-            yield f"Edit: {edit.summary}", f"key {_KEYS[edit.name]}", partial(self.action_edit, edit.name)
-        for name, words in VIEWS:
-            yield f"View: {words}", "of the row that leads", partial(setattr, self, "view", name)
+            yield f"Edit: {edit.summary}", "the row that leads", partial(self.action_edit, edit.name)
+        for name, words in self.VIEWS:
+            yield f"View: {words}", "a page of the row that leads", partial(setattr, self, "view", name)

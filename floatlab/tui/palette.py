@@ -39,7 +39,7 @@ class Palette(Provider):
             if entry_for(action.verb):
                 for example in action.examples:
                     yield f"Example: {example}", action.summary, partial(self._ask, example)
-        for entry in TASKS:
+        for entry in TASKS.values():
             yield f"Screen: {entry.title}", "go there", partial(app.go, entry.name)
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):
             yield f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme)

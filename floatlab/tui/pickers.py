@@ -10,6 +10,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
+from floatlab.record import Record
 from floatlab.tui.drawing import Drawing
 from floatlab.views.page import Page
 
@@ -26,11 +27,30 @@ _CSS = """
         padding: 0 1;
     }}
     Label {{ text-style: bold; }}
+    #nothing {{ text-style: none; color: $role-label; }}
     Input {{ margin: 0; }}
     OptionList {{ height: auto; max-height: 18; border: none; padding: 0; background: $surface; }}
     Drawing {{ height: auto; max-height: 18; }}
 }}
 """
+
+
+class Choice(Record):
+    """A row of a picker: its name, its words, and other names by which people look for it."""
+
+    name: str
+    words: str
+    also: tuple[str, ...] = ()
+
+    def rank(self, typed: str) -> int | None:
+        """Say how well typed text means this: 0 by name, 1 by how a name begins, 2 by its words; None not at all."""
+        names = [name.lower() for name in (self.name, *self.also)]
+        if typed in names:
+            return 0
+        if any(name.startswith(typed) for name in names):
+            return 1
+        everything = " ".join((*names, self.words.lower()))
+        return 2 if all(part in everything for part in typed.split()) else None
 
 
 class Picker(ModalScreen[str | None]):
@@ -48,10 +68,8 @@ class Picker(ModalScreen[str | None]):
         Binding("pageup", "step(-8)", "Back", show=False, id="picker.back"),
     ]
 
-    def __init__(
-        self, title: str, choices: list[tuple[str, str]], current: tuple[str, ...] = (), *, free: bool = False
-    ) -> None:
-        """Offer (name, words) pairs; the current ones are marked."""
+    def __init__(self, title: str, choices: list[Choice], current: tuple[str, ...] = (), *, free: bool = False) -> None:
+        """Offer choices; the current ones are marked."""
         super().__init__()
         self._title, self._choices, self._current, self._free = title, choices, current, free
 
@@ -64,6 +82,7 @@ class Picker(ModalScreen[str | None]):
             options = OptionList(markup=False, compact=True)
             options.can_focus = False
             yield options
+            yield Label("", id="nothing", markup=False)
 
     def on_mount(self) -> None:
         """Fill the list."""
@@ -71,15 +90,20 @@ class Picker(ModalScreen[str | None]):
         self.query_one(Input).focus()
 
     def _fill(self, typed: str) -> None:
-        wanted = typed.lower().split()
-        found = [(n, w) for n, w in self._choices if all(part in f"{n} {w}".lower() for part in wanted)]
+        wanted = typed.strip().lower()
+        ranked = [(choice.rank(wanted) if wanted else 0, choice) for choice in self._choices]
+        found = sorted(((rank, choice) for rank, choice in ranked if rank is not None), key=lambda each: each[0])
         options = self.query_one(OptionList)
         options.clear_options()
-        options.add_options(Option(f"{'•' if n in self._current else ' '} {w}", id=n) for n, w in found)
+        options.add_options(
+            Option(f"{'•' if choice.name in self._current else ' '} {choice.words}", id=choice.name)
+            for _, choice in found
+        )
         if found:
-            marked = [i for i, (n, _) in enumerate(found) if n in self._current]
-            exact = [i for i, (n, _) in enumerate(found) if n == typed.lower()]
-            options.highlighted = next(iter([*exact, *([] if typed else marked)]), 0)
+            marked = (i for i, (_, choice) in enumerate(found) if not wanted and choice.name in self._current)
+            options.highlighted = next(marked, 0)
+        nothing = "Enter takes this name as it is" if self._free else "nothing is called so"
+        self.query_one("#nothing", Label).update("" if found else nothing)
 
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
@@ -125,5 +149,4 @@ class Help(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Let the arrows scroll."""
-        self.query_one(Drawing).can_focus = True
         self.query_one(Drawing).focus()

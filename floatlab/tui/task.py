@@ -5,27 +5,30 @@ from __future__ import annotations
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from floatlab.actions.edits import code_of
 from floatlab.actions.question import Question
 from floatlab.actions.rules import RULES, context_words
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG, parse_format
+from floatlab.formats.names import short_name
 from floatlab.render.svg import to_svg
 from floatlab.render.text import to_text
+from floatlab.tui.boxes import is_wrong
 from floatlab.tui.choices import Choices
 from floatlab.tui.foot import Foot
 from floatlab.tui.history import History
-from floatlab.tui.pickers import Picker
+from floatlab.tui.pickers import Choice, Picker
 from floatlab.tui.tasks import TASKS
 from floatlab.views.page import Page, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, ClassVar
 
     from textual.widget import Widget
 
@@ -33,11 +36,22 @@ if TYPE_CHECKING:
     from floatlab.formats import Format
     from floatlab.tui.app import Explorer
 
+# How people speak of directions besides.
+_SPOKEN = {
+    "rounding-RNE": ("nearest even default",),
+    "rounding-RTZ": ("truncate chop",),
+    "rounding-RTP": ("up ceiling",),
+    "rounding-RTN": ("down floor",),
+    "rounding-SR": ("random",),
+}
+
 
 class Task(Screen[None], inherit_bindings=False):
     """A screen over one question. A subclass composes its body, draws answers, and names its verbs in TASKS."""
 
     NAME = ""
+    PLACE = ""  # what the list of keys calls it
+    VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # pages to choose from, by name and title
     ROUNDS = True  # whether a rule of rounding changes anything here
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
@@ -45,6 +59,8 @@ class Task(Screen[None], inherit_bindings=False):
     # A subclass puts its own keys before these, since a narrow footer shows the first ones only.
     SHARED = [
         Binding("slash", "value", "Value", id="value", key_display="/"),
+        Binding("v", "view(1)", "View", id="view"),
+        Binding("V", "view(-1)", "Last view", id="view.last", show=False),
         Binding("f", "format", "Format", id="format"),
         Binding("r", "rules", "Rounding", id="rules"),
         Binding("u", "undo", "Undo", id="undo"),
@@ -60,6 +76,9 @@ class Task(Screen[None], inherit_bindings=False):
     DEFAULT_CSS = """
     Task {
         layout: vertical;
+        .entry { height: 1; padding: 0 1; }
+        .entry Label { width: auto; color: $role-label; padding: 0 1; }
+        .entry Input { width: 1fr; }
         #complaint { height: auto; max-height: 3; display: none; padding: 0 2; color: $role-bad; text-style: bold; }
         #complaint.-hint { color: $role-label; text-style: none; }
         #complaint.-shown { display: block; }
@@ -69,6 +88,7 @@ class Task(Screen[None], inherit_bindings=False):
     }
     """
     app: Explorer
+    view: reactive[str] = reactive("", init=False)
 
     def __init__(self, question: Question) -> None:
         """Open at a question."""
@@ -76,6 +96,9 @@ class Task(Screen[None], inherit_bindings=False):
         self.history = History()
         self._start = question
         self.answers: list[Answer] = []
+        self._excuse = ""  # why it opens elsewhere than it was asked to
+        if self.VIEWS:
+            self.set_reactive(Task.view, self.VIEWS[0][0])
 
     # What a subclass is.
 
@@ -83,9 +106,12 @@ class Task(Screen[None], inherit_bindings=False):
         """Compose what stands between the head line and the foot."""
         yield from ()
 
-    def draw(self, question: Question, answers: list[Answer]) -> None:
-        """Show a question and its answer."""
+    def draw(self, before: Question) -> None:
+        """Show the question and its answers; `before` is the question that was shown until now."""
         raise NotImplementedError
+
+    def draw_view(self) -> None:
+        """Show the view that was chosen."""
 
     def normal(self, question: Question) -> Question:
         """Return the question as this screen asks it; options that change only the printed form go."""
@@ -124,9 +150,9 @@ class Task(Screen[None], inherit_bindings=False):
         try:
             self._start = self.normal(self._start)
             self.answers = self._start.answers()
-        except FloatlabError:
-            entry = next(entry for entry in TASKS if entry.name == self.NAME)
-            self._start = self.normal(self.app.read_question(list(entry.start)))
+        except FloatlabError as error:
+            self._excuse = str(error)
+            self._start = self.normal(self.app.read_question(list(TASKS[self.NAME].start)))
             self.answers = self._start.answers()
         yield Choices(self._head(), self.NAME, id="head")
         yield from self.compose_task()
@@ -134,11 +160,13 @@ class Task(Screen[None], inherit_bindings=False):
 
     def _head(self) -> tuple[tuple[str, str], ...]:
         rules = (("rules", context_words(self.question.context)),) if self.ROUNDS else ()
-        return (*((entry.name, entry.title) for entry in TASKS), *rules)
+        return (*((entry.name, entry.title) for entry in TASKS.values()), *rules)
 
     def on_mount(self) -> None:
         """Show the first answer."""
         self._show(self._start, self.answers)
+        if self._excuse:
+            self.complain(self._excuse)
         self.call_after_refresh(self.action_leave)
 
     def open(self, question: Question, kind: str = "") -> bool:
@@ -155,9 +183,9 @@ class Task(Screen[None], inherit_bindings=False):
         return True
 
     def _show(self, question: Question, answers: list[Answer], kind: str = "") -> None:
-        self.draw(question, answers)
-        self.answers = answers
+        before, self.answers = self.question, answers
         self.history.add(question, kind)
+        self.draw(before)
         hints = [hint for answer in answers for hint in answer.hints]
         self.complain(hints[0] if hints else "", hint=True)
         self.query_one("#head", Choices).options = self._head()
@@ -165,10 +193,10 @@ class Task(Screen[None], inherit_bindings=False):
 
     def complain(self, words: str, hint: bool = False) -> None:
         """Say what is wrong, or a hint; nothing clears the line."""
-        for line in self.query("#complaint").results(Static):
-            line.update(words if hint else f"! {words}")
-            line.set_class(bool(words), "-shown")
-            line.set_class(hint, "-hint")
+        complaint = self.query_one("#complaint", Static)
+        complaint.update(words if hint else f"! {words}")
+        complaint.set_class(bool(words), "-shown")
+        complaint.set_class(hint, "-hint")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide what cannot be done now."""
@@ -178,6 +206,8 @@ class Task(Screen[None], inherit_bindings=False):
             return self.history.can_redo
         if action == "rules":
             return self.ROUNDS
+        if action == "view":
+            return bool(self.VIEWS)
         return True
 
     def action_undo(self) -> None:
@@ -215,9 +245,12 @@ class Task(Screen[None], inherit_bindings=False):
         """Pick a format."""
         self.pick_format()
 
-    def pick_format(self, before: tuple[tuple[str, str], ...] = ()) -> None:
+    def pick_format(self, before: tuple[Choice, ...] = ()) -> None:
         """Offer the formats that have names, and take any other name."""
-        rows = [(row.format.name, f"{row.format.name:<12} {row.purpose}") for row in CATALOG]
+        rows = [
+            Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
+            for row in CATALOG
+        ]
         current = tuple(format.name for format in self.question.formats)
         picker = Picker("Format, or any e<W>m<T> name", [*before, *rows], current, free=True)
         self.app.push_screen(picker, self.picked_format)
@@ -235,7 +268,7 @@ class Task(Screen[None], inherit_bindings=False):
 
     def action_rules(self) -> None:
         """Pick a direction of rounding, or another rule."""
-        rows = [(rule.name, f"{rule.group}: {rule.words}") for rule in RULES]
+        rows = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in RULES]
         current = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
         self.app.push_screen(Picker("Rounding and what happens at the edges", rows, current), self.set_rule)
 
@@ -244,6 +277,34 @@ class Task(Screen[None], inherit_bindings=False):
         for rule in RULES:
             if rule.name == name:
                 self.open(self.question.replace(context=rule.apply(self.question.context)))
+
+    # Views, and boxes to type in.
+
+    def watch_view(self) -> None:
+        """Draw another view."""
+        self.query_one("#views", Choices).current = self.view
+        if self.history.now is not None:
+            self.draw_view()
+
+    @on(Choices.Chosen, "#views")
+    def _view_chosen(self, event: Choices.Chosen) -> None:
+        self.view = event.name
+
+    def action_view(self, by: int) -> None:
+        """Go on to the next view."""
+        names = [name for name, _ in self.VIEWS]
+        self.view = names[(names.index(self.view) + by) % len(names)]
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.action_leave()
+
+    @on(Input.Blurred)
+    def _blurred(self, event: Input.Blurred) -> None:
+        """Give a box that was left with a mistake the last good value back."""
+        self.history.settle()
+        if is_wrong(event.input):
+            self.open(self.question)
 
     @on(Choices.Chosen, "#head")
     def _head_chosen(self, event: Choices.Chosen) -> None:
@@ -261,11 +322,9 @@ class Task(Screen[None], inherit_bindings=False):
 
     def copies(self) -> dict[str, tuple[str, Callable[[], str]]]:
         """Return what can be copied: by name, the words for it and the text."""
-        words = [word for answer in self.answers for word in answer.words()]
-        codes = [code for answer in self.answers for code in answer.codes()]
         return {
-            "value": ("the value", lambda: words[0] if len(words) == 1 else "\n".join(words)),
-            "code": ("the code", lambda: codes[0] if len(codes) == 1 else "\n".join(codes)),
+            "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
+            "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
             "command": ("the command that prints this", lambda: self.question.command),
             "text": ("the page as text", lambda: to_text(self.page())),
             "svg": ("the page as a picture (SVG)", lambda: to_svg(self.page())),
@@ -278,7 +337,7 @@ class Task(Screen[None], inherit_bindings=False):
 
     def action_copies(self) -> None:
         """Choose what to copy."""
-        rows = [(name, words) for name, (words, _) in self.copies().items()]
+        rows = [Choice(name, words) for name, (words, _) in self.copies().items()]
         self.app.push_screen(Picker("Copy", rows), lambda name: self.action_copy(name) if name else None)
 
     def action_pin(self, name: str) -> None:

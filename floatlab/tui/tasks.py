@@ -27,7 +27,7 @@ class Entry(Record):
         return found
 
 
-TASKS: tuple[Entry, ...] = (
+_ENTRIES = (
     Entry(
         "inspect",
         "Inspect",
@@ -45,7 +45,9 @@ TASKS: tuple[Entry, ...] = (
     Entry("formats", "Formats", ("formats",), ("formats", "fp16", "bf16"), "floatlab.tui.catalogue:Catalogue"),
 )
 
+TASKS: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
+
 
 def entry_for(verb: str) -> Entry | None:
     """Return the screen that opens a verb's questions."""
-    return next((entry for entry in TASKS if verb in entry.verbs), None)
+    return next((entry for entry in TASKS.values() if verb in entry.verbs), None)

@@ -32,11 +32,10 @@ class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
     """
     BINDINGS = [Binding("escape", "give_up", "Give up", id="witness.cancel")]
 
-    def __init__(self, question: Question, format: Format | None) -> None:
-        """Look near the question's operands, in its format."""
+    def __init__(self, question: Question, format: Format) -> None:
+        """Look near the question's operands, in one format."""
         super().__init__()
-        self._question = question
-        self._format = next(iter(question.formats), format)
+        self._question, self._format = question, format
         self._ended = Event()
 
     def compose(self) -> ComposeResult:
@@ -55,21 +54,23 @@ class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
         """Search in a thread of its own."""
         from floatlab.actions.witness import witness
 
-        if self._format is None:
-            found: tuple[str, ...] | str | None = "a witness needs one format: f chooses it"
-        else:
-            try:
-                found = witness(self._format, self._question.context, near=self._question.values, progress=self._tell)
-            except FloatlabError as error:
-                found = str(error)
+        try:
+            found: tuple[str, ...] | str | None = witness(
+                self._format, self._question.context, near=self._question.values, progress=self._tell
+            )
+        except FloatlabError as error:
+            found = str(error)
         if not self._ended.is_set():
-            found = found or f"no witness was found in {self._format.name if self._format else 'it'}"
-            self.app.call_from_thread(self.dismiss, found)
+            self.app.call_from_thread(self.dismiss, found or f"no witness was found in {self._format.name}")
 
     def _tell(self, done: int, total: int) -> bool:
         if not self._ended.is_set():
-            self.app.call_from_thread(self.query_one(ProgressBar).update, total=total, progress=done)
+            self.app.call_from_thread(self.show_progress, done, total)
         return not self._ended.is_set()
+
+    def show_progress(self, done: int, total: int) -> None:
+        """Let the bar grow."""
+        self.query_one(ProgressBar).update(total=total, progress=done)
 
     def action_give_up(self) -> None:
         """End the search."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 PAGE_DIGITS = 800
 # A value is quoted exactly in passing up to this many characters, else as its shortest decimal.
 GLANCE = 20
+UNBROKEN = "\N{NO-BREAK SPACE}"  # lines do not break at it
 _TAIL_SHOWN = 4
 
 
@@ -108,16 +109,16 @@ def flags_line(flags: Flags) -> Line:
 
 
 def lamps(flags: Flags) -> Line:
-    """Name all five flags, those that are raised with a full lamp.
+    """Name all five flags, those that are raised with a full lamp; each lamp stays in one piece when lines break.
 
-    >>> "".join(run.text for run in lamps(Flags.INEXACT))
+    >>> "".join(run.text for run in lamps(Flags.INEXACT)).replace(UNBROKEN, " ")
     '○ invalid  ○ divide by zero  ○ overflow  ○ underflow  ● inexact'
     """
-    lit = [
-        Run(f"● {name}", Role.FLAG) if flag in flags else Run(f"○ {name}", Role.HINT)
-        for flag in Flags
-        for name in [str(flag.name).lower().replace("_", " ")]
-    ]
+    lit = []
+    for flag in Flags:
+        words = str(flag.name).lower().replace("_", UNBROKEN)
+        raised = flag in flags
+        lit.append(Run(f"{'●' if raised else '○'}{UNBROKEN}{words}", Role.FLAG if raised else Role.HINT))
     return line(lit[0], *(part for lamp in lit[1:] for part in ("  ", lamp)))
 
 

@@ -24,7 +24,8 @@ def driven(test):
 
 def seen(app):
     """Return what is on the screen."""
-    return "\n".join(strip.text.rstrip() for strip in app.screen._compositor.render_strips())
+    # A space that lines do not break at is a space to the eye.
+    return "\n".join(strip.text.replace("\u00a0", " ").rstrip() for strip in app.screen._compositor.render_strips())
 
 
 class Person:
@@ -61,7 +62,7 @@ class Person:
 
     async def click_bit(self, row, bit):
         """Click a bit of a row."""
-        y, x = row._places[-1 - bit]
+        y, x = row.places[-1 - bit]
         origin = row.content_region.offset - row.region.offset
         assert await self.pilot.click(row, offset=(x + origin.x, y + origin.y))
 

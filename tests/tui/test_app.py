@@ -33,7 +33,7 @@ def test_every_verb_that_answers_has_a_screen():
 
 
 def test_every_screen_starts_with_a_question_of_its_own():
-    for entry in TASKS:
+    for entry in TASKS.values():
         question = read_question(list(entry.start))
         assert question.verb in entry.verbs
         assert question.answers()
@@ -43,16 +43,16 @@ def test_every_screen_starts_with_a_question_of_its_own():
 @driven
 async def test_screens_are_reached_by_key_and_by_mouse(size):
     async with opened("", size) as person:
-        for number, entry in enumerate(TASKS, 2):
+        for number, entry in enumerate(TASKS.values(), 2):
             await person.press(f"f{number}")
             assert person.app.current_mode == entry.name
-        for entry in TASKS:
+        for entry in TASKS.values():
             await person.choose("#head", entry.name)
             assert person.app.current_mode == entry.name
         await person.press("left_square_bracket")
-        assert person.app.current_mode == TASKS[-2].name
+        assert person.app.current_mode == list(TASKS)[-2]
         await person.press("right_square_bracket", "right_square_bracket")
-        assert person.app.current_mode == TASKS[0].name
+        assert person.app.current_mode == next(iter(TASKS))
 
 
 @pytest.mark.parametrize("verb", sorted(VERBS))
@@ -227,7 +227,7 @@ async def test_the_keys_are_listed_and_the_list_is_closed(size):
 @driven
 async def test_every_key_has_a_name_and_no_two_keys_of_a_screen_collide():
     async with opened() as person:
-        for entry in TASKS:
+        for entry in TASKS.values():
             person.app.go(entry.name)
             await person.pilot.pause()
             keys = {}
@@ -289,8 +289,7 @@ def test_copying_asks_the_systems_programs_first(monkeypatch, tmp_path):
 async def test_what_was_copied_is_said():
     async with opened("show 1.5 --fp16 --e4m3") as person:
         await person.press("y")
-        await person.pilot.pause(0.2)
-        assert "Copied the value" in person.screen
+        assert any("Copied the value" in each.title for each in person.app._notifications)
         assert person.app.clipboard == "1.5"
         await person.press("down", "c", *"the code", "enter")
         assert person.app.clipboard == "0x3c"
@@ -313,7 +312,6 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
 
     with pytest.raises(ZeroDivisionError):
         await provoke()
-    assert app.return_code == 70
     assert isinstance(app.failure, ZeroDivisionError)
     assert app._exit_renderables == []
 

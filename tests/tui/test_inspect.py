@@ -8,7 +8,7 @@ from floatlab.cli.main import main
 from floatlab.tui.bit_row import BitRow
 from floatlab.tui.choices import Choices
 from floatlab.tui.drawing import Drawing
-from floatlab.tui.inspect import _KEYS, VIEWS
+from floatlab.tui.inspect import KEYS, Inspect
 from tests.tui.stage import SIZES, driven, opened
 
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
@@ -19,7 +19,7 @@ def codes(person):
 
 
 def bits_of(row):
-    return row._bits
+    return row.bits
 
 
 def value_box(person):
@@ -91,7 +91,7 @@ async def test_every_edit_by_key_and_by_mouse(name):
                 if by_mouse:
                     await person.choose("#edits", name)
                 else:
-                    await person.press(_KEYS[name])
+                    await person.press(KEYS[name])
                 lead = person.app.shown.subject()
                 expected, complaint = outcome(name, start)
                 assert lead == expected
@@ -245,7 +245,7 @@ def context(rounding):
 async def test_every_view_shows_what_the_command_prints(size):
     async with opened("show bits:0x39 --e4m3", size) as person:
         details = person.app.screen.query_one("#details", Drawing)
-        for name, _ in VIEWS[1:4]:
+        for name, _ in Inspect.VIEWS[1:4]:
             await person.press("v")
             assert person.app.screen.query_one("#views", Choices).current == name
             assert details.text.strip()
