@@ -11,6 +11,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Flags, Rounded, Tail, hexadecimal_code
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.decimals import exact_decimal, shortest
+from floatlab.numbers.draws import Draws
 from floatlab.numbers.literals import Code, parse_literal
 from floatlab.numbers.ratio import Ratio
 from floatlab.numbers.rounding import IN_WORDS
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from floatlab.numbers.steps import Step
     from floatlab.vectors.functions import Function
-    from floatlab.vectors.hard import Draws
     from floatlab.views.scenes import Scene
 
 _TYPED = 18  # characters of a number that a person is asked to type
@@ -243,7 +243,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
     >>> random_operands("add", parse_format("fp16"), 1) == random_operands("add", parse_format("fp16"), 1)
     True
     """
-    from floatlab.vectors.hard import Draws, pointed
+    from floatlab.vectors.hard import pointed
 
     draws = Draws(seed)
     wish = _WISHES[draws.below(len(_WISHES))]

@@ -46,7 +46,7 @@ def no_witness(format: Format) -> str:
 
     >>> from floatlab import parse_format
     >>> print(no_witness(parse_format("e2m1")))
-    e2m1: fma and multiply-then-add differ for no numbers of this format; all of them were tried
+    e2m1fn: fma and multiply-then-add differ for no numbers of this format; all of them were tried
     >>> print(no_witness(parse_format("fp16")))
     binary16: no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried
     """

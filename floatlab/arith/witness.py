@@ -16,10 +16,10 @@ from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.context import DEFAULT, Context
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import round_exact
 from floatlab.numbers.reading import convert
-from floatlab.numbers.rounding import draw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -203,22 +203,13 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
 
 def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
     """Yield factors near 1, with what nearly cancels their product; any three numbers now and then."""
-    t, index = fmt.trailing_bits, 0
-
-    def below(n: int) -> int:
-        nonlocal index
-        words = 0
-        for _ in range(n.bit_length() // 32 + 2):
-            words = words << 32 | draw(seed, index)
-            index += 1
-        return words % n
-
+    t, draws = fmt.trailing_bits, Draws(seed)
     while True:
-        factors = [_placed(fmt, 1 << t | below(1 << t), below(7) - 3 - t) for _ in range(2)]
+        factors = [_placed(fmt, 1 << t | draws.below(1 << t), draws.below(7) - 3 - t) for _ in range(2)]
         if factors[0] is not None and factors[1] is not None:
             a, b = factors[0], factors[1]
             yield from ((a, b, c) for c in _addends(a, b, context))
-        anywhere = [Datum(fmt, below(1 << fmt.width)) for _ in range(3)]
+        anywhere = [Datum(fmt, draws.below(1 << fmt.width)) for _ in range(3)]
         if all(each.is_finite for each in anywhere):
             yield anywhere[0], anywhere[1], anywhere[2]
         else:  # counts as a try: there are formats where hardly anything is finite

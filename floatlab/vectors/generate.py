@@ -13,9 +13,10 @@ from floatlab.arith import Integer
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.draws import Draws
 from floatlab.numbers.projection import signed_code
 from floatlab.vectors.functions import BITS_OF_FLAGS, Function, digits
-from floatlab.vectors.hard import Draws, pointed, target_landmarks
+from floatlab.vectors.hard import pointed, target_landmarks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,45 +11,12 @@ from floatlab.arith import Integer
 from floatlab.formats import Format
 from floatlab.numbers.context import Context
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import round_exact, signed_code
-from floatlab.numbers.rounding import draw
 from floatlab.vectors.functions import Function
 
 _CLOSE = Context(overflow="saturate")
-
-
-class Draws:
-    """A stream of random integers that depends on the seed alone."""
-
-    def __init__(self, seed: int) -> None:
-        """Start the stream."""
-        self.seed = seed
-        self.index = 0
-
-    def below(self, n: int) -> int:
-        """Return an integer from 0 to n − 1."""
-        words = 0
-        for _ in range(n.bit_length() // 32 + 2):
-            words = words << 32 | draw(self.seed, self.index)
-            self.index += 1
-        return words % n
-
-    def between(self, low: int, high: int) -> int:
-        """Return an integer from low to high; low where there is none."""
-        return low + self.below(max(high - low + 1, 1))
-
-    def one_of(self, choices: list[int]) -> int:
-        """Return one of the choices."""
-        return choices[self.below(len(choices))]
-
-    def sign(self, kind: Format) -> bool:
-        """Return whether a number is negative, half the time where it can be."""
-        return bool(self.below(2)) and kind.signed
-
-    def odd(self, digits: int) -> int:
-        """Return an odd number of so many binary digits."""
-        return 1 << (digits - 1) | self.below(1 << (digits - 1)) | 1
 
 
 def nearest(kind: Format, negative: bool, c: int, q: int) -> int:

@@ -10,8 +10,9 @@ import pytest
 
 from floatlab import arith, parse_format
 from floatlab.numbers import Datum
+from floatlab.numbers.draws import Draws
 from floatlab.vectors.functions import parse_function
-from floatlab.vectors.generate import Draws, operand_codes
+from floatlab.vectors.generate import operand_codes
 
 KINDS = {
     "f32": (np.uint32, np.float32, gmpy2.context(precision=24, emin=-148, emax=128, subnormalize=True)),

@@ -9,12 +9,12 @@ import pytest
 from floatlab import Context, Datum, Derivation, FloatlabError, parse_format
 from floatlab.arith import add, divide, fma, from_integer, multiply, sqrt, subtract
 from floatlab.formats import Format
+from floatlab.numbers.draws import Draws
 from floatlab.numbers.projection import Tail
 from floatlab.numbers.reading import convert
 from floatlab.vectors import check_lines, generate_lines, parse_function
 from floatlab.vectors.functions import FLAGS_OF_BITS, OPERATIONS
 from floatlab.vectors.generate import landmarks, operand_codes
-from floatlab.vectors.hard import Draws
 
 X86 = Context(nan="x86")
 FORMATS = [
