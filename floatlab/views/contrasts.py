@@ -47,7 +47,7 @@ def _parting(contrast: Contrast) -> list[Block]:
         return []
     if rounded is None:
         return [Row("", line(Run("the product is exact in this format: the ways do not part here", Role.HINT)))]
-    moved = f"the separate way rounds the product {'up' if rounded.increment else 'down'}"
+    moved = f"the separate way rounds the product {'up' if rounded.increment != rounded.negative else 'down'}"
     if contrast.same:
         return [Row("", line(f"{moved} here, which does not show in the result"))]
     return [Row("", line(Run("here they part: ", Role.CHANGED), moved))]

@@ -17,7 +17,8 @@ class Scene(Record):
     """One step of a derivation as it is looked at.
 
     `page` holds everything seen so far, the newest rows marked; `reason` says why the step does
-    what it does; `flags` are those raised so far; `frames` are pictures between the scene before
+    what it does; `flags` are those raised so far, `separate_flags` those of the separate way beside
+    a fused one; `frames` are pictures between the scene before
     and this one, such as the smaller term on its way to the right; `steps` are the steps that it
     shows, each by its derivation and its place there.
     """
@@ -28,6 +29,7 @@ class Scene(Record):
     flags: Flags
     frames: tuple[Page, ...] = ()
     steps: tuple[tuple[Derivation, int], ...] = ()
+    separate_flags: Flags | None = None
 
 
 def scenes(derivation: Derivation, operands: bool = True) -> tuple[Scene, ...]:
@@ -134,11 +136,12 @@ def contrast_scenes(contrast: Contrast, operands: bool = True) -> tuple[Scene, .
     names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])
     top, title = _opening(fused, operands), text_of(heading(fused).content)
     made: list[Scene] = []
-    raised = Flags.NONE
+    fused_flags = separate_flags = Flags.NONE
     for stage, name in zip(found.shared, names, strict=False):
         page = Page((*top, *_fresh(stage.blocks)), title)
         top = (*top, *stage.blocks)
-        made.append(Scene(name, page, reason(fused, stage.index), raised, steps=((fused, stage.index),)))
+        why = reason(fused, stage.index)
+        made.append(Scene(name, page, why, Flags.NONE, steps=((fused, stage.index),), separate_flags=Flags.NONE))
     left: tuple[Block, ...] = ()
     right: tuple[Block, ...] = ()
     for beat, name in zip(beats, names[len(found.shared) :], strict=True):
@@ -155,12 +158,13 @@ def contrast_scenes(contrast: Contrast, operands: bool = True) -> tuple[Scene, .
         steps = tuple(
             (way, stage.index) for way, stage in ((fused, beat.fused), (separate, beat.separate)) if stage is not None
         )
-        for way, index in steps:
-            raised |= _raised(way, index)
-        made.append(Scene(name, page_of(*new), _both(steps), raised, tuple(frames), steps))
+        fused_flags |= _raised(fused, beat.fused.index) if beat.fused is not None else Flags.NONE
+        separate_flags |= _raised(separate, beat.separate.index) if beat.separate is not None else Flags.NONE
+        made.append(Scene(name, page_of(*new), _both(steps), fused_flags, tuple(frames), steps, separate_flags))
         left, right = (*left, *new[0]), (*right, *new[1])
     whole = (*top, side_by_side(list(left), list(right)), Gap(), Fresh(tuple(verdict_rows(contrast))))
-    return (*made, Scene("verdict", Page(whole, title), verdict_reason(contrast), raised))
+    verdict = verdict_reason(contrast)
+    return (*made, Scene("verdict", Page(whole, title), verdict, fused_flags, separate_flags=separate_flags))
 
 
 def _is_product(step: Step) -> bool:

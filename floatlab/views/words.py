@@ -17,7 +17,7 @@ from floatlab.numbers.projection import GUARD_DIGITS
 from floatlab.numbers.ratio import FAR, Ratio
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.views.fields import point
-from floatlab.views.page import Line, Role, Run, line
+from floatlab.views.page import Block, Line, Note, Role, Row, Run, line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,6 +120,13 @@ def lamps(flags: Flags) -> Line:
         raised = flag in flags
         lit.append(Run(f"{'●' if raised else '○'}{UNBROKEN}{words}", Role.FLAG if raised else Role.HINT))
     return line(lit[0], *(part for lamp in lit[1:] for part in ("  ", lamp)))
+
+
+def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]:
+    """Draw the lamps of an operation, or of a fused one and the separate one beside it."""
+    if beside is None:
+        return (Note(lamps(flags)),)
+    return (Row("fused", lamps(flags)), Row("separate", lamps(beside)))
 
 
 def verdict_line(derivation: Derivation) -> Line:

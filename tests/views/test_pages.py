@@ -31,6 +31,8 @@ def shown(text: str, format=FP16, interval: bool = False, **choices) -> str:
     [
         (("0.1", "10", "-1"), "here they part: the separate way rounds the product up"),
         (("1.0009765625", "1.0009765625", "-1.001953125"), "here they part: the separate way rounds the product down"),
+        (("-0.1", "10", "1"), "here they part: the separate way rounds the product down"),
+        (("-1.0009765625", "1.0009765625", "1.001953125"), "here they part: the separate way rounds the product up"),
         (("1.0005", "1.0015", "1"), "here, which does not show in the result"),
         (("2", "3", "0.5"), "the product is exact in this format: the ways do not part here"),
     ],

@@ -101,7 +101,11 @@ def test_a_film_of_two_ways_ends_in_the_page(d):
         both = contrast(d, multiply_then_add(*d.operands, d.result.format, d.context))
     except FloatlabError:
         return
-    assert_film(contrast_scenes(both), contrast_page(both), both.fused.flags | both.separate.flags)
+    film = contrast_scenes(both)
+    assert_film(film, contrast_page(both), both.fused.flags)
+    assert film[-1].separate_flags == both.separate.flags
+    for before, after in pairwise(film):
+        assert before.separate_flags & after.separate_flags == before.separate_flags
     for scene in contrast_scenes(both, operands=False):
         assert not [block for block in scene.page.blocks if isinstance(block, Strip) and block.label in ("a", "b", "c")]
 
