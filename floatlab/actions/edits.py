@@ -6,7 +6,7 @@ from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quote
 from floatlab.formats.names import short_name
 from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexadecimal_code
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.decimals import exact_decimal, hexadecimal, shortest
+from floatlab.numbers.decimals import decimal_within, hexadecimal, shortest
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import parse_code
 from floatlab.numbers.reading import read_literal
@@ -39,8 +39,7 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     ('1.12109375', '-nan', 'bits:0x00010000000000000000@x87')
     """
     if datum.is_finite:
-        text = exact_decimal(datum.exact, _GLANCE)
-        text = text if len(text) <= _GLANCE and "^" not in text else hexadecimal(datum)
+        text = decimal_within(datum.exact, _GLANCE) or hexadecimal(datum)
     elif datum.is_nan and (datum.is_signaling or datum.payload):
         return code_of(datum)  # as text it would ask every format for the payload, and not all have the room
     else:

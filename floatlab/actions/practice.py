@@ -10,7 +10,7 @@ from floatlab.errors import FloatlabError, LiteralError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Flags, Rounded, Tail, hexadecimal_code
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.decimals import exact_decimal, shortest
+from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
 from floatlab.numbers.draws import Draws
 from floatlab.numbers.literals import Code, parse_literal
 from floatlab.numbers.ratio import Ratio
@@ -149,8 +149,8 @@ def _combine(step: Step, _: Derivation, __: int) -> Exercise | None:
 
 def _number(what: str, x: Exact) -> Exercise:
     """Ask for a number, or for its leading power of two where it is long."""
-    text = exact_decimal(x, _TYPED)
-    if len(text) <= _TYPED and "^" not in text:
+    text = decimal_within(x, _TYPED)
+    if text is not None:
         return Exercise(f"{what}?", (), (text,) if x.c else (text, "0"))
     return Exercise(
         f"{what}? It is long: at which power of two does it lead?", (), (f"2^{x.exponent}", f"{x.exponent}")

@@ -56,6 +56,16 @@ def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
     return decimal_text(x.negative, digits, len(digits) - 1 + min(x.q, 0))
 
 
+def decimal_within(x: Exact, limit: int) -> str | None:
+    """Return the complete decimal of an exact binary number, or None where it takes over `limit` characters.
+
+    >>> decimal_within(Exact(True, 1, -4), 10), decimal_within(Exact(False, 1, -99), 10)
+    ('-0.0625', None)
+    """
+    text = exact_decimal(x, limit)
+    return text if len(text) <= limit and "^" not in text else None
+
+
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
     """Return a datum's exact value as decimal text; words for NaN, ∞ and unsupported codes.
 

@@ -7,10 +7,10 @@ from floatlab.formats import Row as CatalogRow
 from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, encode
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import exact_text, hexadecimal, rounded_decimal, shortest
+from floatlab.numbers.decimals import decimal_within, exact_text, hexadecimal, rounded_decimal, shortest, special_text
 from floatlab.views.fields import bits_strip
 from floatlab.views.page import Block, Gap, Grid, Line, Note, Page, Role, Row, Run, Table, line
-from floatlab.views.words import GLANCE, brief
+from floatlab.views.words import brief
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,8 +205,8 @@ def _cells(format: Format) -> list[Line]:
     cells = []
     for code in range(1 << format.width):
         datum = Datum(format, code)
-        value = exact_text(datum, GLANCE)
-        if len(value) > _CELL or "^" in value:
+        value = decimal_within(datum.exact, _CELL) if datum.is_finite else special_text(datum)
+        if value is None:
             x = datum.exact.normalized()
             value = f"{'-' * x.negative}2^{x.q}" if x.c == 1 else shortest(datum)
         cells.append(line(Run(hexadecimal_code(datum), Role.CODE), f" {value}"))

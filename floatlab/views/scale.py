@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Exact, Ratio, Read, round_exact
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import exact_decimal, shortest
+from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.steps import EXACT_ERROR_BITS
 from floatlab.views.page import Axis, Block, Gap, Lane, Line, Mark, Role, Row, Run, Span, line
@@ -159,9 +159,7 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
     """Say how far the next number on one side is, or what lies past the end."""
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()
-        decimal = exact_decimal(gap, GLANCE)
-        if gap.c == 1 and (len(decimal) > _GAP or "^" in decimal):
-            decimal = f"2^{gap.q}"
+        decimal = exact_decimal(gap, GLANCE) if gap.c != 1 else decimal_within(gap, _GAP) or f"2^{gap.q}"
         ulps = gap * Exact(False, 1, -datum.ulp.q)
         n, d = ulps.as_integer_ratio()
         return line(f"{'+' if up else '−'}{decimal}, {n}{f'/{d}' if d > 1 else ''} ulp")
