@@ -5,16 +5,21 @@ from __future__ import annotations
 from floatlab.actions.answer import Answer
 from floatlab.record import Record
 
-__all__ = ["ACTIONS", "Action", "Answer"]
+__all__ = ["ACTIONS", "ARITIES", "Action", "Answer"]
 
 
 class Action(Record):
-    """A question: its verb, what it does in one line, and examples that really run (without `floatlab`)."""
+    """A verb: what it does in one line, and examples that really run (without `floatlab`).
+
+    An operation has an `arity`: so many operands make one question. What does not `ask` is no Question.
+    """
 
     verb: str
     summary: str
     examples: tuple[str, ...]
     explanation: str = ""
+    arity: int = 0
+    asks: bool = True
 
 
 OPERANDS = (
@@ -49,35 +54,45 @@ ACTIONS: dict[str, Action] = {
             "fnuz after it, and _ieee after any name.",
         ),
         *(
-            Action(verb, summary, examples, OPERANDS)
-            for verb, summary, examples in (
+            Action(verb, summary, examples, OPERANDS, arity)
+            for verb, arity, summary, examples in (
                 (
                     "add",
+                    2,
                     "add two numbers, step by step: align, add, round",
                     ("add 1.125 0.12457275390625 --fp16", "add 1.125@fp32 0.1246@fp16"),
                 ),
                 (
                     "sub",
+                    2,
                     "subtract, step by step: align, cancel, round",
                     ("sub 1.001 1 --fp16", "sub 1e8 1 --fp32 -r RTZ"),
                 ),
-                ("mul", "multiply, step by step", ("mul 0.1 3 --fp16", "mul 6e-5 0.3 --fp16 --ftz")),
-                ("div", "divide, step by step", ("div 1 3 --fp32", "div 1 0 --e4m3")),
-                ("rem", "the IEEE remainder, a − n·b with n nearest to a/b", ("rem 5 3 --fp16", "rem 1e30 7 --fp64")),
-                ("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16")),
+                ("mul", 2, "multiply, step by step", ("mul 0.1 3 --fp16", "mul 6e-5 0.3 --fp16 --ftz")),
+                ("div", 2, "divide, step by step", ("div 1 3 --fp32", "div 1 0 --e4m3")),
+                (
+                    "rem",
+                    2,
+                    "the IEEE remainder, a − n·b with n nearest to a/b",
+                    ("rem 5 3 --fp16", "rem 1e30 7 --fp64"),
+                ),
+                ("sqrt", 1, "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16")),
                 (
                     "fma",
+                    3,
                     "a × b + c rounded once, beside multiply-then-add, and where they part",
                     ("fma 1.0009765625 1.0009765625 -1.001953125 --fp16", "fma 0.1 10 -1 --fp32 --brief"),
                 ),
                 (
                     "cmp",
+                    2,
                     "compare two numbers, of any formats: less, equal, greater or unordered",
                     ("cmp 0.1@fp16 0.1@fp32", "cmp nan 1 --fp16 --signaling"),
                 ),
-                ("toint", "convert to an integer", ("toint 2.5 --fp16", "toint 3e9 --fp32 --int ui32")),
+                ("toint", 1, "convert to an integer", ("toint 2.5 --fp16", "toint 3e9 --fp32 --int ui32")),
                 (
                     "rint",
+                    1,
                     "round to an integral number of the same format",
                     ("rint 2.5 --fp16", "rint -0.5 --fp32 -r RTN"),
                 ),
@@ -92,6 +107,7 @@ ACTIONS: dict[str, Action] = {
             "and add sub mul div rem sqrt mulAdd roundToInt eq le lt eq_signaling le_quiet lt_quiet; or f32_to_f16, "
             "f32_to_i32, ui64_to_bf16. A line holds operands, result and flags in hexadecimal. Here --nan is x86 "
             "unless given, as in TestFloat's own vectors; --nan any takes any NaN for any other.",
+            asks=False,
         ),
         Action(
             "tui",
@@ -100,6 +116,9 @@ ACTIONS: dict[str, Action] = {
             "Opens where it was left, or at the question that any other verb would answer. ? lists the keys; Ctrl+P "
             "finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
             "slide, animations, [keys]).",
+            asks=False,
         ),
     )
 }
+# How many operands each operation takes.
+ARITIES = {action.verb: action.arity for action in ACTIONS.values() if action.arity}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from floatlab.actions import ARITIES
 from floatlab.actions.answer import Answer
 from floatlab.actions.operand import read_operand
+from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
 from floatlab.arith.operands import reading_context
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from floatlab.views.page import Page
     from floatlab.views.scenes import Scene
 
-# What each verb computes, and on how many operands.
-ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "cmp": 2, "sqrt": 1, "toint": 1, "rint": 1, "fma": 3}
+__all__ = ["ARITIES", "DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
 
 _EXAMPLE = 40  # characters of a code that is repeated as an example
 
@@ -64,7 +65,7 @@ def operate(
     steps: int | None = None,
     brief: bool = False,
     why: bool = False,
-    integer: str = "i32",
+    integer: str = DEFAULT_INTEGER,
     signaling: bool = False,
     exact: bool = True,
 ) -> Answer:

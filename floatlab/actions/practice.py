@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from floatlab.actions import ARITIES
 from floatlab.actions.answer import Answer
-from floatlab.actions.arith import ARITIES, compute
+from floatlab.actions.arith import compute
 from floatlab.actions.edits import literal_of
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError, LiteralError

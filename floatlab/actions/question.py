@@ -48,7 +48,7 @@ class Question(Record):
 
     def __post_init__(self) -> None:
         """Refuse verbs that nothing answers."""
-        if self.verb not in ACTIONS or self.verb in ("vectors", "tui"):
+        if self.verb not in ACTIONS or not ACTIONS[self.verb].asks:
             raise FloatlabError(f"{self.verb} is not a question")
 
     def option(self, name: str, default: Any = None) -> Any:

@@ -54,18 +54,23 @@ class Integer(Record):
         return (1 << (self.width - self.signed)) - 1
 
 
+# The integer types that have names, and the one that is meant where none is named.
+INTEGERS = {kind.name: kind for width in (8, 16, 32, 64, 128) for kind in (Integer(width, True), Integer(width, False))}
+DEFAULT_INTEGER = "i32"
+
+
 def parse_integer(name: str) -> Integer:
     """Return the integer type that a name means: i8 … i128, ui8 … ui128; raises FormatError for others.
 
     >>> parse_integer("ui32")
     Integer(width=32, signed=False)
     """
-    found = re.fullmatch(r"(ui|i)(8|16|32|64|128)", name.strip().lower())
-    if found is None:
-        typed = re.fullmatch(r"(u?)(?:int|s)?(8|16|32|64|128)(?:_t)?", name.strip().lower())
+    plain = name.strip().lower()
+    if plain not in INTEGERS:
+        typed = re.fullmatch(r"(u?)(?:int|s)?(8|16|32|64|128)(?:_t)?", plain)
         hint = f"; did you mean '{typed[1]}i{typed[2]}'?" if typed else ""
         raise FormatError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
-    return Integer(int(found[2]), found[1] == "i")
+    return INTEGERS[plain]
 
 
 class IntegerResult(Record):

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from floatlab.formats import Format
     from floatlab.numbers import Context
 
-VERBS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
 MAX_STEPS = 1000
-DEFAULT_INTEGER = "i32"
 
 
 def operation_parser(verb: str) -> Parser:
     """Return the parser of one verb of arithmetic."""
+    from floatlab.arith.integers import DEFAULT_INTEGER
+
     parser = Parser(ACTIONS[verb])
     parser.add_argument("values", nargs="*", metavar="VALUE", help="a number, or VALUE@FORMAT")
     group = parser.add_argument_group("what to show")
@@ -49,6 +49,8 @@ def operation_parser(verb: str) -> Parser:
 
 def operation_question(verb: str, options: argparse.Namespace) -> Question:
     """Return the question that one verb's options ask."""
+    from floatlab.arith.integers import DEFAULT_INTEGER
+
     formats = options.formats or []
     if len(formats) > 1:
         names = ", ".join(format.name for format in formats)

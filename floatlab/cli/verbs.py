@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS
+from floatlab.actions import ACTIONS, ARITIES
 from floatlab.actions.question import Question
-from floatlab.cli.operations import VERBS as OPERATIONS
 from floatlab.cli.operations import operation_parser, operation_question
 from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, formats_named
 from floatlab.record import Record
@@ -76,26 +75,22 @@ def _formats(options: argparse.Namespace) -> Question:
 
 
 class Verb(Record):
-    """A verb of the command line: its parser, and the question that its options ask.
-
-    `operands` says that the values of one line of standard input belong together.
-    """
+    """A verb of the command line: its parser, and the question that its options ask."""
 
     parser: Callable[[], Parser]
     question: Callable[[argparse.Namespace], Question]
-    operands: bool = False
     needs_values: bool = True
 
 
 def _operation(verb: str) -> Verb:
-    return Verb(lambda: operation_parser(verb), lambda options: operation_question(verb, options), operands=True)
+    return Verb(lambda: operation_parser(verb), lambda options: operation_question(verb, options))
 
 
 VERBS: dict[str, Verb] = {
     "show": Verb(_show_parser, _show),
     "convert": Verb(_convert_parser, _convert),
     "formats": Verb(_formats_parser, _formats, needs_values=False),
-    **{verb: _operation(verb) for verb in OPERATIONS},
+    **{verb: _operation(verb) for verb in ARITIES},
 }
 
 

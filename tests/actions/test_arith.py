@@ -3,8 +3,8 @@
 import pytest
 
 from floatlab import Context, Datum, Derivation, FloatlabError, parse_format
-from floatlab.actions import ACTIONS
-from floatlab.actions.arith import ARITIES, operands, operate
+from floatlab.actions import ACTIONS, ARITIES
+from floatlab.actions.arith import operands, operate
 from floatlab.errors import LiteralError
 
 FP16 = parse_format("fp16")

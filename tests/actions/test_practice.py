@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floatlab import Context, parse_format
-from floatlab.actions.arith import ARITIES, compute, operands, operate
+from floatlab.actions import ARITIES
+from floatlab.actions.arith import compute, operands, operate
 from floatlab.actions.practice import Exercise, exercises, random_operands
 from floatlab.arith import add, contrast, fma, multiply_then_add
 from floatlab.formats import CATALOG

@@ -7,14 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floatlab import Context, parse_format
-from floatlab.actions import ACTIONS
+from floatlab.actions import ACTIONS, ARITIES
 from floatlab.actions.question import Question
 from floatlab.cli.verbs import VERBS, read_question
 from floatlab.errors import FloatlabError
 from floatlab.formats.names import SHORTHANDS
 from floatlab.numbers import Direction
 
-ARITY = {"sqrt": 1, "rint": 1, "toint": 1, "fma": 3}
 values = st.sampled_from(
     ["1.5", "-3e-5", "1/3", "-inf", "nan(0x1)", "bits:0x3c7c@fp16", "0.1@e4m3", "-0", ".5", "2^-24"]
 )
@@ -42,7 +41,7 @@ OPTIONS = {
 @st.composite
 def questions(draw):
     verb = draw(st.sampled_from([verb for verb in VERBS if verb != "formats"]))
-    arity = ARITY.get(verb, 2)
+    arity = ARITIES.get(verb, 2)
     several = verb in ("show", "convert")
     found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=3 if several else 1, unique=True))
     context = draw(contexts)

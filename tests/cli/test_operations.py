@@ -5,15 +5,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from floatlab.cli.operations import VERBS
+from floatlab.actions import ARITIES
 
-ARITY = {"sqrt": 1, "toint": 1, "rint": 1, "fma": 3}
 OPERANDS = ["1.125", "0.12457275390625", "-1"]
 
 
 def words(verb: str) -> list[str]:
     """Return a verb with as many operands as it takes."""
-    return [verb, *OPERANDS[: ARITY.get(verb, 2)]]
+    return [verb, *OPERANDS[: ARITIES[verb]]]
 
 
 WRONG = [
@@ -99,7 +98,7 @@ def test_what_is_typed_wrong_is_named_in_one_line(command, line, culprit):
     assert culprit in ended.err
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ARITIES)
 @pytest.mark.parametrize("way", [[], ["--json"], ["--svg", "-"], ["--quiet"], ["--quiet=code"], ["--width", "40"]])
 def test_every_verb_is_shown_in_every_way(command, verb, way):
     ended = command(*words(verb), "--fp16", *way)
@@ -107,7 +106,7 @@ def test_every_verb_is_shown_in_every_way(command, verb, way):
     if way == ["--json"]:
         (record,) = map(json.loads, ended.out.splitlines())
         assert record["schema"] == 1
-        assert len(record["operands"]) == ARITY.get(verb, 2)
+        assert len(record["operands"]) == ARITIES[verb]
         assert isinstance(record["flags"], list)
     elif way == ["--svg", "-"]:
         ElementTree.fromstring(ended.out)
@@ -117,7 +116,7 @@ def test_every_verb_is_shown_in_every_way(command, verb, way):
         assert max(map(len, ended.out.splitlines())) <= (40 if way else 80)
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("cmp", "toint")])
+@pytest.mark.parametrize("verb", [verb for verb in ARITIES if verb not in ("cmp", "toint")])
 def test_steps_beyond_the_end_are_all_the_steps(command, verb):
     whole, beyond = command(*words(verb)), command(*words(verb), "--steps", "1000")
     assert whole == beyond
