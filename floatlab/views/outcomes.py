@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from floatlab.arith import Comparison, Contrast, IntegerResult, Relation
-from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Overflow, Rounded
-from floatlab.numbers.decimals import exact_decimal, rounded_decimal
+from floatlab.numbers import Context, Datum, Derivation, Flags, Overflow, Rounded
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import Combine, Encode, Round
 from floatlab.views.page import Line, line
 from floatlab.views.roundings import integral_reason, portion
-from floatlab.views.words import GLANCE, brief, plain_error, replaced_words
+from floatlab.views.words import brief, plain_error, replaced_words
 
 _FAR = 1_000_000  # ulps past which an error is no longer thought of in ulps
 
@@ -18,16 +17,6 @@ _NOUNS = {
     "add": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient", "sqrt": "root",
     "remainder": "remainder", "fma": "a × b + c", "multiply_then_add": "a × b + c", "read": "number",
 }  # fmt: skip
-
-
-def short(x: Exact) -> str:
-    """Return a number in a few characters: exact where that is short, a power of two, else rounded after ≈."""
-    exact = exact_decimal(x, GLANCE)
-    if len(exact) <= GLANCE and "^" not in exact:
-        return exact
-    if abs(x).normalized().c == 1:
-        return f"{'-' * x.negative}2^{x.exponent}"
-    return f"≈ {rounded_decimal(x.as_fraction(), 5)}"
 
 
 def capital(words: str) -> str:

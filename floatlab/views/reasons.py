@@ -24,7 +24,7 @@ from floatlab.numbers.steps import (
     Special,
     Step,
 )
-from floatlab.views.outcomes import capital, encoding_reason, short
+from floatlab.views.outcomes import capital, encoding_reason
 from floatlab.views.page import Line, line
 from floatlab.views.roundings import integral_reason, rounding_reason
 from floatlab.views.words import abbreviated, brief
@@ -160,7 +160,7 @@ def _combine(step: Combine, derivation: Derivation, index: int) -> list[str]:
     rounded, fmt = derivation.rounded, derivation.result.format
     if rounded is None or rounded.tail is not Tail.ZERO or rounded.overflowed:
         return [f"The integer goes on to be rounded into {fmt.name}, which does not hold it as it is."]
-    return [f"The integer {short(step.exact)} is a number of {fmt.name} already: what follows loses nothing."]
+    return [f"The integer {brief(step.exact)} is a number of {fmt.name} already: what follows loses nothing."]
 
 
 def _sum(x: Exact, derivation: Derivation, index: int) -> list[str]:
@@ -206,8 +206,8 @@ def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:
     n = before.quotient if isinstance(before, Divide) else Exact(False, 0, 0)
     if not n.c:
         return ["0 × b is subtracted, so a itself remains."]
-    left = f"{short(x)} remains" if x.c else "nothing remains, and the zero takes the sign of a"
-    parts = [short(each) for each in (a, n, b)]
+    left = f"{brief(x)} remains" if x.c else "nothing remains, and the zero takes the sign of a"
+    parts = [brief(each) for each in (a, n, b)]
     if any("≈" in each for each in parts):
         return [f"a − n × b is computed exactly: {left}."]
     parts = [f"({each})" if each.startswith("-") else each for each in parts]
@@ -244,7 +244,7 @@ def _root(step: Root, derivation: Derivation, _: int) -> list[str]:
     halved = f"A root's exponent is half the number's, rounded down: {radicand.exponent} gives {step.root.exponent}."
     if step.sticky:
         return [halved, f"The digits go on. {_STICKY}"]
-    return [halved, f"The root is exact: {short(step.root)}, and no digit follows."]
+    return [halved, f"The root is exact: {brief(step.root)}, and no digit follows."]
 
 
 def _special(step: Special, derivation: Derivation, _: int) -> list[str]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
 from floatlab.numbers.decimals import (
-    exact_decimal,
+    decimal_within,
     ratio_text,
     rounded_decimal,
     shortest,
     terminating_decimal,
 )
-from floatlab.numbers.exact import SquareRoot
+from floatlab.numbers.exact import Exact, SquareRoot
 from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import GUARD_DIGITS
 from floatlab.numbers.ratio import FAR, Ratio
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.views.fields import point
-from floatlab.views.page import Block, Line, Note, Role, Row, Run, line
+from floatlab.views.page import Block, Line, Note, Role, Run, line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,19 +29,27 @@ PAGE_DIGITS = 800
 GLANCE = 20
 UNBROKEN = "\N{NO-BREAK SPACE}"  # lines do not break at it
 _TAIL_SHOWN = 4
+_FIGURES = 5  # at least so many digits of a number that is rounded
 
 
-def brief(datum: Datum) -> str:
-    """Return the value in a few characters: exact where that is short, a power of two, else rounded after ≈."""
-    if not datum.is_finite:
-        return shortest(datum)
-    x = datum.exact
-    exact = exact_decimal(x, GLANCE)
-    if len(exact) <= GLANCE and "^" not in exact:
-        return exact
+def brief(number: Datum | Exact) -> str:
+    """Return a number in a few characters: exact where that is short, a power of two, else rounded after ≈.
+
+    >>> [brief(Exact(False, c, -70)) for c in (5 << 68, 1, 3)]
+    ['1.25', '2^-70', '≈ 2.5411e-21']
+    """
+    if isinstance(number, Datum) and not number.is_finite:
+        return shortest(number)
+    x = number.exact if isinstance(number, Datum) else number
+    decimal = decimal_within(x, GLANCE)
+    if decimal is not None:
+        return decimal
     if abs(x).normalized().c == 1:
-        return f"{'-' if x.negative else ''}2^{x.exponent}"
-    digits = max(len(shortest(datum).partition("e")[0].replace("-", "").replace(".", "").strip("0")), 5)
+        return f"{'-' * x.negative}2^{x.exponent}"
+    digits = _FIGURES
+    if isinstance(number, Datum):  # so many that it is told from its neighbours
+        figures = shortest(number).partition("e")[0].replace("-", "").replace(".", "").strip("0")
+        digits = max(len(figures), digits)
     return f"≈ {rounded_decimal(x.as_fraction(), digits)}"
 
 
@@ -126,7 +134,8 @@ def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]
     """Draw the lamps of an operation, or of a fused one and the separate one beside it."""
     if beside is None:
         return (Note(lamps(flags)),)
-    return (Row("fused", lamps(flags)), Row("separate", lamps(beside)))
+    ways = (("fused     ", flags), ("separate  ", beside))
+    return tuple(Note(line(Run(name, Role.LABEL), lamps(raised))) for name, raised in ways)
 
 
 def verdict_line(derivation: Derivation) -> Line:
