@@ -26,7 +26,7 @@ from floatlab.tui.practice import Practice
 from floatlab.tui.task import Task
 from floatlab.tui.witness import WitnessSearch
 from floatlab.views.page import Note, Page
-from floatlab.views.words import lamps
+from floatlab.views.words import flags_blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Arithmetic(Task, inherit_bindings=False):
         scene = self.film[self.scene]
         self.query_one(Film).page = scene.page
         self.query_one("#why", Drawing).page = Page((Note(scene.reason),))
-        self.query_one("#flags", Drawing).page = Page((Note(lamps(scene.flags)),))
+        self.query_one("#flags", Drawing).page = Page(flags_blocks(scene.flags, scene.separate_flags))
         self.query_one("#steps", Choices).current = str(self.scene)
 
     def watch_scene(self, before: int, now: int) -> None:
@@ -198,8 +198,6 @@ class Arithmetic(Task, inherit_bindings=False):
             wanted = practice.first if practice.on else 0
         elif wanted < 0:
             return
-        if practice.on:
-            self.complain("")
         if by > 0 and practice.asks(wanted):
             return
         practice.hide()
@@ -354,9 +352,6 @@ class Arithmetic(Task, inherit_bindings=False):
 
     @on(Practice.Answered)
     def _answered(self, event: Practice.Answered) -> None:
-        practice = self.query_one(Practice)
-        words = f"{event.words}; that was the last one: N for other operands" if practice.ended else event.words
-        self.complain(words, hint=event.right)
         self.scene = event.scene
         self.action_leave()
         self._draw_controls()

@@ -13,9 +13,10 @@ from textual.widgets import Input, Label, Static
 from floatlab.actions.edits import EDITS, code_of, edited, literal_of, with_bit, with_field
 from floatlab.actions.question import Question
 from floatlab.errors import FloatlabError
+from floatlab.formats.names import short_name
 from floatlab.tui.background import beside
 from floatlab.tui.bit_row import BitRow
-from floatlab.tui.boxes import fill, judge
+from floatlab.tui.boxes import fill, is_wrong, judge
 from floatlab.tui.choices import Choices
 from floatlab.tui.drawing import Drawing
 from floatlab.tui.field_box import FieldBox
@@ -98,6 +99,7 @@ class Inspect(Task, inherit_bindings=False):
         self.rows: dict[str, BitRow] = {}
         self.data: dict[str, Any] = {}
         self._lead = ""
+        self._typing = False
         if question.verb == "convert":
             self.set_reactive(Task.view, "path")
         elif shown := [name for name in ("directions", "dialects") if question.option(name)]:
@@ -168,7 +170,8 @@ class Inspect(Task, inherit_bindings=False):
                 box.mount(row, before=after if after is not None and after.is_attached else None)
             self.rows[name].leads = name == self._lead
             self.rows[name].show(parts[name].blocks[0])
-        fill(self.query_one("#value", Input), question.values[0])
+        if not self._typing:
+            fill(self.query_one("#value", Input), question.values[0])
         self.query_one(FieldBox).show(self.data[self._lead])
         self.draw_view()
 
@@ -265,10 +268,19 @@ class Inspect(Task, inherit_bindings=False):
 
     @on(Input.Changed, "#value")
     def _value_typed(self, event: Input.Changed) -> None:
-        question = self.question.replace(values=(event.value,))
-        if not self.question.formats:
+        question, value = self.question, event.value
+        if value.strip().lower().startswith("bits:") and "@" not in value:
+            value = f"{value.strip()}@{short_name(self.data[self._lead].format)}"  # a code is the lead's
+        if not question.formats:
             question = question.replace(formats=tuple(datum.format for datum in self.data.values()))
-        judge(event.input, self.open(question, "value"))
+        self._typing = True  # the box being edited is not rewritten under the cursor
+        judge(event.input, self.open(question.replace(values=(value,)), "value"))
+        self._typing = False
+
+    @on(Input.Blurred, "#value")
+    def _value_left(self, event: Input.Blurred) -> None:
+        if not is_wrong(event.input):
+            fill(event.input, self.question.values[0])
 
     @on(FieldBox.Typed)
     def _field_typed(self, event: FieldBox.Typed) -> None:
@@ -316,7 +328,10 @@ class Inspect(Task, inherit_bindings=False):
     def copies(self) -> dict[str, tuple[str, Callable[[], str]]]:
         """Copy the value and the code of the row that leads."""
         at = [datum.format.name for datum in self.answers[0].results].index(self._lead)
-        return super().copies() | {
+        rows = super().copies()
+        command = self.question if self.view == "details" else self.viewed()
+        return rows | {
+            "command": (rows["command"][0], lambda: command.command),
             "value": ("the value", lambda: self.answers[0].words()[at]),
             "code": ("the code", lambda: self.answers[0].codes()[at]),
         }

@@ -27,7 +27,8 @@ class Practice(Vertical):
         display: none;
         background: $surface;
         padding: 0 1;
-        &.-asking { display: block; }
+        &.-asking, &.-told { display: block; }
+        &.-told Horizontal, &.-told Choices { display: none; }
         Horizontal { height: 1; }
         #prompt { text-style: bold; height: auto; width: 1fr; padding: 0 1; }
         Horizontal Label { width: auto; color: $role-label; padding: 0 1; }
@@ -36,12 +37,12 @@ class Practice(Vertical):
     """
 
     class Answered(Message):
-        """A question was answered: the scene to show, whether it was right, and what to say."""
+        """A question was answered: its scene can be shown."""
 
-        def __init__(self, scene: int, right: bool, words: str) -> None:
-            """Hold them."""
+        def __init__(self, scene: int) -> None:
+            """Name the scene."""
             super().__init__()
-            self.scene, self.right, self.words = scene, right, words
+            self.scene = scene
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start switched off."""
@@ -112,6 +113,7 @@ class Practice(Vertical):
         guesses = self.query_one("#guesses", Choices)
         guesses.options = tuple((choice, choice) for choice in exercise.choices)
         guesses.display = bool(exercise.choices)
+        self.remove_class("-told")
         self.add_class("-asking")
         guess = self.query_one("#guess", Input)
         guess.value = ""
@@ -124,9 +126,9 @@ class Practice(Vertical):
         return all(exercise is None or scene in self._answered for scene, exercise in enumerate(self.exercises))
 
     def hide(self) -> None:
-        """Take a question back that has not been answered."""
+        """Take a question back that has not been answered, or the verdict on one that has."""
         self._scene = -1
-        self.remove_class("-asking")
+        self.remove_class("-asking", "-told")
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:
@@ -143,10 +145,13 @@ class Practice(Vertical):
         exercise = self.exercises[scene] if 0 <= scene < len(self.exercises) else None
         if exercise is None:
             return
-        right = bool(text.strip()) and exercise.is_right(text)
+        right = exercise.is_right(text)
         self.asked += 1
         self.right += right
         self._answered.add(scene)
         self.hide()
-        words = f"right: {exercise.answers[0]}" if right else f"it is {exercise.answers[0]}"
-        self.post_message(self.Answered(scene, right, words))
+        words = f"✓ right: {exercise.answers[0]}" if right else f"✗ it is {exercise.answers[0]}"
+        words += "; that was the last one: N for other operands" if self.ended else "; n for the next"
+        self.query_one("#prompt", Label).update(words)
+        self.add_class("-told")
+        self.post_message(self.Answered(scene))

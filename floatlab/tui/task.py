@@ -60,7 +60,7 @@ class Task(Screen[None], inherit_bindings=False):
     SHARED = [
         Binding("slash", "value", "Value", id="value", key_display="/"),
         Binding("v", "view(1)", "View", id="view"),
-        Binding("V", "view(-1)", "Last view", id="view.last", show=False),
+        Binding("V", "view(-1)", "View before", id="view.last", show=False),
         Binding("f", "format", "Format", id="format"),
         Binding("r", "rules", "Rounding", id="rules"),
         Binding("u", "undo", "Undo", id="undo"),
@@ -296,8 +296,10 @@ class Task(Screen[None], inherit_bindings=False):
         self.view = names[(names.index(self.view) + by) % len(names)]
 
     @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_leave()
+    def _submitted(self, event: Input.Submitted) -> None:
+        """Leave a box whose text is right; one that is wrong keeps the words that say why."""
+        if not is_wrong(event.input):
+            self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:

@@ -64,6 +64,40 @@ def abbreviated(text: str, limit: int = 44) -> str:
     return text if len(text) <= limit else f"{text[:24]}…{text[-6:]} ({len(text):,} characters)"
 
 
+def plural(n: int, noun: str, nouns: str = "") -> str:
+    """Return the noun for so many: `nouns`, where it does not simply take an s."""
+    return noun if n == 1 else nouns or f"{noun}s"
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "digit"), counted(1234, "digit")
+    ('1 digit', '1,234 digits')
+    """
+    return f"{n:,} {plural(n, noun)}"
+
+
+def listed(names: list[str]) -> str:
+    """Return names as a list in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *head, last = names
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def bracketed(number: object) -> str:
+    """Put a negative number in brackets, to stand after a sign.
+
+    >>> bracketed(-3), bracketed("0.5")
+    ('(-3)', '0.5')
+    """
+    text = str(number)
+    return f"({text})" if text.startswith("-") else text
+
+
 def ulps_text(ulps: Fraction) -> str:
     """Return an error in ulps: complete where that is short, a fraction where that is, else rounded after ≈."""
     simple = ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000

@@ -53,6 +53,11 @@ def picture(person):
     return [part(person, name).text for name in ("#title", "#bits-a", "#film", "#why", "#flags")]
 
 
+def verdict(person):
+    """Return what is said about the last answer."""
+    return str(part(person, "#prompt").content) if part(person, "#practice").has_class("-told") else ""
+
+
 def complaint(person):
     line = part(person, "#complaint")
     return str(line.render()) if line.display else ""
@@ -692,28 +697,28 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         await person.type("4")
         await person.press("enter")
         assert at(person) == 1
-        assert complaint(person) == "right: 4"
+        assert verdict(person) == "✓ right: 4; n for the next"
         assert words(part(person, "#controls"))["practice"] == "end practice 1/1"
         await person.press("n")
-        assert complaint(person) == ""
+        assert verdict(person) == ""
         assert asked(person) == posed[2].prompt
         assert "sum" not in film.text
         assert at(person) == 1
         await person.type("1.5")  # wrong
         await person.press("enter")
         assert at(person) == 2
-        assert complaint(person) == "! it is 1.24957275390625"
+        assert verdict(person) == "✗ it is 1.24957275390625; n for the next"
         await person.press("n")
         assert asked(person) == posed[3].prompt
         assert "round RNE" not in film.text
         await person.choose("#guesses", "+1")
         assert at(person) == 3
-        assert complaint(person) == "right: +1"
+        assert verdict(person).startswith("✓ right: +1")
         await person.press("n")
         await person.press("enter")  # nothing is typed: show it
         assert at(person) == 4
-        assert "it is 1.25" in complaint(person)
-        assert "N for other operands" in complaint(person)
+        assert "it is 1.25" in verdict(person)
+        assert "N for other operands" in verdict(person)
         assert words(part(person, "#controls"))["practice"] == "end practice 2/4"
         await person.press("n", "n")  # from the beginning, with nothing more to ask
         assert at(person) == 1
@@ -813,7 +818,7 @@ async def test_every_question_can_be_answered(words):
             else:
                 part(person, "#guess").value = exercise.answers[-1]
                 await person.press("enter")
-            assert complaint(person).startswith("right: "), exercise
+            assert verdict(person).startswith("✓ right: "), exercise
             if not any(posed):
                 break
             while not asked(person):
@@ -912,4 +917,9 @@ async def test_words_of_choices_do_not_break_in_two():
         for choices in person.app.shown.query(Choices):
             assert all(x + len(word) <= 46 for x, _, word in choices.places(choices.content_size.width).values())
         lines = part(person, "#flags").text.splitlines()
-        assert [each.strip() for each in lines] == ["○ invalid  ○ divide by zero  ○ overflow", "○ underflow  ● inexact"]
+        assert [each.strip() for each in lines] == [
+            "fused     ○ invalid  ○ divide by zero",
+            "○ overflow  ○ underflow  ○ inexact",
+            "separate  ○ invalid  ○ divide by zero",
+            "○ overflow  ○ underflow  ● inexact",
+        ]
