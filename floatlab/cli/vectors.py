@@ -10,6 +10,7 @@ from floatlab.cli.output import Manner, manner_of
 from floatlab.cli.parser import Parser, UsageError, add_output, add_rounding, context_of, whole_number
 from floatlab.cli.streams import output, put
 from floatlab.errors import FileFormatError, FloatlabError, guess, quoted
+from floatlab.views.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,10 +195,6 @@ def _place(name: str) -> str:
     return "standard input" if name == "-" else shown
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def _check(
     function: Function, context: Context, names: list[str], any_nan: bool, everything: bool, manner: Manner
 ) -> int:
@@ -223,15 +220,13 @@ def _check(
             if not lines:
                 failure = f"{shown} holds no line of vectors"
         except FloatlabError as error:
-            before = f"; {_counted(lines, 'line')} before it, {_differ(differ)}" if lines else ""
+            before = f"; {counted(lines, 'line')} before it, {_differ(differ)}" if lines else ""
             failure = f"{shown}: {error}{before}"
         finally:
             progress.clear()
         total, wrong = total + lines, wrong + differ
         if differ > SHOWN and not (everything or manner.json or manner.quiet):
-            put(
-                f"{name if name != '-' else shown}: {_counted(differ - SHOWN, 'more line')} differ; --all writes them\n"
-            )
+            put(f"{name if name != '-' else shown}: {counted(differ - SHOWN, 'more line')} differ; --all writes them\n")
         if failure:
             break
     put(_summary(function, context, total, wrong, any_nan, manner))
@@ -262,7 +257,7 @@ def _summary(function: Function, context: Context, total: int, wrong: int, any_n
     rule = "any NaN" if any_nan else f"NaNs as {context.nan.value}"
     return (
         f"{function.name} {context.rounding.value}, tininess {context.tininess.value} rounding, {rule}: "
-        f"{_counted(total, 'line')}, {_differ(wrong)}\n"
+        f"{counted(total, 'line')}, {_differ(wrong)}\n"
     )
 
 

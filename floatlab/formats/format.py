@@ -127,6 +127,11 @@ class Format(Record):
         return (self.largest_magnitude >> self.trailing_bits) - self.bias
 
     @property
+    def least_exponent(self) -> int:
+        """Exponent of the smallest positive number, which is a power of two."""
+        return self.qmin if self.subnormals else self.emin
+
+    @property
     def smallest_magnitude(self) -> int:
         """Magnitude of the smallest positive number, subnormal where the format has subnormals."""
         if not self.zero:

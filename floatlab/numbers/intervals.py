@@ -102,7 +102,7 @@ def _above(datum: Datum, value: Exact) -> tuple[Exact, ...]:
     """
     fmt = datum.format
     if not value and fmt.zero:
-        least = Exact(False, 1, fmt.qmin if fmt.subnormals else fmt.emin)
+        least = Exact(False, 1, fmt.least_exponent)
         normal = Exact(False, 1, fmt.emin)
         return _between(value, [_middle(value, least), least, *_turns(fmt), normal], normal)
     following = value + datum.ulp

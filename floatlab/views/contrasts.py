@@ -17,7 +17,7 @@ from floatlab.views.derivations import (
 from floatlab.views.numbers import coded
 from floatlab.views.outcomes import verdict_reason
 from floatlab.views.page import Block, Gap, Note, Page, Pair, Role, Row, Run, line, text_of
-from floatlab.views.words import equals, error_words
+from floatlab.views.words import equals, error_words, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def verdict_rows(contrast: Contrast) -> list[Block]:
     ]
     if fused.is_finite and separate.is_finite:
         apart = abs(fused.ordinal - separate.ordinal)
-        blocks.append(Row("", line(f"{apart} number{'s' * (apart != 1)} of the format apart")))
+        blocks.append(Row("", line(f"{apart} {plural(apart, 'number')} of the format apart")))
     return blocks
 
 

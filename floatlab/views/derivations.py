@@ -31,12 +31,14 @@ from floatlab.views.words import (
     GLANCE,
     PAGE_DIGITS,
     abbreviated,
+    bracketed,
     cut,
     decision,
     equals,
     error_words,
     flags_line,
     operand_text,
+    plural,
     replaced_words,
     signed,
     tininess_words,
@@ -73,10 +75,10 @@ def expression(derivation: Derivation) -> str:
             words.append(word if datum.format == derivation.result.format else f"{word}@{datum.format.name}")
     if derivation.operation in SYMBOLS:
         left, right = words
-        return f"{left} {SYMBOLS[derivation.operation]} {f'({right})' if right.startswith('-') else right}"
+        return f"{left} {SYMBOLS[derivation.operation]} {bracketed(right)}"
     if derivation.operation in ("fma", "multiply_then_add"):
         a, b, c = words
-        return f"{a} × {b} + {f'({c})' if c.startswith('-') else c}"
+        return f"{a} × {b} + {bracketed(c)}"
     return f"{_FUNCTIONS.get(derivation.operation, derivation.operation)}({', '.join(words)})"
 
 
@@ -136,7 +138,7 @@ def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Blo
     if moved is not None:
         note = f"the smaller term moves right: {moved} of {step.shift}"
     elif step.shift:
-        note = f"the smaller term moves right {step.shift} {'places' if step.shift > 1 else 'place'}"
+        note = f"the smaller term moves right {step.shift} {plural(step.shift, 'place')}"
         if step.shift > fmt.precision + 1:
             note += ", wholly past the last digit"
     return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", line(note))]
@@ -152,7 +154,7 @@ def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
     rows: list[Block] = [Row("sum", _frame(x, fmt, top), _value(x))]
     moved = top - x.exponent
     if moved:
-        words = f"{moved} leading digit{'s' * (moved > 1)} cancelled" if moved > 0 else "a carry: one digit more"
+        words = f"{moved} leading {plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one digit more"
         rows.append(Row("normalise", _frame(x, fmt), line(words)))
     return rows
 
@@ -312,7 +314,7 @@ def derivation_page(derivation: Derivation, steps: int | None = None, why: bool 
     blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
     left = len(derivation.steps) - len(derivation.steps[:steps])
     if left:
-        blocks.append(Row("", line(Run(f"{left} more step{'s' * (left > 1)}", Role.HINT))))
+        blocks.append(Row("", line(Run(f"{left} more {plural(left, 'step')}", Role.HINT))))
     return Page(tuple(blocks), text_of(title.content))
 
 

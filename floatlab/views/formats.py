@@ -10,7 +10,7 @@ from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import decimal_within, exact_text, hexadecimal, rounded_decimal, shortest, special_text
 from floatlab.views.fields import bits_strip
 from floatlab.views.page import Block, Gap, Grid, Line, Note, Page, Role, Row, Run, Table, line
-from floatlab.views.words import brief
+from floatlab.views.words import brief, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _count(n: int) -> str:
 
 
 def _counted(n: int, one: str, many: str = "") -> str:
-    return f"{_count(n)} {one if n == 1 else many or one + 's'}"
+    return f"{_count(n)} {plural(n, one, many)}"
 
 
 def specials_words(format: Format) -> str:

@@ -8,7 +8,7 @@ from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import Combine, Encode, Round
 from floatlab.views.page import Line, line
 from floatlab.views.roundings import integral_reason, portion
-from floatlab.views.words import brief, plain_error, replaced_words
+from floatlab.views.words import bracketed, brief, plain_error, replaced_words
 
 _FAR = 1_000_000  # ulps past which an error is no longer thought of in ulps
 
@@ -54,7 +54,7 @@ def _packed(datum: Datum, rounded: Rounded | None) -> str:
         return f"The exponent field is 0: no hidden 1, and the digits count from 2^{fmt.emin} on. It is subnormal."
     carry = "With the carry the exponent is one more. " * (rounded is not None and rounded.carried)
     e, bias = datum.exact.exponent, fmt.bias
-    sums = f"{e} + {f'({bias})' if bias < 0 else bias} = {field}"
+    sums = f"{e} + {bracketed(bias)} = {field}"
     kept = "the mantissa field holds the digits after the point" if fmt.trailing_bits else "there is no mantissa field"
     return f"{carry}The exponent is stored with the bias, {sums}; {kept}."
 

@@ -8,6 +8,7 @@ from floatlab.numbers import encode
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.views.formats import specials_words
 from floatlab.views.page import Axis, Block, Gap, Lane, Mark, Note, Page, Role, Row, Run, Span, Table, line
+from floatlab.views.words import counted, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def ranges_page(formats: list[Format]) -> Page:
 
 def ranges_axis(formats: list[Format]) -> Axis:
     """Draw the positive range of each format as a lane of one axis: subnormal numbers thin, normal ones thick."""
-    low = min(_least(each) for each in formats)
+    low = min(each.least_exponent for each in formats)
     high = max(_top(each) for each in formats)
 
     def place(exponent: float) -> float:
@@ -79,9 +80,9 @@ def ranges_axis(formats: list[Format]) -> Axis:
 def _obstacles(narrow: Format, wide: Format) -> list[str]:
     """Return what keeps numbers of `narrow` from being numbers of `wide`, in words."""
     words = {
-        Lack.DIGITS: f"significands of {wide.precision} bit{'s' * (wide.precision > 1)}, not {narrow.precision}",
+        Lack.DIGITS: f"significands of {counted(wide.precision, 'bit')}, not {narrow.precision}",
         Lack.LARGE: f"nothing past {_value(wide.largest)}",
-        Lack.SMALL: f"nothing nearer to zero than 2^{_least(wide)}",
+        Lack.SMALL: f"nothing nearer to zero than 2^{wide.least_exponent}",
         Lack.STEPS: "coarser steps near zero",
         Lack.ZERO: "no zero",
         Lack.SIGN: "no negative numbers",
@@ -103,19 +104,14 @@ def _conversions(format: Format, others: list[Format]) -> list[Block]:
     """Say into which of the other formats a format's numbers go unchanged, and what is in the way elsewhere."""
     exact = [(each, _missing(format, each)) for each in others if not lacks(each, format)]
     whole = [each.name for each, missing in exact if not missing]
-    words = [f"always into {_listed(whole)}"] if whole else []
-    words += [f"always into {each.name}, but for {_listed(missing)}" for each, missing in exact if missing]
+    words = [f"always into {listed(whole)}"] if whole else []
+    words += [f"always into {each.name}, but for {listed(missing)}" for each, missing in exact if missing]
     changing = [each for each in others if lacks(each, format)]
     if len(others) < _MANY:
         words += [f"not always into {each.name}: {', '.join(_obstacles(format, each))}" for each in changing]
     elif changing:
-        words.append(f"not always into {_listed([each.name for each in changing])}")
+        words.append(f"not always into {listed([each.name for each in changing])}")
     return [Row(format.name if not i else "", line(each)) for i, each in enumerate(words)]
-
-
-def _listed(names: list[str]) -> str:
-    *head, last = names
-    return f"{', '.join(head)} and {last}" if head else last
 
 
 def _differences(formats: list[Format]) -> Table:
@@ -125,7 +121,7 @@ def _differences(formats: list[Format]) -> Table:
             line(f"{each.width}"),
             line(f"{each.precision}"),
             line(_digits(each.precision)),
-            line(f"2^{_least(each)}"),
+            line(f"2^{each.least_exponent}"),
             line(_value(each.largest)),
             line(_above_one(each)),
             line(specials_words(each)),
@@ -159,11 +155,6 @@ def _value(value: Fraction) -> str:
     if exact is not None and len(exact) <= _SHORT:
         return exact
     return "≈ " + rounded_decimal(value, 3, positional=range(-4, _SHORT - 2))
-
-
-def _least(format: Format) -> int:
-    """Return the exponent of the smallest positive number."""
-    return format.qmin if format.subnormals else format.emin
 
 
 def _top(format: Format) -> float:

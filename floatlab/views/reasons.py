@@ -27,7 +27,7 @@ from floatlab.numbers.steps import (
 from floatlab.views.outcomes import capital, encoding_reason
 from floatlab.views.page import Line, line
 from floatlab.views.roundings import integral_reason, rounding_reason
-from floatlab.views.words import abbreviated, brief
+from floatlab.views.words import abbreviated, bracketed, brief, counted, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,22 +72,14 @@ def reason(derivation: Derivation, index: int) -> Line:
     return line(" ".join(each for each in _REASONS[type(step)](step, derivation, index) if each))
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' * (n != 1)}"
-
-
-def _named(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def _data(derivation: Derivation) -> tuple[Datum, ...]:
     return tuple(each for each in derivation.operands if isinstance(each, Datum))
 
 
 def _room(digits: int, noun: str, fmt: Format) -> str:
     """Say how long an exact result is, beside what the format keeps."""
-    room = f"{fmt.name} keeps {_count(fmt.precision, 'digit')}"
-    return f"The exact {noun} takes {_count(digits, 'binary digit')}; {room}{' at most' * (digits <= fmt.precision)}."
+    room = f"{fmt.name} keeps {counted(fmt.precision, 'digit')}"
+    return f"The exact {noun} takes {counted(digits, 'binary digit')}; {room}{' at most' * (digits <= fmt.precision)}."
 
 
 def _decode(_: Decode, derivation: Derivation, __: int) -> list[str]:
@@ -122,7 +114,7 @@ def _read(step: Read, _: Derivation, __: int) -> list[str]:
 
 def _promote(_: Promote, derivation: Derivation, __: int) -> list[str]:
     narrow = [each.datum.format.name for each in derivation.steps if isinstance(each, Promote)]
-    names = _named(list(dict.fromkeys(narrow)))
+    names = listed(list(dict.fromkeys(narrow)))
     return [f"{derivation.result.format.name} has every number of {names}, so the move there changes no value."]
 
 
@@ -134,10 +126,9 @@ def _align(step: Align, derivation: Derivation, _: int) -> list[str]:
     if not step.shift:
         both = f"{names[0]} and {names[1]} both lead at 2^{top.exponent}"
         return [first, f"{capital(both)}, so their digits already stand one below the other."]
-    less = f"({low.exponent})" if low.exponent < 0 else str(low.exponent)
     moves = f"{big} leads at 2^{top.exponent} and {small} at 2^{low.exponent}, so {small} moves right"
     words = [first, "Digits add up where they stand for the same power of two."]
-    words.append(f"{capital(moves)} {top.exponent} − {less} = {_count(step.shift, 'place')}.")
+    words.append(f"{capital(moves)} {top.exponent} − {bracketed(low.exponent)} = {counted(step.shift, 'place')}.")
     if step.shift > derivation.result.format.precision + 1:
         words.append("That takes all of it past the last digit kept; it can still decide the rounding.")
     return words
@@ -193,7 +184,7 @@ def _product(x: Exact, derivation: Derivation) -> list[str]:
     if not x.c:
         return [f"A factor is zero, and so is the product{'; the signs differ, so it is −0' * x.negative}."]
     p, q = a.exact.exponent, b.exact.exponent
-    words = f"The exponents add, {p} + {f'({q})' if q < 0 else q} = {p + q}, and the significands multiply"
+    words = f"The exponents add, {p} + {bracketed(q)} = {p + q}, and the significands multiply"
     if x.exponent > p + q:
         words += f"; they give 2 or more, so the product leads at 2^{x.exponent}"
     signs = "The signs differ, so it is negative." * x.negative
@@ -210,7 +201,7 @@ def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:
     parts = [brief(each) for each in (a, n, b)]
     if any("≈" in each for each in parts):
         return [f"a − n × b is computed exactly: {left}."]
-    parts = [f"({each})" if each.startswith("-") else each for each in parts]
+    parts = [bracketed(each) for each in parts]
     return [f"From a = {parts[0]} goes n × b = {parts[1]} × {parts[2]}, exactly: {left}."]
 
 
@@ -224,7 +215,7 @@ def _divide(step: Divide, derivation: Derivation, _: int) -> list[str]:
         return ["Zero over a number is zero."]
     if not step.sticky:
         return [
-            f"The division ends: {_count(n.normalized().c.bit_length(), 'binary digit')}, and nothing is left over."
+            f"The division ends: {counted(n.normalized().c.bit_length(), 'binary digit')}, and nothing is left over."
         ]
     factor = _odd_factor(*(each.exact.c for each in _data(derivation)[:2]))
     if factor == 1:
@@ -266,7 +257,7 @@ def _who(derivation: Derivation) -> str:
     if derivation.operation == "multiply_then_add":
         return ""  # the product may be the one
     words = [f"{name} is {_kind(each)}" for name, each in zip("abc", _data(derivation), strict=False) if _kind(each)]
-    return f"{_named(words)}." if words else ""
+    return f"{listed(words)}." if words else ""
 
 
 def _kind(datum: Datum) -> str:

@@ -6,7 +6,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Flags, Rounded, Tail
 from floatlab.numbers.decimals import rounded_decimal
 from floatlab.numbers.projection import GUARD_DIGITS
-from floatlab.views.words import brief, cut
+from floatlab.views.words import brief, counted, cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def rounding_reason(rounded: Rounded, format: Format, context: Context) -> list[
 
 
 def _cut(rounded: Rounded, fmt: Format, direction: Direction) -> list[str]:
-    p, kept = fmt.precision, f"{fmt.name} keeps {_digits(fmt.precision)}"
+    p, kept = fmt.precision, f"{fmt.name} keeps {counted(fmt.precision, 'digit')}"
     if rounded.tail is Tail.ZERO:
         if not rounded.kept:
             return ["Zero has no digits that could be cut off."]
@@ -81,10 +81,6 @@ def _cut(rounded: Rounded, fmt: Format, direction: Direction) -> list[str]:
         even = fmt.ties_to_even_code and direction is Direction.RNE
         one = "the one with the even code" if even else "the one of larger magnitude"
     return [seen, _decided(rounded, direction, _LAST, one)]
-
-
-def _digits(n: int) -> str:
-    return f"{n} digit{'s' * (n != 1)}"
 
 
 def _decided(rounded: Rounded, direction: Direction, what: str, one: str = "") -> str:
