@@ -37,6 +37,7 @@ class Explorer(App[None]):
     """The explorer. `read_question` turns the words of a command into a question, as the command line does."""
 
     TITLE = "floatlab"
+    PLACE = "Everywhere"
     COMMANDS = {Palette}
     BINDINGS = [
         *(
@@ -107,8 +108,11 @@ class Explorer(App[None]):
         return role_colours(theme.dark, theme.ansi)
 
     def _open(self, entry: Entry) -> Task:
-        question = self._starts.pop(entry.name, None) or self._start_of(entry)
-        task = self.opened[entry.name] = entry.load()(question)
+        asked = self._starts.pop(entry.name, None)
+        task = self.opened[entry.name] = entry.load()(asked or self._start_of(entry))
+        views = self._session.get("views")
+        if asked is None and isinstance(views, dict) and views.get(entry.name) in dict(task.VIEWS):
+            task.set_reactive(Task.view, views[entry.name])
         return task
 
     def _start_of(self, entry: Entry) -> Question:
@@ -234,7 +238,10 @@ class Explorer(App[None]):
         kept = self._session.get("questions")
         questions = dict(kept) if isinstance(kept, dict) else {}
         questions |= {name: task.question.words for name, task in self.opened.items()}
-        return {"screen": self.current_mode, "theme": self.theme, "questions": questions}
+        views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
+        kept = self._session.get("views")
+        views = (kept if isinstance(kept, dict) else {}) | views
+        return {"screen": self.current_mode, "theme": self.theme, "questions": questions, "views": views}
 
     async def on_unmount(self) -> None:
         """Keep the session."""

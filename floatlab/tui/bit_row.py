@@ -23,6 +23,7 @@ def _is_bits(runs: Line) -> bool:
 class BitRow(Drawing, can_focus=True):
     """One row of bits, as the page's strip draws it; one widget, however many bits."""
 
+    PLACE = "On a row of bits"  # what the list of keys calls it
     DEFAULT_CSS = """
     BitRow {
         height: auto;

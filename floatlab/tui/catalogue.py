@@ -20,8 +20,8 @@ from floatlab.tui.code_page import CodePage
 from floatlab.tui.drawing import Drawing
 from floatlab.tui.format_table import FormatTable
 from floatlab.tui.task import Task
-from floatlab.views.formats import formats_page
-from floatlab.views.page import Grid, Note, Page, Table, joined, line
+from floatlab.views.formats import formats_table
+from floatlab.views.page import Grid, Note, Page, joined, line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Catalogue(Task, inherit_bindings=False):
         formats = named | self._kept | self.marked
         if formats != self.formats:
             self.formats = formats
-            self.table.show(_table(formats))
+            self.table.show(formats_table([catalog_row(format) for format in formats.values()]))
         self.table.marked = frozenset(i for i, name in enumerate(formats) if name in self.marked)
         new = next((format for name, format in self.marked.items() if name not in marked), cursor)
         if new is not None:
@@ -298,18 +298,3 @@ class Catalogue(Task, inherit_bindings=False):
         for name, words in self.VIEWS:
             yield f"View: {words}", "of the row under the cursor", partial(setattr, self, "view", name)
         yield "Unmark all", "compare nothing", lambda: self.open(self.question.replace(values=()))
-
-
-def _table(formats: dict[str, Format]) -> Table:
-    """Return one table of the tables on the page of all formats: the ranges, then the codes."""
-    tables = [
-        block
-        for block in formats_page([catalog_row(format) for format in formats.values()]).blocks
-        if isinstance(block, Table)
-    ]
-    header, rows, right = tables[0].header, tables[0].rows, tables[0].right
-    for table in tables[1:]:
-        right += tuple(len(header) + column - 1 for column in table.right)
-        header += table.header[1:]
-        rows = tuple((*row, *more[1:]) for row, more in zip(rows, table.rows, strict=True))
-    return Table(header, rows, right)

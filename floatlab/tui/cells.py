@@ -12,20 +12,13 @@ from textual.strip import Strip
 
 from floatlab.render.layout import cut_columns
 from floatlab.tui.drawing import Drawing
+from floatlab.tui.themes import CURSOR, HOVER, LEFT
 from floatlab.views.page import Line, line, text_of
 
 
 class Cells(Drawing, can_focus=True):
     """A drawing with places in it; a subclass sets the lines and finds the places while it does."""
 
-    COMPONENT_CLASSES = {"cells--cursor", "cells--left", "cells--hover"}
-    DEFAULT_CSS = """
-    Cells {
-        & > .cells--cursor { text-style: reverse bold; }
-        & > .cells--left { background: $panel; text-style: bold underline; }
-        & > .cells--hover { text-style: underline; }
-    }
-    """
     FROZEN = 0  # lines at the top that do not scroll
 
     cursor: reactive[int] = reactive(0)
@@ -34,18 +27,28 @@ class Cells(Drawing, can_focus=True):
     class Moved(Message):
         """The cursor stands on another cell."""
 
-        def __init__(self, cells: Cells, cell: int) -> None:
-            """Name the cell."""
+        def __init__(self, cells: Cells) -> None:
+            """Name the cells."""
             super().__init__()
-            self.cells, self.cell = cells, cell
+            self.cells = cells
 
         @property
         def control(self) -> Cells:
             """The cells, for `on` selectors."""
             return self.cells
 
-    class Chosen(Moved):
-        """A cell was chosen."""
+    class Chosen(Message):
+        """The cell under the cursor was chosen."""
+
+        def __init__(self, cells: Cells) -> None:
+            """Name the cells."""
+            super().__init__()
+            self.cells = cells
+
+        @property
+        def control(self) -> Cells:
+            """The cells, for `on` selectors."""
+            return self.cells
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start empty."""
@@ -75,19 +78,15 @@ class Cells(Drawing, can_focus=True):
     def segments(self, y: int) -> list[Segment]:
         """Return one line's pieces, the cells under the cursor and under the mouse drawn as such."""
         runs, pieces, x = self.lines[y], list[Segment](), 0
-        cursor = "cursor" if self.has_focus else "left"
-        marks = {self.hovered: "hover", self.cursor: cursor}
-        for left, right, name in sorted(
-            (place[1], place[1] + place[2], marks[cell])
-            for cell, place in ((cell, self.places[cell]) for cell in marks if 0 <= cell < len(self.places))
-            if place[0] == y
-        ):
+        marks = {self.hovered: HOVER, self.cursor: CURSOR if self.has_focus else LEFT}
+        found = ((self.places[cell], mark) for cell, mark in marks.items() if 0 <= cell < len(self.places))
+        for (_, left, width), style in sorted((each for each in found if each[0][0] == y), key=lambda each: each[0]):
+            right = left + width
             pieces += self._pieces(cut_columns(runs, x, left))
-            style = self.get_component_rich_style(f"cells--{name}", partial=True)
             cell = cut_columns(runs, left, right)
             cell = line(cell, " " * (right - left - len(text_of(cell))))
             # A cursor is one bar: reversed, the colours of the roles would make it a patchwork.
-            pieces += [Segment(text_of(cell), style)] if name == "cursor" else self._pieces(cell, style)
+            pieces += [Segment(text_of(cell), style)] if style is CURSOR else self._pieces(cell, style)
             x = right
         return pieces + self._pieces(cut_columns(runs, x, 1 << 16))
 
@@ -114,7 +113,7 @@ class Cells(Drawing, can_focus=True):
         """Draw the cursor where it is now."""
         self.refresh()
         self.show_cursor()
-        self.post_message(self.Moved(self, cell))
+        self.post_message(self.Moved(self))
 
     def watch_hovered(self) -> None:
         """Draw what the mouse points at."""
@@ -165,4 +164,4 @@ class Cells(Drawing, can_focus=True):
     def action_choose(self) -> None:
         """Choose the cell under the cursor."""
         if self.count:
-            self.post_message(self.Chosen(self, self.cursor))
+            self.post_message(self.Chosen(self))

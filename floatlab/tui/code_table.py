@@ -17,6 +17,7 @@ from floatlab.views.page import Grid, Line, Page, Role, text_of
 class CodeTable(Cells):
     """The grid of a format's page; its cells are set by the layout of all pages, and found again by their codes."""
 
+    PLACE = "On the table of codes"  # what the list of keys calls it
     HELP = (
         "Arrows move over the codes, digits jump to one, Enter or a click opens it in Inspect; a and b pin it. "
         "Columns run downwards, so neighbours stand below each other."

@@ -22,6 +22,7 @@ EMPTY = Page(())
 class Drawing(ScrollView):
     """A page drawn to the width that there is, line by line, and scrolled where it is longer than the screen."""
 
+    PLACE = "On a page"  # what the list of keys calls it
     DEFAULT_CSS = """
     Drawing {
         background: transparent;

@@ -18,6 +18,7 @@ _FRAME = 0.06
 class Film(Drawing, can_focus=True):
     """A page of a film. Which page is the screen's matter; when to turn it is the film's."""
 
+    PLACE = "On the film"  # what the list of keys calls it
     BINDINGS = [
         # A page scrolls with the arrows; the first and the last step lie where the ends of the page would.
         Binding("home", "screen.jump(0)", "First step", id="film.first", show=False),

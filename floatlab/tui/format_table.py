@@ -19,6 +19,7 @@ MARGIN = 2  # columns before the names; a click here marks
 class FormatTable(Cells):
     """Rows of formats under a header that stays; of the columns as many as there is room for, the others by turning."""
 
+    PLACE = "On the table of formats"  # what the list of keys calls it
     HELP = "Arrows move over the formats and turn to other columns; space marks one to compare. Enter opens its 1."
     FROZEN = 1
     BINDINGS = [

@@ -17,27 +17,16 @@ def keys_page(screen: Screen[object]) -> Page:
         binding = active.binding
         if binding.description and not binding.action.startswith(_HIDDEN) and (key, binding.action) not in seen:
             seen.add((key, binding.action))
-            owner = type(active.node).__name__
+            owner = getattr(active.node, "PLACE", "") or f"In {type(active.node).__name__.lower()}"
             rows = groups.setdefault(owner, {})
             rows.setdefault(binding.description, []).append(screen.app.get_key_display(binding))
     blocks: list[Block] = []
     for owner, rows in groups.items():
         blocks += [Gap()] if blocks else []
-        blocks.append(Note(line(Run(_TITLES.get(owner, owner), Role.HEADING))))
+        blocks.append(Note(line(Run(owner, Role.HEADING))))
         blocks += [Row(" ".join(keys), line(words)) for words, keys in rows.items()]
     texts = [widget.HELP for widget in (screen.focused, screen) if widget is not None and widget.HELP]
     for text in texts:
         blocks += [Gap(), Note(line(text))]
     blocks += [Gap(), Note(line("Ctrl+P opens the palette: formats, rules, examples and all else by name."))]
     return Page(tuple(blocks), "keys")
-
-
-_TITLES = {
-    "BitRow": "On a row of bits",
-    "CodeTable": "On the table of codes",
-    "FormatTable": "On the table of formats",
-    "Catalogue": "Formats",
-    "Input": "In a box",
-    "Explorer": "Everywhere",
-    "Drawing": "On a page",
-}

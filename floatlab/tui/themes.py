@@ -119,6 +119,7 @@ _SAME = {"ruler": "label", "hint": "label"}
 _BOLD = frozenset({Role.HEADING, Role.VALUE, Role.CHANGED})
 # What a cursor, the mouse and a change do to a character, on top of its role; seen without colour too.
 CURSOR, HOVER, CHANGED = Style(reverse=True, bold=True), Style(underline=True, bold=True), Style(underline=True)
+LEFT = Style(underline=True, bold=True)  # where the cursor stands while the focus is elsewhere
 
 
 def inks(variables: dict[str, str]) -> dict[Role, Style]:

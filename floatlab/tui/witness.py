@@ -52,7 +52,7 @@ class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
     @work(thread=True)
     def search(self) -> None:
         """Search in a thread of its own."""
-        from floatlab.actions.witness import witness
+        from floatlab.actions.witness import no_witness, witness
 
         try:
             found: tuple[str, ...] | str | None = witness(
@@ -61,7 +61,7 @@ class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
         except FloatlabError as error:
             found = str(error)
         if not self._ended.is_set():
-            self.app.call_from_thread(self.dismiss, found or f"no witness was found in {self._format.name}")
+            self.app.call_from_thread(self.dismiss, found or no_witness(self._format))
 
     def _tell(self, done: int, total: int) -> bool:
         if not self._ended.is_set():
