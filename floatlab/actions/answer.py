@@ -23,7 +23,7 @@ class Answer(Record):
     `page` draws it, `records` gives its JSON objects (one a line), `words` its values in the fewest
     characters, and `codes` its codes. `results` are the data found, and `parts` draws each by itself,
     where the page is a stack of such parts. `operands` are an operation's, as they were read, and
-    `scenes` gives its page as a film, with the operands drawn or without.
+    `scenes` gives its page as a film, with strips of the operands' bits or without.
     """
 
     page: Callable[[], Page]

@@ -133,10 +133,10 @@ def _single(derivation: Derivation, steps: int | None, brief: bool, why: bool) -
 
         return [_first_steps(to_wire(derivation), steps)]
 
-    def film(operands: bool) -> tuple[Scene, ...]:
+    def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.views.scenes import scenes
 
-        return scenes(derivation, operands)
+        return scenes(derivation, strips=strips)
 
     return _answer(derivation, page, records, film)
 
@@ -182,10 +182,10 @@ def _fused(
         separate = _first_steps(to_wire(both.separate), steps)
         return [_first_steps(to_wire(both.fused), steps) | {"separate": separate, "same": both.same}]
 
-    def film(operands: bool) -> tuple[Scene, ...]:
+    def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.views.scenes import contrast_scenes
 
-        return contrast_scenes(both, operands)
+        return contrast_scenes(both, strips=strips)
 
     return _answer(both.fused, page, records, film)
 
@@ -205,11 +205,11 @@ def _compared(values: tuple[Any, ...], format: Format | None, context: Context, 
 
         return [comparison_to_wire(found)]
 
-    def film(operands: bool) -> tuple[Scene, ...]:
+    def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.views.outcomes import comparison_reason
         from floatlab.views.scenes import whole_scene
 
-        return (whole_scene("compare", page(), comparison_reason(found), found.flags, operands),)
+        return (whole_scene("compare", page(), comparison_reason(found), found.flags, strips=strips),)
 
     word = found.relation.value
     return Answer(page, records, lambda: [word], lambda: [word], operands=found.operands, scenes=film)
@@ -231,11 +231,11 @@ def _to_integer(value: Any, format: Format | None, context: Context, integer: st
 
         return [integer_to_wire(found)]
 
-    def film(operands: bool) -> tuple[Scene, ...]:
+    def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.views.outcomes import integer_reason
         from floatlab.views.scenes import whole_scene
 
-        return (whole_scene("to integer", page(), integer_reason(found), found.flags, operands),)
+        return (whole_scene("to integer", page(), integer_reason(found), found.flags, strips=strips),)
 
     words, codes = (lambda: [str(found.value)]), (lambda: [found.hexadecimal_code])
     return Answer(page, records, words, codes, operands=found.operands, scenes=film)

@@ -12,6 +12,8 @@ from floatlab.views.outcomes import verdict_reason
 from floatlab.views.page import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.views.reasons import reason
 
+Blocks = tuple[Block, ...]
+
 
 class Scene(Record):
     """One step of a derivation as it is looked at.
@@ -32,17 +34,17 @@ class Scene(Record):
     separate_flags: Flags | None = None
 
 
-def scenes(derivation: Derivation, operands: bool = True) -> tuple[Scene, ...]:
-    """Return the scenes of a derivation, the last with the whole of its page; without `operands` they are not drawn.
+def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:
+    """Return the scenes of a derivation, the last with the whole of its page; without `strips` operands are not drawn.
 
     >>> from floatlab.arith import add
     >>> film = scenes(add("1.125", "0.12457275390625", "fp16"))
     >>> [(scene.name, len(scene.frames), scene.flags.names) for scene in film]
     [('operands', 0, []), ('align', 4, []), ('sum', 0, []), ('round', 0, ['inexact']), ('result', 0, ['inexact'])]
     """
-    seen, title = _opening(derivation, operands), text_of(heading(derivation).content)
+    seen, title = _opening(derivation, strips), text_of(heading(derivation).content)
     found: list[Scene] = []
-    shown = stages(derivation, strips=operands)
+    shown = stages(derivation, strips=strips)
     for stage, called in zip(shown, _distinct([stage.name for stage in shown]), strict=True):
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
         page = Page((*seen, *_fresh(stage.blocks)), title)
@@ -52,11 +54,11 @@ def scenes(derivation: Derivation, operands: bool = True) -> tuple[Scene, ...]:
     return tuple(found)
 
 
-def _opening(derivation: Derivation, operands: bool) -> tuple[Block, ...]:
-    return (heading(derivation),) if operands else ()
+def _opening(derivation: Derivation, strips: bool) -> Blocks:
+    return (heading(derivation),) if strips else ()
 
 
-def _fresh(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def _fresh(blocks: Blocks) -> Blocks:
     return (Fresh(blocks),) if blocks else ()
 
 
@@ -68,7 +70,7 @@ def _distinct(names: list[str]) -> list[str]:
     ]
 
 
-def _frames(derivation: Derivation, stage: Stage | None) -> list[tuple[Block, ...]]:
+def _frames(derivation: Derivation, stage: Stage | None) -> list[Blocks]:
     """Return the smaller term's way to its place, which the scene itself shows; past the last digit it is not seen."""
     step = None if stage is None else derivation.steps[stage.index]
     if not isinstance(step, Align):
@@ -121,7 +123,7 @@ def _beats(fused: tuple[Stage, ...], separate: tuple[Stage, ...], ends: tuple[in
     return [_Beat(name, left.get(key), right.get(key)) for name, key in zip(names, keys, strict=True)]
 
 
-def contrast_scenes(contrast: Contrast, operands: bool = True) -> tuple[Scene, ...]:
+def contrast_scenes(contrast: Contrast, *, strips: bool = True) -> tuple[Scene, ...]:
     """Return the scenes of a fused beside a separate multiply-add, in step with each other; the last one compares them.
 
     >>> from floatlab.arith import contrast, fma, multiply_then_add
@@ -130,11 +132,11 @@ def contrast_scenes(contrast: Contrast, operands: bool = True) -> tuple[Scene, .
     ['operands', 'product', 'round product', 'align', 'sum', 'rule', 'round', 'result', 'verdict']
     """
     fused, separate = contrast.fused, contrast.separate
-    found = ways(contrast, strips=operands)
+    found = ways(contrast, strips=strips)
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
     beats = _beats(found.fused, found.separate, (product, product_end(separate)))
     names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])
-    top, title = _opening(fused, operands), text_of(heading(fused).content)
+    top, title = _opening(fused, strips), text_of(heading(fused).content)
     made: list[Scene] = []
     fused_flags = separate_flags = Flags.NONE
     for stage, name in zip(found.shared, names, strict=False):
@@ -142,29 +144,31 @@ def contrast_scenes(contrast: Contrast, operands: bool = True) -> tuple[Scene, .
         top = (*top, *stage.blocks)
         why = reason(fused, stage.index)
         made.append(Scene(name, page, why, Flags.NONE, steps=((fused, stage.index),), separate_flags=Flags.NONE))
-    left: tuple[Block, ...] = ()
-    right: tuple[Block, ...] = ()
+    left: Blocks = ()
+    right: Blocks = ()
     for beat, name in zip(beats, names[len(found.shared) :], strict=True):
-
-        def page_of(a: tuple[Block, ...], b: tuple[Block, ...]) -> Page:
-            return Page((*top, side_by_side([*left, *_fresh(a)], [*right, *_fresh(b)])), title)  # noqa: B023
-
         moving = [_frames(fused, beat.fused), _frames(separate, beat.separate)]
         new = [() if stage is None else stage.blocks for stage in (beat.fused, beat.separate)]
         frames = []
         for moved in range(max(len(each) for each in moving)):
             now = [each[moved] if moved < len(each) else blocks for each, blocks in zip(moving, new, strict=True)]
-            frames.append(page_of(*now))
+            frames.append(Page((*top, _grown(left, right, *now)), title))
         steps = tuple(
             (way, stage.index) for way, stage in ((fused, beat.fused), (separate, beat.separate)) if stage is not None
         )
         fused_flags |= _raised(fused, beat.fused.index) if beat.fused is not None else Flags.NONE
         separate_flags |= _raised(separate, beat.separate.index) if beat.separate is not None else Flags.NONE
-        made.append(Scene(name, page_of(*new), _both(steps), fused_flags, tuple(frames), steps, separate_flags))
+        page = Page((*top, _grown(left, right, *new)), title)
+        made.append(Scene(name, page, _both(steps), fused_flags, tuple(frames), steps, separate_flags))
         left, right = (*left, *new[0]), (*right, *new[1])
     whole = (*top, side_by_side(list(left), list(right)), Gap(), Fresh(tuple(verdict_rows(contrast))))
     verdict = verdict_reason(contrast)
     return (*made, Scene("verdict", Page(whole, title), verdict, fused_flags, separate_flags=separate_flags))
+
+
+def _grown(left: Blocks, right: Blocks, more_left: Blocks, more_right: Blocks) -> Block:
+    """Return two sides with what is new on each."""
+    return side_by_side([*left, *_fresh(more_left)], [*right, *_fresh(more_right)])
 
 
 def _is_product(step: Step) -> bool:
@@ -179,9 +183,9 @@ def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
     return line(*(part for i, (name, words) in enumerate(sides) for part in (" " * (i > 0), f"{name}: ", words)))
 
 
-def whole_scene(name: str, page: Page, reason: Line, flags: Flags, operands: bool = True) -> Scene:
-    """Return a page without steps as the one scene that it is; without `operands` its title and strips are left out."""
-    if operands:
+def whole_scene(name: str, page: Page, reason: Line, flags: Flags, *, strips: bool = True) -> Scene:
+    """Return a page without steps as the one scene that it is; without `strips` it has neither these nor a title."""
+    if strips:
         return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)
     shown, whose = [], ""
     for block in page.blocks[1:]:

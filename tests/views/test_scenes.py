@@ -106,7 +106,7 @@ def test_a_film_of_two_ways_ends_in_the_page(d):
     assert film[-1].separate_flags == both.separate.flags
     for before, after in pairwise(film):
         assert before.separate_flags & after.separate_flags == before.separate_flags
-    for scene in contrast_scenes(both, operands=False):
+    for scene in contrast_scenes(both, strips=False):
         assert not [block for block in scene.page.blocks if isinstance(block, Strip) and block.label in ("a", "b", "c")]
 
 
@@ -131,7 +131,7 @@ def blocks_of(page: Page):
 def test_the_smaller_term_moves_one_place_at_a_time(d):
     if d is None:
         return
-    for scene in scenes(d, operands=False):
+    for scene in scenes(d, strips=False):
         derivation, index = scene.steps[0]
         step = derivation.steps[index]
         if not isinstance(step, Align):
@@ -151,7 +151,7 @@ def test_the_smaller_term_moves_one_place_at_a_time(d):
 
 
 def test_scenes_without_operands_keep_what_reading_did():
-    film = scenes(add("1.125", "0.1246", "fp16"), operands=False)
+    film = scenes(add("1.125", "0.1246", "fp16"), strips=False)
     assert page_text(film[0].page).split() == ["b", "read", "from", "0.1246", "error", "−0.4464", "ulp,", "inexact"]
     assert page_text(film[-1].page).splitlines() == [
         re.sub(r"^ {15}read", "  b            read", each)
