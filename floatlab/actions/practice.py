@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from floatlab.actions import ARITIES
-from floatlab.actions.answer import Answer
 from floatlab.actions.arith import compute
 from floatlab.actions.edits import literal_of
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError, LiteralError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Flags, Rounded, Tail, hexadecimal_code
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
 from floatlab.numbers.draws import Draws
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from floatlab.numbers.steps import Step
-    from floatlab.vectors.functions import Function
     from floatlab.views.scenes import Scene
 
 _TYPED = 18  # characters of a number that a person is asked to type
@@ -94,11 +92,12 @@ def _same(guess: object, meaning: object) -> bool:
     return guess.as_fraction() == meaning.as_fraction() and guess.negative == meaning.negative
 
 
-def exercises(asked: Answer | Derivation) -> tuple[Exercise | None, ...]:
+def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     """Return one exercise for each scene of an operation, and None where there is nothing to ask.
 
     >>> from floatlab import add
-    >>> for each in exercises(add("1.125", "0.1", "fp16")):
+    >>> from floatlab.views.scenes import scenes
+    >>> for each in exercises(scenes(add("1.125", "0.1", "fp16"))):
     ...     print(each and (each.prompt, each.answers[0]))
     None
     ('How many places does the smaller term move right?', '4')
@@ -106,9 +105,6 @@ def exercises(asked: Answer | Derivation) -> tuple[Exercise | None, ...]:
     ('Cut after digit 11 and rounded to nearest, ties to even: what becomes of the last digit?', 'keep')
     ('What is the result?', '1.224609375')
     """
-    from floatlab.views.scenes import scenes
-
-    film = scenes(asked) if isinstance(asked, Derivation) else asked.scenes(True) if asked.scenes is not None else ()
     found = [_exercise(scene) for scene in film]
     for index, exercise in enumerate(found):
         if exercise is not None and (not index or _stands_there(exercise, film[index - 1])):
@@ -248,29 +244,18 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
 
     draws = Draws(seed)
     wish = _WISHES[draws.below(len(_WISHES))]
-    function, arity = _function(verb, format), ARITIES[verb]
+    result = Integer(32, True) if verb == "toint" else format
     best: list[Datum] = []
     for _ in range(_TRIES):
-        codes = [_operand(format, wish, draws) for _ in range(arity)]
+        codes = [_operand(format, wish, draws) for _ in range(ARITIES[verb])]
         if wish != "special" and draws.below(2):
-            codes = pointed(function, codes, draws)
+            codes = pointed(_OPERATIONS.get(verb, verb), format, result, codes, draws)
         data = [Datum(format, code) for code in codes]
         best = best or data
         if _shows(verb, format, data, wish):
             best = data
             break
     return tuple(literal_of(datum) for datum in best)
-
-
-def _function(verb: str, format: Format) -> Function:
-    """Return what the makers of hard operands need to know about an operation."""
-    from floatlab.vectors.functions import Function
-
-    def run(_: tuple[int, ...], __: Context) -> tuple[int, Flags]:
-        raise NotImplementedError
-
-    result = Integer(32, True) if verb == "toint" else format
-    return Function(verb, _OPERATIONS.get(verb, verb), (format,) * ARITIES[verb], result, run)
 
 
 def _operand(format: Format, wish: str, draws: Draws) -> int:

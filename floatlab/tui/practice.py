@@ -71,10 +71,10 @@ class Practice(Vertical):
     @property
     def exercises(self) -> tuple[Exercise | None, ...]:
         """The questions, one a scene, made when they are first needed."""
-        if self._made is None and self._answer is not None:
+        if self._made is None and self._answer is not None and self._answer.scenes is not None:
             from floatlab.actions.practice import exercises
 
-            self._made = exercises(self._answer)
+            self._made = exercises(self._answer.scenes(True))
         return self._made or ()
 
     @property

@@ -24,6 +24,7 @@ from floatlab.arith import (
     subtract,
     to_integer,
 )
+from floatlab.arith.integers import INTEGERS
 from floatlab.errors import FloatlabError, FormatError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.context import Context, Flags
@@ -80,7 +81,7 @@ def digits(kind: Format | Integer | None) -> int:
 
 def _integer(name: str) -> Integer | None:
     """Return the integer type of this name, or None where it is a format's."""
-    return parse_integer(name) if re.fullmatch(r"(ui|i)(8|16|32|64|128)", name.lower()) else None
+    return INTEGERS.get(name.lower())
 
 
 def _format(name: str, whole: str) -> Format:

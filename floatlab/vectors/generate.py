@@ -97,7 +97,7 @@ def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[i
     while True:
         operands = [_operand(kind, mark, draws, level) for kind, mark in zip(kinds, marks, strict=True)]
         if draws.below(4) == 0:
-            operands = pointed(function, operands, draws)
+            operands = pointed(function.operation, kinds[-1], result, operands, draws)
         if positive and draws.below(8):  # else every other number would be negative, and not have a result
             operands = [code & ~(1 << (kinds[0].width - 1)) for code in operands]
         yield tuple(operands)

@@ -14,7 +14,6 @@ from floatlab.numbers.datum import Datum
 from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import round_exact, signed_code
-from floatlab.vectors.functions import Function
 
 _CLOSE = Context(overflow="saturate")
 
@@ -35,31 +34,32 @@ def near(code: int, kind: Format, draws: Draws) -> int:
     return signed_code(kind, not datum.sign_bit, datum.magnitude) if flip else datum.code
 
 
-def pointed(function: Function, operands: list[int], draws: Draws) -> list[int]:
-    """Move operands to where the function is hard."""
-    kind, result = function.operands[-1], function.result
+def pointed(
+    operation: str, kind: Format | Integer, result: Format | Integer | None, operands: list[int], draws: Draws
+) -> list[int]:
+    """Move operands of a kind to where an operation, in TestFloat's words, with this result is hard."""
     if isinstance(kind, Integer):
         return [_integer_beside_a_tie(kind, result, draws)] if isinstance(result, Format) else operands
-    if function.operation == "to" and isinstance(result, Format):
+    if operation == "to" and isinstance(result, Format):
         return [_beside_a_tie_of(result, kind, draws)]
-    if isinstance(result, Integer) or function.operation == "roundToInt":
+    if isinstance(result, Integer) or operation == "roundToInt":
         return [_beside_half_an_integer(result if isinstance(result, Integer) else kind, kind, draws)]
-    if function.operation == "mul":
+    if operation == "mul":
         return _factors(kind, draws)
-    if function.operation == "div" and kind.precision > 1:
+    if operation == "div" and kind.precision > 1:
         return _quotient(kind, draws)
-    if function.operation == "sqrt":
+    if operation == "sqrt":
         return [_square(kind, draws)]
-    if function.operation == "rem":
+    if operation == "rem":
         return _remainder(operands, kind, draws)
-    return _cancelling(function, operands, kind, draws)
+    return _cancelling(operation, operands, kind, draws)
 
 
-def _cancelling(function: Function, operands: list[int], kind: Format, draws: Draws) -> list[int]:
+def _cancelling(operation: str, operands: list[int], kind: Format, draws: Draws) -> list[int]:
     """Move the last operand to where it nearly cancels the rest, or lies near half of its last place."""
     if len(operands) < 2:
         return operands
-    if function.operation == "mulAdd":
+    if operation == "mulAdd":
         from floatlab.arith import multiply
 
         rest = multiply(Datum(kind, operands[0]), Datum(kind, operands[1]), kind).result

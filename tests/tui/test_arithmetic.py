@@ -688,7 +688,7 @@ def asked(person):
 async def test_practice_hides_each_step_until_it_is_answered(size):
     async with opened(START, size) as person:
         task, film = person.app.shown, part(person, "#film")
-        posed = exercises(task.answers[0])
+        posed = exercises(task.answers[0].scenes(True))
         await person.press("x")
         assert at(person) == 0
         assert asked(person) == posed[1].prompt
@@ -808,7 +808,7 @@ async def test_where_there_is_nothing_to_ask():
 @driven
 async def test_every_question_can_be_answered(words):
     async with opened(words) as person:
-        posed = exercises(person.app.shown.answers[0])
+        posed = exercises(person.app.shown.answers[0].scenes(True))
         await person.press("x")
         while asked(person):
             exercise = next(each for each in posed if each is not None and each.prompt == asked(person))
