@@ -1,4 +1,4 @@
-"""Edits: what a person does to a datum with the hand. Each gives the new value as text that reads back to it."""
+"""Edits: what a person does to a datum with the hand. Each gives a datum; `literal_of` gives text that means it."""
 
 from __future__ import annotations
 
@@ -77,11 +77,10 @@ def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
 
 
 class Field(Record):
-    """A field of a datum that can be typed over: its name, its digits as text, how wide it can become."""
+    """A field of a datum that can be typed over: its name, and its digits as text."""
 
     name: str
     text: str
-    width: int
 
 
 def fields(datum: Datum) -> tuple[Field, ...]:
@@ -92,15 +91,15 @@ def fields(datum: Datum) -> tuple[Field, ...]:
     [('code', '0x3c7c'), ('S', '0'), ('E', '15'), ('T', '0x07c')]
     """
     fmt = datum.format
-    found = [Field("code", hexadecimal_code(datum), -(-fmt.width // 4) + 2)]
+    found = [Field("code", hexadecimal_code(datum))]
     if fmt.signed:
-        found.append(Field("S", str(datum.sign_bit), 1))
-    found.append(Field("E", str(datum.biased_exponent), len(str((1 << fmt.exponent_bits) - 1))))
+        found.append(Field("S", str(datum.sign_bit)))
+    found.append(Field("E", str(datum.biased_exponent)))
     if datum.integer_bit is not None:
-        found.append(Field("J", str(datum.integer_bit), 1))
+        found.append(Field("J", str(datum.integer_bit)))
     if fmt.trailing_bits:
         digits = -(-fmt.trailing_bits // 4)
-        found.append(Field("T", f"0x{datum.trailing_significand:0{digits}x}", digits + 2))
+        found.append(Field("T", f"0x{datum.trailing_significand:0{digits}x}"))
     return tuple(found)
 
 
