@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floatlab.record import Record
 from floatlab.views.page import Axis, Lane, Line, Mark, Role, Run, Span, text_of
 
 TYPE_CHECKING = False
@@ -13,6 +14,19 @@ if TYPE_CHECKING:
 LITTLE_ROOM = 48  # columns below which only the middle of an axis is shown
 _BETWEEN = 2  # columns between labels on one line
 _LEAST = 8
+
+
+class _Ink(Record):
+    """The characters of an axis: what lines and bins are drawn with."""
+
+    thin: str
+    thick: str
+    left: str
+    right: str
+    both: str
+    leader: str
+    past_left: str
+    past_right: str
 
 
 class _Cells:
@@ -61,10 +75,10 @@ def lanes_of(axis: Axis, width: int) -> list[tuple[str, list[Line], list[Line]]]
     def place(x: float) -> float:
         return (x - low) / (high - low)
 
-    found = []
+    found, ink = [], _Ink(*axis.ink)
     for lane in axis.lanes:
-        above = _pointers([mark for mark in lane.marks if mark.pointer], place, width, axis.ink)
-        below = _marks(lane, place, width, axis.ink) + _spans(lane.spans, place, width, axis.ink)
+        above = _pointers([mark for mark in lane.marks if mark.pointer], place, width, ink)
+        below = _marks(lane, place, width, ink) + _spans(lane.spans, place, width, ink)
         found.append((lane.label, [each.line() for each in above], [each.line() for each in below] or [()]))
     return found
 
@@ -73,15 +87,14 @@ def _column(place: float, width: int) -> int:
     return min(max(int(place * (width - 1) + 0.5), 0), width - 1)
 
 
-def _pointers(marks: list[Mark], place: Place, width: int, ink: str) -> list[_Cells]:
+def _pointers(marks: list[Mark], place: Place, width: int, ink: _Ink) -> list[_Cells]:
     """Set the marks above the line; one past an end stands there as an arrowhead."""
-    left, right = ink[-2], ink[-1]
     row, labels = _Cells(width), _Cells(width)
     set_at = []
     for mark in sorted(marks, key=lambda mark: mark.priority):
         x = place(mark.place)
         column = _column(x, width)
-        row.write(column, (Run(left if x < 0 else right if x > 1 else mark.symbol, mark.role),))
+        row.write(column, (Run(ink.past_left if x < 0 else ink.past_right if x > 1 else mark.symbol, mark.role),))
         set_at.append((mark, column))
     for mark, column in reversed(set_at):
         length = len(text_of(mark.label))
@@ -96,12 +109,12 @@ def _pointers(marks: list[Mark], place: Place, width: int, ink: str) -> list[_Ce
     return [each for each in (labels, row) if not each.free(0, width)]
 
 
-def _marks(lane: Lane, place: Place, width: int, ink: str) -> list[_Cells]:
+def _marks(lane: Lane, place: Place, width: int, ink: _Ink) -> list[_Cells]:
     """Set a line with the marks on it, the more important over the less, and their labels below."""
     marks = [mark for mark in lane.marks if not mark.pointer]
     if not lane.marks:
         return []
-    base = _Cells(width, ink[0], Role.RULER)
+    base = _Cells(width, ink.thin, Role.RULER)
     seen = [(mark, _column(place(mark.place), width)) for mark in marks if 0 <= place(mark.place) <= 1]
     seen.sort(key=lambda pair: pair[0].priority)
     for mark, column in seen:
@@ -109,7 +122,7 @@ def _marks(lane: Lane, place: Place, width: int, ink: str) -> list[_Cells]:
     rows = [_Cells(width) for _ in range(lane.rows)]
     while seen:
         mark, column = seen.pop()
-        _label(rows, column, mark, ink[5], {other for _, other in seen if other != column})
+        _label(rows, column, mark, ink.leader, {other for _, other in seen if other != column})
     return [base, *(row for row in rows if not row.free(0, width))]
 
 
@@ -145,7 +158,7 @@ def _spot(row: _Cells, column: int, length: int, waiting: set[int] | frozenset[i
     return None
 
 
-def _spans(spans: tuple[Span, ...], place: Place, width: int, ink: str) -> list[_Cells]:
+def _spans(spans: tuple[Span, ...], place: Place, width: int, ink: _Ink) -> list[_Cells]:
     """Set spans on as few lines as keep them apart."""
     rows: list[_Cells] = []
     reached: list[float] = []
@@ -162,25 +175,24 @@ def _spans(spans: tuple[Span, ...], place: Place, width: int, ink: str) -> list[
             _bin(rows[index], span, place(span.start), place(span.end), ink)
         else:
             first, last = _column(place(span.start), width), _column(place(span.end), width)
-            rows[index].write(first, (Run(ink[span.heavy] * (last - first + 1), span.role),))
+            rows[index].write(first, (Run((ink.thick if span.heavy else ink.thin) * (last - first + 1), span.role),))
             bars.append((rows[index], span))
     for row, span in bars:
         _beside(row, span, _column(place(span.start), width), _column(place(span.end), width))
     return rows
 
 
-def _bin(row: _Cells, span: Span, start: float, end: float, ink: str) -> None:
+def _bin(row: _Cells, span: Span, start: float, end: float, ink: _Ink) -> None:
     """Draw a bin between its ends; where it goes on past the axis it has none."""
-    thin, thick, left, right, both = tuple(ink)[:5]
     width = len(row.cells)
     first, last = _column(start, width), _column(end, width)
     met = not row.free(first, first + 1)
-    row.write(first, (Run((thick if span.heavy else thin) * (last - first + 1), span.role),))
+    row.write(first, (Run((ink.thick if span.heavy else ink.thin) * (last - first + 1), span.role),))
     if start >= 0:
-        row.write(first, (Run(both if met or first == last else left, Role.RULER),))
+        row.write(first, (Run(ink.both if met or first == last else ink.left, Role.RULER),))
         first += 1
     if end <= 1:
-        row.write(last, (Run(both if first > last else right, Role.RULER),))
+        row.write(last, (Run(ink.both if first > last else ink.right, Role.RULER),))
         last -= 1
     for label in (span.label, span.short):
         length = len(text_of(label))
