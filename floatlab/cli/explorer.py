@@ -73,11 +73,16 @@ def run_explorer(words: list[str]) -> int:
 
         serve(options.host or DEFAULT_HOST, port, [*(["--theme", options.theme] if options.theme else []), *question])
         return 0
-    # Textual draws on standard error.
+    if "TEXTUAL_DRIVER" not in os.environ:  # a server draws in the visitor's browser
+        _check_terminal()
+    from floatlab.tui.app import open_explorer
+
+    return open_explorer(read_question, start, theme=options.theme, keep=not options.new)
+
+
+def _check_terminal() -> None:
+    """Refuse where there is nothing to draw on. Textual draws on standard error."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui --serve in a browser")
     if os.environ.get("TERM") in ("dumb", "unknown"):
         raise UsageError(f"tui cannot draw on a terminal of type {quoted(os.environ['TERM'])}")
-    from floatlab.tui.app import open_explorer
-
-    return open_explorer(read_question, start, theme=options.theme, keep=not options.new)
