@@ -1,0 +1,112 @@
+"""What stands on the screen, character by character: one text file for each scene and size.
+
+`python -m tests.tui.test_golden` writes the files anew, and the pictures of the documents from the same scenes;
+read the difference and look at the pictures before committing them.
+"""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.tui.stage import SIZES, opened
+
+HERE = Path(__file__).parent / "golden"
+PICTURES = Path(__file__).parents[2] / "docs" / "images"
+
+START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
+FMA = "fma 1.0009765625 1.0009765625 -1.001953125 --fp16"
+# Each scene: the command that it opens at, and the keys that lead there.
+SCENES = {
+    "inspect": (START, []),
+    "inspect-flipped": (START, ["left", "left", "space", "left"]),
+    "inspect-directions": ("show 0.1 --e4m3 --e5m2", ["v"]),
+    "inspect-dialects": ("show bits:0x38 --dialects", []),
+    "inspect-path": ("convert 1.00048828126 --through fp32,fp16", []),
+    "inspect-field": ("show 1 --fp16 --fp64", ["e", "f6", "f6", *"99"]),
+    "inspect-wrong": ("show 0.1 --fp16", ["slash", *"x1"]),
+    "inspect-pins": ("show 1.5 --fp16", ["a", "plus", "plus", "b"]),
+    "inspect-special": ("show nan --fp16 --e4m3 --e2m1", []),
+    "inspect-wide-format": ("show 0.1 --fp128", []),
+    "arithmetic": ("add 1.125 0.12457275390625 --fp16", []),
+    "arithmetic-align": ("add 1.125 0.12457275390625 --fp16", ["home", "n"]),
+    "arithmetic-fma": (FMA, []),
+    "arithmetic-fma-parting": (FMA, ["home", "n", "n"]),
+    "arithmetic-256-bits": ("mul 0.1 0.3 --fp128", ["home", "n"]),
+    "arithmetic-compare": ("cmp 0.1@fp16 0.1@fp32", []),
+    "arithmetic-practice": ("add 1.125 0.12457275390625 --fp16", ["x"]),
+    "formats": ("formats", []),
+    "formats-compare": ("formats fp16 bf16", []),
+    "formats-codes": ("formats e4m3", ["v"]),
+    "picker-format": ("show 0.1 --fp16", ["f", *"fp8"]),
+    "picker-rules": ("show 0.1 --fp16", ["r"]),
+    "keys": ("show 0.1 --fp16", ["question_mark"]),
+}
+# The pictures of the documents: the scene, and how large.
+SHOWN = {
+    "explorer-inspect": ("inspect-flipped", (100, 30)),
+    "explorer-arithmetic": ("arithmetic-fma", (120, 41)),
+    "explorer-align": ("arithmetic-align", (80, 24)),
+    "explorer-formats": ("formats-compare", (120, 34)),
+}
+CASES = [(name, size) for name in SCENES for size in SIZES]
+
+
+def path_of(name, size):
+    return HERE / f"{name}-{size[0]}x{size[1]}.txt"
+
+
+async def act(name, size):
+    command, keys = SCENES[name]
+    async with opened(command, size) as person:
+        await person.press(*keys)
+        await person.pilot.pause()
+        # The stock picture fetches its font from elsewhere, and joins 0 and x to one sign.
+        svg = person.app.export_screenshot(title="floatlab")
+        svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+        svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+        svg = svg.replace("font-family: Fira Code, monospace", "font-family: 'DejaVu Sans Mono', monospace")
+        svg = re.sub(r"(font-family: 'DejaVu Sans Mono', monospace;)", r"\1 font-variant-ligatures: none;", svg)
+        return person.screen, svg
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), CASES, ids=lambda each: each if isinstance(each, str) else "x".join(map(str, each))
+)
+def test_the_screen_is_as_recorded(name, size):
+    screen, _ = asyncio.run(act(name, size))
+    assert f"{screen}\n" == path_of(name, size).read_text(encoding="utf-8")
+    assert all(len(line) <= size[0] for line in screen.splitlines())
+
+
+def test_no_recorded_screen_is_left_over():
+    assert {path.name for path in HERE.glob("*.txt")} == {path_of(*case).name for case in CASES}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_pictures_of_the_documents_are_these_screens(name):
+    scene, size = SHOWN[name]
+    _, svg = asyncio.run(act(scene, size))
+    recorded = (PICTURES / f"{name}.svg").read_text(encoding="utf-8")
+    assert words_of(recorded) == words_of(svg)
+    assert "http" not in recorded.replace("http://www.w3.org/2000/svg", "")
+
+
+def words_of(svg):
+    """Return the text of a picture: how Textual draws it may change with its version."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def write():
+    HERE.mkdir(exist_ok=True)
+    for case in CASES:
+        screen, _ = asyncio.run(act(*case))
+        path_of(*case).write_text(f"{screen}\n", encoding="utf-8")
+    for name, (scene, size) in SHOWN.items():
+        _, svg = asyncio.run(act(scene, size))
+        (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
