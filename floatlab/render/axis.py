@@ -206,8 +206,9 @@ def _beside(row: _Cells, span: Span, first: int, last: int) -> None:
     """Put a bar's label on the side that it asks for, or on the other."""
     for label in (span.label, span.short):
         length = len(text_of(label))
-        sides = (last + 2, first - 1 - length) if length else ()
-        for column in sides[::-1] if span.before else sides:
-            if column >= 0 and column + length <= len(row.cells) and row.free(column - 1, column + length + 1):
+        after, before = (last + 2, 1, _BETWEEN), (first - 1 - length, _BETWEEN, 1)
+        for column, left, right in ((before, after) if span.before else (after, before)) if length else ():
+            room = column >= 0 and column + length <= len(row.cells)
+            if room and row.free(column - left, column + length + right):
                 row.write(column, label)
                 return

@@ -132,3 +132,10 @@ def test_a_bar_has_its_label_beside_it():
 
 def test_a_bar_narrower_than_a_column_is_still_seen():
     assert drawn(Span(0.5, 0.5001, ends=False)) == ["          ─"]
+
+
+def test_labels_of_two_bars_keep_two_columns_between_them():
+    spans = (Span(0.0, 0.02, line("0000"), ends=False), Span(0.47, 1.0, line("0"), ends=False))
+    (only,) = lines_of(Axis((Lane("", (), spans),)), 20)
+    assert "0000 0" not in only
+    assert "0000" in only
