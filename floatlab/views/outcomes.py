@@ -34,7 +34,19 @@ def encoding_reason(step: Encode, derivation: Derivation, index: int) -> list[st
         return [_overflowed(datum, derivation.context), error]
     if last and (replaced := replaced_words(derivation)):
         return [f"{capital(replaced)}.", error]
-    return [_packed(datum, rounded), error]
+    return [_packed(datum, rounded), _lost(derivation) if last else "", error]
+
+
+def _lost(derivation: Derivation) -> str:
+    """Say that a term was lost: why small updates leave a weight where it was."""
+    if derivation.operation not in ("add", "subtract") or Flags.INEXACT not in derivation.flags:
+        return ""
+    a, b = derivation.operands
+    if derivation.result == a:
+        return "The result is a again: b was too small to change it."
+    if derivation.result == b and derivation.operation == "add":
+        return "The result is b again: a was too small to change it."
+    return ""
 
 
 def _packed(datum: Datum, rounded: Rounded | None) -> str:

@@ -318,3 +318,20 @@ def test_a_page_with_reasons_is_the_page_and_the_reasons():
     first = to_text(derivation_page(add("1", "2", "fp16"), 3, why=True))
     assert first.count("why") == 2
     assert first.rstrip().endswith("3 more steps")
+
+
+@pytest.mark.parametrize(
+    ("verb", "operands", "said"),
+    [
+        ("add", ("1.125", "0.00041999"), "The result is a again: b was too small to change it."),
+        ("add", ("0.00041999", "1.125"), "The result is b again: a was too small to change it."),
+        ("sub", ("1.125", "1e-5"), "The result is a again: b was too small to change it."),
+        ("add", ("1.125", "0.125"), ""),
+        ("add", ("1.125", "0"), ""),
+        ("mul", ("1.125", "1.0001"), ""),
+    ],
+)
+def test_a_term_that_is_lost_is_named(verb, operands, said):
+    answer = operate(verb, operands, parse_format("fp16"))
+    last = why(answer.scenes(True)[-1])
+    assert (said in last) if said else ("again" not in last)
