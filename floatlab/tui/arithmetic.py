@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from floatlab.actions import ACTIONS
-from floatlab.actions.arith import ARITIES
+from floatlab.actions.arith import ARITIES, DEFAULT_INTEGER, INTEGERS
 from floatlab.actions.edits import EDITS
 from floatlab.formats.names import short_name
 from floatlab.tui.bit_row import BitRow
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from floatlab.views.scenes import Scene
 
 _AUTOMATIC = "automatic"
-_INTEGERS = tuple(f"{sign}{width}" for width in (8, 16, 32, 64, 128) for sign in ("i", "ui"))
 _SHORTENING = ("steps", "brief", "why")
 
 
@@ -150,7 +149,7 @@ class Arithmetic(Task, inherit_bindings=False):
             ("play", f"{'pause' if film.playing else 'play'} {film.speed:g}/s"),
             ("format", _format_words(question, self.answers[0])),
         ]
-        options += [("integer", f"to {question.option('integer', 'i32')}")] * (question.verb == "toint")
+        options += [("integer", f"to {question.option('integer', DEFAULT_INTEGER)}")] * (question.verb == "toint")
         options += [("witness", "find a witness")] * (question.verb == "fma")
         options += [("practice", practice.words), *([("exercise", "new exercise")] * practice.on)]
         self.query_one("#controls", Choices).options = tuple(options)
@@ -282,13 +281,13 @@ class Arithmetic(Task, inherit_bindings=False):
 
     def action_integer(self) -> None:
         """Pick the integer type that toint converts to."""
-        rows = [Choice(name, name) for name in _INTEGERS]
-        current = self.question.option("integer", "i32")
+        rows = [Choice(name, name) for name in INTEGERS]
+        current = self.question.option("integer", DEFAULT_INTEGER)
         self.app.push_screen(Picker("Integer type", rows, (current,)), self._take_integer)
 
     def _take_integer(self, name: str | None) -> None:
         if name is not None:
-            self.open(self.question.having(integer=None if name == "i32" else name))
+            self.open(self.question.having(integer=None if name == DEFAULT_INTEGER else name))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide what does not belong to this operation."""

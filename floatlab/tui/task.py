@@ -174,8 +174,8 @@ class Task(Screen[None], inherit_bindings=False):
 
         Edits of one kind in a row are one step to undo.
         """
-        question = self.normal(question)
         try:
+            question = self.normal(question)
             self._show(question, question.answers(), kind)
         except FloatlabError as error:
             self.complain(str(error))
