@@ -94,7 +94,7 @@ def write_session(session: dict[str, Any]) -> None:
     if path is None:
         return
     questions = session.get("questions", {})
-    kept = {name: words for name, words in questions.items() if sum(map(len, words)) <= _MOST_QUESTION}
+    kept = {name: words for name, words in questions.items() if len(json.dumps(words)) <= _MOST_QUESTION}
     session = session | {"questions": kept}
     part = path.with_suffix(f".{os.getpid()}")
     try:

@@ -155,6 +155,11 @@ def test_what_is_no_file_is_not_read(home):
     assert "not a file" in read_settings()[1]
 
 
+def test_what_a_hostile_session_left_behind_is_no_trouble_at_the_end(home):
+    write_session({"questions": {"a": 3, "b": None, "c": {"d": []}}})
+    assert read_session() == {"questions": {"a": 3, "b": None, "c": {"d": []}}}
+
+
 def test_an_enormous_question_does_not_cost_the_session(home):
     write_session({"screen": "formats", "questions": {"inspect": ["show", "1" * 300_000], "formats": ["formats"]}})
     assert read_session() == {"screen": "formats", "questions": {"formats": ["formats"]}}
