@@ -9,6 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from floatlab import arrays as arrays
     from floatlab.arith import (
         Comparison,
         Contrast,
@@ -86,6 +87,8 @@ _ROOMS = {
     ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+# Rooms that are used by their own name, as in `fl.arrays.encode`.
+_OPEN_ROOMS = ("arrays",)
 
 __all__ = [
     "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Direction",
@@ -98,11 +101,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Open the room that a public name lives in."""
-    if name not in _ROOM_OF:
+    """Open the room that a public name lives in, or that is one."""
+    if name not in _ROOM_OF and name not in _OPEN_ROOMS:
         raise AttributeError(f"module 'floatlab' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _OPEN_ROOMS:
+        return import_module(f"floatlab.{name}")
     value = getattr(import_module(_ROOM_OF[name]), name)
     globals()[name] = value
     return value
@@ -110,4 +115,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """List the public names, opened or not."""
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_OPEN_ROOMS, "__version__"])

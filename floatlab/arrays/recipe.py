@@ -1,0 +1,97 @@
+"""What a lane must know to round one kind of float into a format: the scalar kernel's decisions, made once as numbers.
+
+A lane takes binary32 or binary64 apart with integers. Whatever depends on the format and the context only (what
+stands for ∞, a NaN, an overflow, a zero) is asked of the scalar kernel here, so that no lane decides it again.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context, Direction, Exact, Flags, round_exact
+from floatlab.numbers.context import NanRule
+from floatlab.numbers.projection import infinity_code, nan_code
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags it raises, or the refusal
+
+
+class Recipe(Record):
+    """A format and a context, for sources of one format, as a lane uses them; pairs are for positive and negative."""
+
+    format: Format
+    context: Context
+    source: Format
+    direction: Direction  # to nearest at precision 1 is settled already
+    cut: int  # digits that a normal number loses
+    low: int  # the source's exponent field of the format's smallest normal number
+    lift: int  # where there are no subnormal numbers: how far zero's neighbour lies above it, in codes
+    overflow: tuple[Settled, Settled]
+    infinity: tuple[Settled, Settled]
+    nan: tuple[Settled, Settled]
+    zero: tuple[Settled, Settled]
+    negative: Settled | None  # what stands for negative numbers where there is no sign
+
+    @property
+    def keeps_payloads(self) -> bool:
+        """Whether NaNs keep the leading digits of their payloads."""
+        return self.format.ieee_nans and self.context.nan is not NanRule.RISCV
+
+
+def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
+    try:
+        return ask()
+    except UnsupportedError as refusal:
+        return refusal
+
+
+def _pair(ask: Callable[[bool], tuple[int, Flags]]) -> tuple[Settled, Settled]:
+    """Ask for a positive number and for a negative one."""
+    return _settled(lambda: ask(False)), _settled(lambda: ask(True))
+
+
+def can_round(source: Format, format: Format) -> bool:
+    """Say whether a lane of integers can round this source into this format."""
+    return (
+        not format.explicit_integer_bit
+        and format.width <= 64
+        and format.trailing_bits <= source.trailing_bits
+        and format.emin >= source.emin
+    )
+
+
+@lru_cache(maxsize=256)
+def recipe_for(format: Format, context: Context, source: str) -> Recipe:
+    """Return the recipe for sources of a format, `binary32` or `binary64`."""
+    given = parse_format(source)
+    direction, t = context.rounding, format.trailing_bits
+    if direction is Direction.RNE and not t and not format.ties_to_even_code:
+        direction = Direction.RNA  # as the scalar kernel: 4.3.1
+
+    def rounded(x: Exact) -> tuple[int, Flags]:
+        found = round_exact(x, format, context)
+        return found.code, found.flags
+
+    def nan(negative: bool) -> tuple[int, Flags]:
+        return nan_code(format, context, negative and context.nan is not NanRule.RISCV)
+
+    return Recipe(
+        format,
+        context,
+        given,
+        direction,
+        given.trailing_bits - t,
+        format.emin + given.bias,
+        0 if format.subnormals else t,
+        _pair(lambda negative: rounded(Exact(negative, 1, format.emax + 2))),
+        _pair(lambda negative: infinity_code(format, context, negative)),
+        _pair(nan),
+        _pair(lambda negative: rounded(Exact(negative, 0, 0))),
+        None if format.signed else _settled(lambda: rounded(Exact(True, 1, 0))),
+    )

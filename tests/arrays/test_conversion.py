@@ -1,0 +1,118 @@
+"""Arrays into formats and back: against NumPy and ml_dtypes, shapes and dtypes, and what is refused."""
+
+import numpy as np
+import pytest
+
+import floatlab as fl
+from floatlab import Context, parse_format
+from floatlab.arrays import decode, encode, quantize
+from floatlab.errors import FloatlabError
+from floatlab.formats import CATALOG
+from tests.arrays.values import telling
+
+ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+
+PEERS = {
+    "bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e4m3fnuz": "float8_e4m3fnuz",
+    "e5m2fnuz": "float8_e5m2fnuz", "e4m3b11fnuz": "float8_e4m3b11fnuz", "e3m4": "float8_e3m4",
+    "e4m3_ieee": "float8_e4m3",
+}  # fmt: skip
+
+
+def test_every_binary16_and_bfloat16_into_every_small_format():
+    for name in ("fp16", "bf16"):
+        every = decode(np.arange(1 << 16, dtype=np.uint16), name)
+        assert np.array_equal(encode(every, name) | 0, encode(every, name, lane="scalar"))
+        numbers = ~np.isnan(every)
+        assert np.array_equal(encode(every, name)[numbers], np.arange(1 << 16)[numbers])
+
+
+@pytest.mark.parametrize("format", ["fp16", "fp32"])
+def test_numpy_casts_the_same(format):
+    kind = {"fp16": np.float16, "fp32": np.float32}[format]
+    for dtype in (np.float32, np.float64):
+        x = telling(parse_format(format), dtype, 20_000)
+        numbers = ~np.isnan(x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            cast = x.astype(kind)
+        assert np.array_equal(encode(x, format)[numbers], cast.view(f"u{cast.itemsize}")[numbers])
+        assert np.array_equal(quantize(x, format)[numbers], cast[numbers].astype(dtype))
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_ml_dtypes_casts_the_same_from_float32(name):
+    x = telling(parse_format(name), np.float32, 20_000)
+    numbers = np.isfinite(x)
+    theirs = x[numbers].astype(getattr(ml_dtypes, PEERS[name]))
+    ours = encode(x[numbers], name)
+    same = (ours == theirs.view(ours.dtype)) | (np.isnan(decode(ours, name)) & np.isnan(theirs.astype(np.float32)))
+    assert same.all(), x[numbers][~same][:5]
+
+
+@pytest.mark.parametrize("row", [row for row in CATALOG if row.format.width <= 16], ids=lambda row: row.format.name)
+def test_every_code_is_read_as_the_codec_reads_it(row):
+    fmt = row.format
+    codes = np.arange(1 << fmt.width, dtype=np.uint16)
+    expected = np.array([float(fl.decode(int(code), fmt)) for code in codes[:: max(1, len(codes) // 4096)]])
+    assert np.array_equal(decode(codes, fmt)[:: max(1, len(codes) // 4096)], expected, equal_nan=True)
+
+
+def test_shapes_strides_and_dtypes():
+    x = np.linspace(-4, 4, 24, dtype=np.float32).reshape(2, 3, 4)
+    assert encode(x, "e4m3").shape == (2, 3, 4)
+    assert np.array_equal(encode(x[:, ::2, ::-1], "e4m3"), encode(x, "e4m3")[:, ::2, ::-1])
+    assert quantize(np.float32(1.1), "bf16").shape == ()
+    assert encode(np.zeros((0, 3)), "fp16").shape == (0, 3)
+    assert quantize(x, "fp16").dtype == np.float32
+    assert quantize(x.astype(np.float16), "bf16").dtype == np.float32
+    assert quantize(x.astype(np.float16), "e4m3").dtype == np.float16
+    assert quantize([1, 2, 3], "fp16").dtype == np.float32
+    assert quantize(x.astype(ml_dtypes.bfloat16), "e5m2").dtype == ml_dtypes.bfloat16
+    assert encode(x, "e2m1").dtype == np.uint8
+    assert encode(x, "fp64").dtype == np.uint64
+    x.flags.writeable = False
+    out = np.empty(x.shape, np.float32)
+    assert quantize(x, "e4m3", out=out) is out
+    assert np.array_equal(out, quantize(x, "e4m3"))
+
+
+def test_the_worked_facts():
+    assert quantize(np.float16(65504), "bf16") == 65536
+    assert encode(np.float32(1000), "e4m3", overflow="saturate") == 0x7E
+    codes, flags = encode(np.array([0.1, 1.0, 1e6, np.nan]), "fp16", return_flags=True)
+    assert [str(fl.Flags(int(flag)).names) for flag in flags] == ["['inexact']", "[]", "['overflow', 'inexact']", "[]"]
+    assert codes[0] == fl.encode("0.1", "fp16").code
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda: encode(np.array(["a"]), "fp16"), "x is an array of str"),
+        (lambda: encode(np.array([1j]), "fp16"), "x is an array of complex128"),
+        (lambda: encode(np.array([None]), "fp16"), "x is an array of object"),
+        (lambda: encode(np.array([True]), "fp16"), "x is an array of bool"),
+        (lambda: encode(np.array([2**63 - 1]), "fp16"), "integers beyond 2"),
+        (lambda: encode([1.0], "fp17"), "fp17"),
+        (lambda: encode([1.0], "fp128"), "at most 64"),
+        (lambda: encode([1.0], "fp16", lane="fast"), "lane is one of"),
+        (lambda: encode([1.0], "fp16", rounding="up"), "rounding"),
+        (lambda: encode([1.0], "fp16", out=np.empty(2, np.uint16)), "out has shape"),
+        (lambda: encode([1.0], "fp16", out=np.empty(1, np.uint8)), "out has shape"),
+        (lambda: encode([1.0], "fp16", out=[0]), "out is a NumPy array"),
+        (lambda: decode([0.5], "fp16"), "codes are integers"),
+        (lambda: decode([256], "e4m3"), "not 8 bits"),
+        (lambda: decode([-1], "e4m3"), "not 8 bits"),
+        (lambda: decode([1], "fp32", dtype=np.float16), "float16 does not hold"),
+        (lambda: decode([1], "e15m40"), "float64 does not hold"),
+    ],
+)
+def test_what_cannot_be_done_is_named(ask, named):
+    with pytest.raises(FloatlabError, match=named):
+        ask()
+
+
+def test_a_refused_value_leaves_out_as_it_was():
+    out = np.full(3, 7, np.uint8)
+    with pytest.raises(FloatlabError, match="has no infinity"):
+        encode([1.0, 2.0, np.inf], "e2m1", context=Context(absent="error"), out=out)
+    assert out.tolist() == [7, 7, 7]
