@@ -53,16 +53,23 @@ def _container(format: Format) -> Any:
     return next(kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if format.width <= 8 * kind(0).itemsize)
 
 
-def _output(out: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return the array to write into; raises UnsupportedError where `out` does not fit, before anything is written."""
+def _check(out: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Refuse an `out` that does not fit, before anything is computed; raises UnsupportedError."""
     if out is None:
-        return np.empty(shape, dtype)
+        return
     if not isinstance(out, np.ndarray):
         raise UnsupportedError(f"out is a NumPy array, not {type(out).__name__}")
     if out.shape != shape or out.dtype != dtype:
         raise UnsupportedError(f"out has shape {out.shape} and dtype {out.dtype}; {shape} and {np.dtype(dtype)} fit")
     if not out.flags.writeable:
         raise UnsupportedError("out is read-only")
+
+
+def _given(found: Array, out: Array | None) -> Array:
+    """Return what was found, in `out` where there is one."""
+    if out is None:
+        return found
+    out[...] = found
     return out
 
 
@@ -91,9 +98,9 @@ def encode(
     fmt = parse_format(format)
     rules = context or Context(rounding, overflow=overflow)
     array, dtype = _array(x), _container(fmt)
-    codes = _output(out, array.shape, dtype)
+    _check(out, array.shape, dtype)
     found, flags = _encoded(array.reshape(-1), fmt, rules, _lane(lane), dtype, return_flags)
-    codes[...] = found.reshape(array.shape)
+    codes = _given(found.reshape(array.shape), out)
     return (codes, flags.reshape(array.shape)) if return_flags else codes
 
 
@@ -188,9 +195,8 @@ def decode(codes: Any, format: Format | str, dtype: Any = None, out: Array | Non
         raise UnsupportedError(
             f"codes has codes that are not {fmt.width} bits: {fmt.name} goes to {(1 << fmt.width) - 1:#x}"
         )
-    values = _output(out, array.shape, kind)
-    values[...] = _decoded(whole, fmt).astype(kind)
-    return values
+    _check(out, array.shape, kind)
+    return _given(_decoded(whole, fmt).astype(kind), out)
 
 
 def _narrowest(format: Format) -> Any:
@@ -242,8 +248,8 @@ def quantize(
     own = parse_format(_SOURCES[given.dtype.name]) if given.dtype.name in _SOURCES else None
     # What the dtype holds is kept in it; and a format that holds the dtype changes nothing but what it lacks.
     kind = given.dtype if own is not None and (holds(own, fmt) or holds(fmt, own)) else _narrowest(fmt)
-    values = _output(out, given.shape, kind)
-    rules = context or Context(rounding, overflow=overflow)
-    codes, flags = encode(given, fmt, context=rules, lane=lane, return_flags=True)
-    values[...] = _decoded(codes.astype(np.uint64), fmt).astype(kind)
+    _check(out, given.shape, kind)
+    found = encode(given, fmt, rounding, overflow, context=context, return_flags=return_flags, lane=lane)
+    codes, flags = found if return_flags else (found, None)
+    values = _given(_decoded(codes.astype(np.uint64), fmt).astype(kind), out)
     return (values, flags) if return_flags else values

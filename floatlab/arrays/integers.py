@@ -12,7 +12,7 @@ import numpy as np
 from floatlab.arrays.recipe import Recipe
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
-from floatlab.numbers.rounding import increments, split, tail
+from floatlab.numbers.rounding import draw, increments, split, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +27,9 @@ _FAR = 63  # the furthest that NumPy shifts a 64-bit integer
 
 
 def draws(seed: int, first: int, count: int) -> Array:
-    """Return the draws of elements `first` to `first + count`: `numbers.rounding.draw` for an array."""
-    z = np.arange(first + 1, first + count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))) >> np.uint64(32)
+    """Return the draws of elements `first` to `first + count`."""
+    found: Array = draw(seed, np.arange(first, first + count, dtype=np.uint64))
+    return found
 
 
 def _settle(found: Settled) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Direction, Exact, Flags, round_exact
 from floatlab.numbers.context import NanRule
-from floatlab.numbers.projection import infinity_code, nan_code
+from floatlab.numbers.projection import direction_in, infinity_code, nan_code
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -70,9 +70,6 @@ def can_round(source: Format, format: Format) -> bool:
 def recipe_for(format: Format, context: Context, source: str) -> Recipe:
     """Return the recipe for sources of a format, `binary32` or `binary64`."""
     given = parse_format(source)
-    direction, t = context.rounding, format.trailing_bits
-    if direction is Direction.RNE and not t and not format.ties_to_even_code:
-        direction = Direction.RNA  # as the scalar kernel: 4.3.1
 
     def rounded(x: Exact) -> tuple[int, Flags]:
         found = round_exact(x, format, context)
@@ -85,10 +82,10 @@ def recipe_for(format: Format, context: Context, source: str) -> Recipe:
         format,
         context,
         given,
-        direction,
-        given.trailing_bits - t,
+        direction_in(format, context),
+        given.trailing_bits - format.trailing_bits,
         format.emin + given.bias,
-        0 if format.subnormals else t,
+        0 if format.subnormals else format.trailing_bits,
         _pair(lambda negative: rounded(Exact(negative, 1, format.emax + 2))),
         _pair(lambda negative: infinity_code(format, context, negative)),
         _pair(nan),

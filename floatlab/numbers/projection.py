@@ -106,6 +106,18 @@ class Rounded(Record):
         return self.significand.bit_length() > self.precision
 
 
+def direction_in(format: Format, context: Context) -> Direction:
+    """Return the direction that decides in a format: at precision 1 ties may go to the larger power of two (4.3.1).
+
+    >>> from floatlab import parse_format
+    >>> direction_in(parse_format("e8m0"), Context())
+    <Direction.RNA: 'RNA'>
+    """
+    if context.rounding is Direction.RNE and not format.trailing_bits and not format.ties_to_even_code:
+        return Direction.RNA
+    return context.rounding
+
+
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; decide the code and the flags.
 
@@ -118,9 +130,7 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
     >>> r.kept, r.tail, r.increment, hex(r.code), r.flags
     (1024, <Tail.ABOVE_HALF: 'above half'>, True, '0x3c01', <Flags.INEXACT: 16>)
     """
-    direction, t = context.rounding, format.trailing_bits
-    if direction is Direction.RNE and not t and not format.ties_to_even_code:
-        direction = Direction.RNA  # 4.3.1: between two powers of two, the larger magnitude
+    direction, t = direction_in(format, context), format.trailing_bits
     drawn = draw(context.seed, index) if direction is Direction.SR else None
     e = x.c.bit_length() + x.q - 1
     nonzero = x.c != 0 or sticky

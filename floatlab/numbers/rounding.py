@@ -132,8 +132,10 @@ def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half
     raise ContextError(f"{direction.value} needs a random draw: see increments_stochastic")
 
 
-def draw(seed: int, index: int = 0) -> int:
+def draw(seed: int, index: Any = 0) -> Any:
     """Return 32 random bits that depend on (seed, index) only: output `index` of SplitMix64(seed), upper half.
+
+    An array of indices, of 64 bits without a sign, gives an array of draws.
 
     Steele, Lea and Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014). Counter
     based, so that the same element gets the same draw however the work is divided.

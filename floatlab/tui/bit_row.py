@@ -16,8 +16,9 @@ from floatlab.views.page import Block, Line, Page, Role, Run, Strip, line
 _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
-def _is_bits(runs: Line) -> bool:
-    return any(run.role in _FIELDS and run.text and not run.text.strip("01") for run in runs)
+def _is_bits(run: Run) -> bool:
+    """Tell the bits of a field from its name, which has the same role."""
+    return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
 class BitRow(Drawing, can_focus=True):
@@ -84,7 +85,7 @@ class BitRow(Drawing, can_focus=True):
         strip = self._strip
         if isinstance(strip, Strip) and not (self._ruler and self.has_focus):
             # Without the ruler; marks under the bits stay.
-            bits = next(i for i, each in enumerate(strip.lines) if _is_bits(each))
+            bits = next(i for i, each in enumerate(strip.lines) if any(map(_is_bits, each)))
             strip = strip.replace(lines=strip.lines[bits:])
         if strip is not None:
             self.page = Page((strip,))
@@ -96,7 +97,7 @@ class BitRow(Drawing, can_focus=True):
         for y, each in enumerate(lines):
             x = 0
             for run in each:
-                if run.role in _FIELDS and run.text and not run.text.strip("01"):
+                if _is_bits(run):
                     self.places += [(y, x + i) for i in range(len(run.text))]
                     self.bits += run.text
                 x += len(run.text)

@@ -24,31 +24,24 @@ class Cells(Drawing, can_focus=True):
     cursor: reactive[int] = reactive(0)
     hovered: reactive[int] = reactive(-1)
 
-    class Moved(Message):
+    class Told(Message):
+        """What all messages of cells have."""
+
+        def __init__(self, cells: Cells) -> None:
+            """Name the cells."""
+            super().__init__()
+            self.cells = cells
+
+        @property
+        def control(self) -> Cells:
+            """The cells, for `on` selectors."""
+            return self.cells
+
+    class Moved(Told):
         """The cursor stands on another cell."""
 
-        def __init__(self, cells: Cells) -> None:
-            """Name the cells."""
-            super().__init__()
-            self.cells = cells
-
-        @property
-        def control(self) -> Cells:
-            """The cells, for `on` selectors."""
-            return self.cells
-
-    class Chosen(Message):
+    class Chosen(Told):
         """The cell under the cursor was chosen."""
-
-        def __init__(self, cells: Cells) -> None:
-            """Name the cells."""
-            super().__init__()
-            self.cells = cells
-
-        @property
-        def control(self) -> Cells:
-            """The cells, for `on` selectors."""
-            return self.cells
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start empty."""

@@ -8,6 +8,10 @@ from textual.theme import Theme
 
 from floatlab.views.page import Role
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # Every pair with its background is at least 4.5:1. Okabe and Ito's hues, which colour-blind eyes tell apart.
 _DARK = {
     "role-label": "#9aa4af",
@@ -60,49 +64,48 @@ _ANSI = {
     "role-flag": "ansi_magenta",
 }
 
+
+def _theme(name: str, roles: dict[str, str], **otherwise: Any) -> Theme:
+    """Return a theme whose own colours are the roles'."""
+    colours = {
+        "primary": roles["role-significand"],
+        "secondary": roles["role-implicit"],
+        "accent": roles["role-code"],
+        "warning": roles["role-code"],
+        "error": roles["role-bad"],
+        "success": roles["role-good"],
+    }
+    return Theme(name, variables=roles, **(colours | otherwise))
+
+
 THEMES = (
-    Theme(
+    _theme(
         "floatlab-dark",
-        primary="#6cb6ff",
-        secondary="#7ee0e6",
-        accent="#f0c674",
-        warning="#f0c674",
-        error="#ff9e64",
-        success="#5fd7a7",
+        _DARK,
         foreground="#e6e9ee",
         background="#14171c",
         surface="#1b1f26",
         panel="#242a33",
-        variables=_DARK,
     ),
-    Theme(
+    _theme(
         "floatlab-light",
-        primary="#005a94",
-        secondary="#0a5f7a",
-        accent="#6b4c00",
-        warning="#6b4c00",
-        error="#a63c00",
-        success="#00664f",
+        _LIGHT,
         foreground="#1f2328",
         background="#ffffff",
         surface="#f4f6f8",
         panel="#e6eaef",
         dark=False,
-        variables=_LIGHT,
     ),
-    Theme(
+    _theme(
         "floatlab-safe",
-        primary="#56b4e9",
+        _SAFE,
         secondary="#f0e442",
         accent="#f0e442",
         warning="#e69f00",
-        error="#e69f00",
-        success="#56b4e9",
         foreground="#f2f2f2",
         background="#101010",
         surface="#1a1a1a",
         panel="#2a2a2a",
-        variables=_SAFE,
     ),
 )
 # What the theme key goes through; the palette knows all of Textual's.
