@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.arrays.lanes import Reader, Rounder
+    from floatlab.arrays.reading import Reading
     from floatlab.arrays.recipe import Settled
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -174,6 +176,7 @@ def _specials(codes: Array, flags: Array, parts: Parts, recipe: Recipe) -> None:
 # From binary32 into a format with at most this many trailing digits and this low a last place, a rounding depends on
 # the upper half of the bits and on whether anything lies below: the last bit of the half is below the guard digit.
 _TABLE_DIGITS, _TABLE_QUANTUM = 5, -131
+_WORTH_A_TABLE = 1 << 15  # elements
 
 
 def has_table(recipe: Recipe) -> bool:
@@ -184,21 +187,67 @@ def has_table(recipe: Recipe) -> bool:
         and fmt.trailing_bits <= _TABLE_DIGITS
         and fmt.qmin >= _TABLE_QUANTUM
         and recipe.direction is not Direction.SR
+        and not recipe.refuses
     )
 
 
 @lru_cache(maxsize=64)
 def table_for(recipe: Recipe) -> tuple[Array, Array]:
-    """Return the codes and the flags of every upper half, as this lane makes them.
-
-    Raises UnsupportedError where the context refuses any value: then each block is asked for itself.
-    """
+    """Return the codes and the flags of every upper half, as this lane makes them."""
     codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), recipe)
-    kind = np.uint8 if recipe.format.width <= 8 else np.uint16
-    return codes.astype(kind), flags
+    return codes.astype(np.uint8 if recipe.format.width <= 8 else np.uint16), flags
 
 
-def places_in_table(bits: Array) -> Array:
-    """Return where each float's rounding stands in a table."""
-    places: Array = (bits >> np.uint32(16)) | ((bits & np.uint32(0xFFFF)) != 0)
-    return places
+def rounder(recipe: Recipe, count: int) -> Rounder:
+    """Return what rounds a block of words into codes, and tells flags where it is given room for them."""
+    table = table_for(recipe) if count > _WORTH_A_TABLE and has_table(recipe) else None
+
+    def round_block(words: Array, first: int, codes: Array, flags: Array | None) -> None:
+        if table is None:
+            made, raised = encode_block(words, recipe, first)
+            codes[...] = made
+            if flags is not None:
+                flags[...] = raised
+            return
+        places = (words >> np.uint32(16)) | ((words & np.uint32(0xFFFF)) != 0)
+        np.take(table[0], places, out=codes, mode="clip")
+        if flags is not None:
+            np.take(table[1], places, out=flags, mode="clip")
+
+    return round_block
+
+
+def reader(reading: Reading) -> Reader:
+    """Return what reads a block of codes as words."""
+    fmt, word = reading.format, reading.word
+    unsigned: Any = np.uint32 if word.width == 32 else np.uint64
+    number: Any = np.float32 if word.width == 32 else np.float64
+    infinity = unsigned(word.infinity_magnitude)
+
+    def read_block(codes: Array, words: Array) -> None:
+        if reading.table is not None:
+            np.take(reading.table, codes, out=words, mode="clip")
+            return
+        wide = codes.astype(unsigned)
+        magnitude = wide & unsigned((1 << fmt.magnitude_bits) - 1)
+        sign = (wide >> unsigned(fmt.width - 1) << unsigned(word.width - 1)) if fmt.signed else unsigned(0)
+        moved = magnitude << unsigned(reading.cut)
+        words[...] = moved + unsigned(reading.adjust << word.trailing_bits & (1 << word.width) - 1)
+        if not reading.same_range:
+            # The conversion of an integer normalises it; its exponent is then put right.
+            small = magnitude < unsigned(fmt.smallest_normal_magnitude)
+            counted = magnitude[small].astype(number).view(unsigned)
+            placed = counted + unsigned(fmt.qmin << word.trailing_bits & (1 << word.width) - 1)
+            words[small] = placed if fmt.subnormals else 0
+            words[magnitude == 0] = 0
+        beyond = magnitude > unsigned(fmt.largest_magnitude)
+        if beyond.any():
+            payload = moved & unsigned((1 << word.trailing_bits) - 1) if fmt.ieee_nans else unsigned(word.quiet_bit)
+            words[beyond] = (infinity | payload)[beyond] if fmt.ieee_nans else infinity | payload
+            if fmt.infinities:
+                words[magnitude == unsigned(fmt.infinity_magnitude)] = infinity
+        words |= sign
+        if fmt.nan_in_place_of_negative_zero:
+            words[(magnitude == 0) & (sign != 0)] |= infinity | unsigned(word.quiet_bit)
+
+    return read_block

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from floatlab.errors import UnsupportedError
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Exact, Flags, round_exact
 from floatlab.numbers.context import NanRule
 from floatlab.numbers.projection import direction_in, infinity_code, nan_code
@@ -43,6 +43,18 @@ class Recipe(Record):
         """Whether NaNs keep the leading digits of their payloads."""
         return self.format.ieee_nans and self.context.nan is not NanRule.RISCV
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to flush or refuse, and the format has a sign, a zero and subnormal numbers."""
+        flushes = self.context.flush_inputs or self.context.flush_results
+        return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether there are numbers that the context refuses."""
+        pairs = (*self.overflow, *self.infinity, *self.nan, *self.zero, self.negative)
+        return any(isinstance(each, UnsupportedError) for each in pairs)
+
 
 def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
     try:
@@ -67,9 +79,8 @@ def can_round(source: Format, format: Format) -> bool:
 
 
 @lru_cache(maxsize=256)
-def recipe_for(format: Format, context: Context, source: str) -> Recipe:
-    """Return the recipe for sources of a format, `binary32` or `binary64`."""
-    given = parse_format(source)
+def recipe_for(format: Format, context: Context, source: Format) -> Recipe:
+    """Return the recipe for sources of a format, binary32 or binary64."""
 
     def rounded(x: Exact) -> tuple[int, Flags]:
         found = round_exact(x, format, context)
@@ -81,10 +92,10 @@ def recipe_for(format: Format, context: Context, source: str) -> Recipe:
     return Recipe(
         format,
         context,
-        given,
+        source,
         direction_in(format, context),
-        given.trailing_bits - format.trailing_bits,
-        format.emin + given.bias,
+        source.trailing_bits - format.trailing_bits,
+        format.emin + source.bias,
         0 if format.subnormals else format.trailing_bits,
         _pair(lambda negative: rounded(Exact(negative, 1, format.emax + 2))),
         _pair(lambda negative: infinity_code(format, context, negative)),

@@ -1,4 +1,4 @@
-"""The NumPy lane against the scalar kernel: every format, direction and rule, codes and flags."""
+"""The NumPy lane and the compiled lane against the scalar kernel: every format, direction and rule, codes and flags."""
 
 import itertools
 
@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from floatlab import Context, Direction, parse_format
-from floatlab.arrays import encode
+from floatlab.arrays import compiled, decode, encode
 from floatlab.arrays.integers import draws
-from floatlab.errors import UnsupportedError
+from floatlab.arrays.reading import WORDS
+from floatlab.arrays.recipe import can_round
+from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import CATALOG, Format
 from floatlab.numbers.rounding import draw
 from tests.arrays.values import telling
@@ -32,18 +34,37 @@ RULES = [
 ]  # fmt: skip
 
 
+LANES = ["numpy", "compiled"] if compiled.is_built() else ["numpy"]
+
+
 def assert_lanes_agree(format, context, x):
-    codes, flags = encode(x, format, context=context, return_flags=True)
+    """Hold every lane to the scalar one, with flags and without, which are loops of their own."""
     expected, raised = encode(x, format, context=context, return_flags=True, lane="scalar")
-    wrong = np.flatnonzero((codes != expected) | (flags != raised))
-    if len(wrong):
-        i = wrong[0]
-        pytest.fail(f"{context}: {x[i]!r} gives {codes[i]:#x} {flags[i]}, and {expected[i]:#x} {raised[i]} scalar")
+    # Without overflows the compiled lane has a shorter way.
+    small = np.abs(x) <= float(min(format.largest, int(np.finfo(np.float32).max)))
+    for lane in LANES:
+        codes, flags = encode(x, format, context=context, return_flags=True, lane=lane)
+        wrong = np.flatnonzero((codes != expected) | (flags != raised))
+        if len(wrong):
+            i = wrong[0]
+            said = f"{codes[i]:#x} {flags[i]}, and {expected[i]:#x} {raised[i]} scalar"
+            pytest.fail(f"{lane} {context}: {x[i]!r} gives {said}")
+        assert np.array_equal(encode(x, format, context=context, lane=lane), expected)
+        if context.rounding is not Direction.SR:
+            assert np.array_equal(encode(x[small], format, context=context, lane=lane), expected[small])
+
+
+def test_the_compiled_lane_is_there_or_says_so():
+    if compiled.is_built():
+        assert encode([1.0], "fp16", lane="compiled").tolist() == [0x3C00]
+    else:
+        with pytest.raises(MissingPartError, match="lane compiled was not built"):
+            encode([1.0], "fp16", lane="compiled")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("format", FORMATS, ids=lambda each: each.name)
-def test_the_numpy_lane_is_the_scalar_kernel(format, dtype):
+def test_the_lanes_are_the_scalar_kernel(format, dtype):
     x = telling(format, dtype, 40)
     for i, direction in enumerate(Direction):
         for rules in RULES[i :: 8 * 6]:
@@ -52,9 +73,9 @@ def test_the_numpy_lane_is_the_scalar_kernel(format, dtype):
 
 @pytest.mark.parametrize("format", [f for f in FORMATS if f.width <= 8], ids=lambda each: each.name)
 def test_the_table_is_the_same_rounding(format, monkeypatch):
-    import floatlab.arrays.conversion as conversion
+    from floatlab.arrays import integers
 
-    monkeypatch.setattr(conversion, "BLOCK", 50)  # a table is made for what is longer than a block
+    monkeypatch.setattr(integers, "_WORTH_A_TABLE", 50)
     x = telling(format, np.float32, 200)
     for i, direction in enumerate(Direction):
         for rules in RULES[i :: 8 * 12]:
@@ -64,7 +85,7 @@ def test_the_table_is_the_same_rounding(format, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("format", FORMATS, ids=lambda each: each.name)
-def test_the_numpy_lane_is_the_scalar_kernel_on_many_values(format, dtype):
+def test_the_lanes_are_the_scalar_kernel_on_many_values(format, dtype):
     for i, direction in enumerate(Direction):
         x = telling(format, dtype, 3000, seed=i)
         for rules in RULES[i::48]:
@@ -81,7 +102,7 @@ def test_what_no_lane_of_integers_can_do_is_done_one_by_one():
     x = np.array([1.0, 5e-324, -1e308])
     wide = parse_format("e15m48")
     assert np.array_equal(encode(x, wide), encode(x, wide, lane="scalar"))
-    with pytest.raises(UnsupportedError, match="lane numpy cannot round into e15m48"):
+    with pytest.raises(UnsupportedError, match="lane numpy cannot round binary64 into e15m48"):
         encode(x, wide, lane="numpy")
 
 
@@ -91,10 +112,86 @@ def test_draws_are_the_documented_hash():
 
 
 def test_stochastic_rounding_does_not_depend_on_blocks(monkeypatch):
-    import floatlab.arrays.conversion as conversion
+    from floatlab.arrays import lanes
 
     x = np.random.default_rng(1).standard_normal(1000).astype(np.float32)
     whole = encode(x, "e4m3", context=Context("SR", seed=3))
-    monkeypatch.setattr(conversion, "BLOCK", 7)
+    monkeypatch.setattr(lanes, "BLOCK", 7)
     assert np.array_equal(whole, encode(x, "e4m3", context=Context("SR", seed=3)))
     assert not np.array_equal(whole, encode(x, "e4m3", context=Context("SR", seed=4)))
+
+
+def random_words(dtype, count, seed):
+    """Return words of any bits: every exponent alike, NaNs and infinities among them."""
+    bits = np.random.default_rng(seed).integers(0, 1 << 8 * np.dtype(dtype).itemsize, count, f"u{dtype().itemsize}")
+    return bits.view(dtype)
+
+
+def assert_compiled_is_numpy(format, x, rules_each):
+    for i, direction in enumerate(Direction):
+        for rules in RULES[i::rules_each]:
+            context = Context(direction, seed=i, **rules)
+            codes, flags = encode(x, format, context=context, return_flags=True, lane="compiled")
+            expected, raised = encode(x, format, context=context, return_flags=True, lane="numpy")
+            assert np.array_equal(codes, expected)
+            assert np.array_equal(flags, raised)
+            assert np.array_equal(encode(x, format, context=context, lane="compiled"), expected)
+
+
+needs_extension = pytest.mark.skipif(not compiled.is_built(), reason="the extension was not built")
+
+
+@needs_extension
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("format", [f for f in FORMATS if f.name != "x87"], ids=lambda each: each.name)
+def test_the_compiled_lane_is_the_numpy_lane(format, dtype):
+    if not any(can_round(word, format) for word in WORDS):
+        pytest.skip("no lane of integers has this format")
+    assert_compiled_is_numpy(format, random_words(dtype, 10_000, 1), 49)
+
+
+@needs_extension
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("format", ["fp16", "bf16", "tf32", "e4m3", "e5m2", "e8m0", "e4m3fnuz", "e3m2", "e2m1"])
+def test_the_compiled_lane_is_the_numpy_lane_on_ten_million_values(format, dtype):
+    assert_compiled_is_numpy(parse_format(format), random_words(dtype, 10**7, 2), 192)
+
+
+@pytest.mark.parametrize("lane", LANES)
+@pytest.mark.parametrize("format", [f for f in FORMATS if f.width <= 16], ids=lambda each: each.name)
+def test_every_small_code_is_read_as_the_scalar_lane_reads_it(format, lane):
+    codes = np.arange(1 << format.width, dtype=np.uint16)[:: max(1, (1 << format.width) // 8192)]
+    for dtype in (np.float32, np.float64):
+        try:
+            expected = decode(codes, format, dtype, lane="scalar")
+        except UnsupportedError:
+            continue
+        found = decode(codes, format, dtype, lane=lane)
+        bits = f"u{found.itemsize}"
+        assert np.array_equal(found.view(bits), expected.view(bits))
+
+
+@pytest.mark.parametrize("lane", LANES)
+@pytest.mark.parametrize("format", ["fp32", "fp64", "tf32", "e6m9", "e7m20", "e9m22"])
+def test_wide_codes_are_read_as_the_scalar_lane_reads_them(format, lane):
+    fmt = parse_format(format)
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 1 << fmt.width, 2000, np.uint64)
+    codes = np.concatenate([codes, codes & np.uint64((1 << fmt.trailing_bits) - 1)])  # zeros and subnormal numbers
+    found, expected = decode(codes, fmt, lane=lane), decode(codes, fmt, lane="scalar")
+    assert np.array_equal(found.view(f"u{found.itemsize}"), expected.view(f"u{found.itemsize}"))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_change_nothing(threads, monkeypatch):
+    from floatlab.arrays import lanes
+
+    monkeypatch.setattr(lanes, "BLOCK", 100)
+    x = np.random.default_rng(1).standard_normal((37, 41)).astype(np.float32)
+    context = Context("SR", seed=3)
+    for lane in LANES:
+        found, flags = encode(x.T, "e4m3", context=context, lane=lane, threads=threads, return_flags=True)
+        expected, raised = encode(x.T, "e4m3", context=context, lane="scalar", return_flags=True)
+        assert np.array_equal(found, expected)
+        assert np.array_equal(flags, raised)

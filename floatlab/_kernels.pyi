@@ -1,0 +1,6 @@
+from collections.abc import Buffer  # type: ignore[attr-defined]  # of Python 3.12; read by type checkers only
+
+def round_words(
+    words: Buffer, word_size: int, codes: Buffer, code_size: int, flags: Buffer | None, recipe: bytes, first: int
+) -> int: ...
+def read_codes(codes: Buffer, code_size: int, words: Buffer, word_size: int, reading: Buffer) -> None: ...

@@ -1,0 +1,302 @@
+/* Rounding and reading, for one width of word; included once for binary32 words and once for binary64 words.
+
+   The includer defines BITS (32 or 64), T (trailing significand bits), Int and Unsigned.  Everything else is
+   arithmetic of integers, so that no rounding mode, no flush-to-zero and no denormal assist of the processor
+   can touch a result, and so that compilers turn the loops into vectors. */
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define NAME(name) PASTE(name, BITS)
+
+#define HIDDEN ((Int)1 << T)
+#define MAGNITUDE (~((Unsigned)1 << (BITS - 1)))
+#define INFINITE ((Int)(MAGNITUDE >> T << T)) /* the exponent field all ones */
+#define FAR (BITS - 2)                        /* a cut this high keeps nothing of a significand */
+
+typedef union {
+    NAME(Float) number;
+    Int bits;
+} NAME(Punned);
+
+/* Cut c `shift` places up and round; `base` is the code's distance to the kept digits, for its parity.
+   Sets *lost where the tail is not zero.  The decision of numbers/rounding.py, as an addend: with U = 2^shift,
+   (2c + A) >> (shift + 1) where A = 0 keeps, U adds half, 2U - 1 goes away from zero whatever is lost. */
+static INLINE Int NAME(cut)(Int c, Int shift, Int base, Int negative, const Recipe *r, int how, uint64_t draw,
+                            Int *lost)
+{
+    Int near = shift < FAR ? shift : FAR;
+    Unsigned unit = (Unsigned)1 << near, u = (Unsigned)c, kept = u >> near;
+    Unsigned rest = u & (unit - 1), addend;
+    *lost = rest != 0;
+    if (how == STOCHASTIC) {
+        /* floor(2^32 * rest / unit), whatever the shift, without leaving 64 bits */
+        uint64_t wide = (uint64_t)rest, at = (uint64_t)shift;
+        uint64_t threshold = at <= 32 ? (wide << 1) << ((31 - at) & 63) : wide >> (at - 32 < 63 ? at - 32 : 63);
+        threshold = at == 32 ? wide : threshold;
+        return (Int)(kept + (draw < threshold));
+    }
+    Unsigned odd = ((Unsigned)base + kept) & 1;
+    if (how == NEAREST_EVEN)
+        addend = unit - 1 + odd;
+    else {
+        /* One of eight addends, by sign and parity: (unit << doubled) - less, or none. */
+        int which = (int)(negative & 2) | (int)odd;
+        Unsigned doubled = (Unsigned)(r->doubled >> which) & 1, less = (Unsigned)(r->less >> which) & 1;
+        Unsigned any = (Unsigned)0 - ((Unsigned)(r->any >> which) & 1);
+        addend = ((unit << doubled) - less) & any;
+    }
+    return (Int)(((u << 1) + addend) >> (near + 1));
+}
+
+/* Return the code of one word.  `plain` formats have a sign, a zero and subnormals, and nothing is flushed or
+   told; the others pay for the rest, and *flags gets what was raised, with REFUSED where the context refuses. */
+static INLINE uint64_t NAME(code)(Unsigned word, const Recipe *r, int plain, int how, uint64_t draw, uint8_t *flags)
+{
+    Int negative = (Int)word >> (BITS - 1), magnitude = (Int)(word & MAGNITUDE);
+    Int field = magnitude >> T, low = (Int)r->low, t = (Int)r->t;
+    Int c = (magnitude & (HIDDEN - 1)) | (field ? HIDDEN : 0);
+    /* What a format or a context lacks is asked with masks, not branches, or the loop is no loop of vectors. */
+    if (!plain) {
+        c = (field != 0) | !r->flush_inputs ? c : 0;
+        magnitude = (field != 0) | !r->flush_inputs ? magnitude : 0;
+        negative = (c != 0) | !!r->is_signed ? negative : 0;
+    }
+    Int e = field ? field : 1, over = e - low, under = over < 0 ? -over : 0, lost;
+    Int tiny = 0, lifted = 0, shift = (Int)r->cut + under, base = (over > 0 ? over : 0) << t;
+    if (!plain) {
+        tiny = (magnitude < low << T) & (c != 0);
+        lifted = tiny ? (Int)r->lift : 0;
+        shift += lifted;
+        base = lifted ? 0 : base - !r->zero;
+    }
+    Int rank = base + (NAME(cut)(c, shift, base, negative, r, how, draw, &lost) << lifted);
+    if (plain) {
+        Unsigned sign = (Unsigned)negative & (Unsigned)r->sign & (rank ? ~(Unsigned)0 : (Unsigned)r->negative_zero);
+        Unsigned code = (Unsigned)rank | sign;
+        code = rank > (Int)r->top ? (Unsigned)(negative ? r->overflow[1].code : r->overflow[0].code) : code;
+        Unsigned nan = (Unsigned)(negative ? r->nan[1].code : r->nan[0].code);
+        nan |= ((Unsigned)magnitude & (Unsigned)r->payload) >> r->cut;
+        Unsigned infinity = (Unsigned)(negative ? r->infinity[1].code : r->infinity[0].code);
+        Unsigned special = magnitude > INFINITE ? nan : infinity;
+        return magnitude >= INFINITE ? special : code;
+    }
+    /* A tiny number that p digits, were there room below emin, would round up to 2^emin may not be tiny. */
+    Int lowest = low <= 1, binade = ((magnitude >= (low - 1) << T) & !lowest) | ((c >= HIDDEN >> 1) & lowest);
+    Int doubled = r->cut == 0, places = (Int)r->cut + doubled - lowest, beneath = -((Int)1 << t) - !r->zero, _;
+    Int reached = NAME(cut)(c << doubled, places, beneath, negative, r, how, draw, &_) >> (t + 1);
+    tiny &= !(binade & (reached != 0) & !!r->after);
+    Int raised = lost ? (tiny ? UNDERFLOW | INEXACT : INEXACT) : 0;
+    Int below = (negative != 0) & !r->is_signed & ((rank > 0) | !r->zero), flushed = tiny & !!r->flush_results;
+    rank = flushed ? 0 : rank;
+    raised = flushed ? UNDERFLOW | INEXACT : raised;
+    raised = (rank < 0) & (c != 0) & !r->zero ? UNDERFLOW | INEXACT : raised;
+    Unsigned sign = (Unsigned)negative & (Unsigned)r->sign & (rank ? ~(Unsigned)0 : (Unsigned)r->negative_zero);
+    Unsigned code = (Unsigned)(rank > 0 ? rank : 0) | sign;
+    /* Both are loaded before one is chosen: a load under a condition would be a branch. */
+#define SETTLED(where, pair)                                                             \
+    do {                                                                                 \
+        Int here = (where);                                                              \
+        Unsigned positive_code = (Unsigned)(pair)[0].code, negative_code = (Unsigned)(pair)[1].code; \
+        Int positive_flags = (Int)(pair)[0].flags, negative_flags = (Int)(pair)[1].flags; \
+        code = here ? (negative ? negative_code : positive_code) : code;                 \
+        raised = here ? (negative ? negative_flags : positive_flags) : raised;           \
+    } while (0)
+    SETTLED(rank > (Int)r->top, r->overflow);
+    SETTLED((c == 0) & !r->zero, r->zeros);
+    SETTLED(below, r->negatives);
+    SETTLED(magnitude == INFINITE, r->infinity);
+    SETTLED(magnitude > INFINITE, r->nan);
+#undef SETTLED
+    Int nan = magnitude > INFINITE, quiet = (magnitude & (HIDDEN >> 1)) != 0;
+    code |= nan ? ((Unsigned)magnitude & (Unsigned)r->payload) >> r->cut : 0;
+    raised |= nan & !quiet ? INVALID : 0;
+    *flags = (uint8_t)raised;
+    return code;
+}
+
+#define ROUND_LOOP(name, Out, plain, how)                                                                    \
+    CLONES static void NAME(name)(const Unsigned *restrict words, Out *restrict codes, uint8_t *restrict flags, \
+                                  Py_ssize_t count, const Recipe *r, uint64_t first)                           \
+    {                                                                                                          \
+        const Recipe own = *r;                                                                                 \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                               \
+            uint8_t raised = 0;                                                                                \
+            uint64_t drawn = how == STOCHASTIC ? draw(own.seed, first + (uint64_t)i) : 0;                      \
+            codes[i] = (Out)NAME(code)(words[i], &own, plain, how, drawn, &raised);                            \
+            if (!plain)                                                                                        \
+                flags[i] = raised;                                                                             \
+        }                                                                                                      \
+    }
+
+#define ROUND_LOOPS(Out, out)                             \
+    ROUND_LOOP(even_##out##_, Out, 1, NEAREST_EVEN)       \
+    ROUND_LOOP(directed_##out##_, Out, 1, DIRECTED)       \
+    ROUND_LOOP(drawn_##out##_, Out, 1, STOCHASTIC)        \
+    ROUND_LOOP(told_even_##out##_, Out, 0, NEAREST_EVEN)  \
+    ROUND_LOOP(told_##out##_, Out, 0, DIRECTED)           \
+    ROUND_LOOP(told_drawn_##out##_, Out, 0, STOCHASTIC)   \
+    SWIFT_LOOP(Out, out)
+
+/* To nearest even, into a plain format, below its largest number: the way that most arrays go.  Adding M, a power of
+   two whose last place is the format's, lets the processor round; the integer between the sum's bits and M's is what
+   is kept (at precision 1 the code's parity is not the integer's).  A format with the word's own range needs no M: every number is cut at the same place.  Return whether
+   all of the run was below the largest number; if not, it is to be done again by the other way. */
+#define SWIFT_LOOP(Out, out)                                                                                      \
+    CLONES static int NAME(swift_##out##_)(const Unsigned *restrict words, Out *restrict codes, Py_ssize_t count, \
+                                           const Recipe *r)                                                       \
+    {                                                                                                             \
+        const Int low = (Int)(r->low << T), raise = (Int)(r->cut << T), back = T - (Int)r->t;                     \
+        const Unsigned sign = (Unsigned)r->sign, zero = (Unsigned)r->negative_zero;                               \
+        const int shift = BITS - 1 - r->sign_place;                                                               \
+        Int most = 0;                                                                                             \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
+            Unsigned word = words[i];                                                                             \
+            Int magnitude = (Int)(word & MAGNITUDE), field = magnitude & INFINITE;                                \
+            NAME(Punned) x, m, sum;                                                                               \
+            field = field > low ? field : low;                                                                    \
+            x.bits = magnitude;                                                                                   \
+            m.bits = field + raise;                                                                               \
+            sum.number = x.number + m.number;                                                                     \
+            Int rank = sum.bits - m.bits + ((field - low) >> back);                                               \
+            most = magnitude > most ? magnitude : most;                                                           \
+            codes[i] = (Out)((Unsigned)rank | ((word >> shift) & sign & (rank ? ~(Unsigned)0 : zero)));           \
+        }                                                                                                         \
+        return most <= (Int)r->largest;                                                                           \
+    }                                                                                                             \
+    CLONES static int NAME(level_##out##_)(const Unsigned *restrict words, Out *restrict codes, Py_ssize_t count, \
+                                           const Recipe *r)                                                       \
+    {                                                                                                             \
+        const int cut = (int)r->cut, shift = BITS - 1 - r->sign_place;                                            \
+        const Unsigned sign = (Unsigned)r->sign, zero = (Unsigned)r->negative_zero;                               \
+        const Unsigned half = ((Unsigned)1 << cut >> 1) - (cut > 0), parity = cut > 0;                            \
+        Int most = 0;                                                                                             \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
+            Unsigned word = words[i], magnitude = word & MAGNITUDE;                                               \
+            Unsigned rank = (magnitude + half + ((magnitude >> cut) & parity)) >> cut;                            \
+            most = (Int)magnitude > most ? (Int)magnitude : most;                                                 \
+            codes[i] = (Out)(rank | ((word >> shift) & sign & (rank ? ~(Unsigned)0 : zero)));                     \
+        }                                                                                                         \
+        return most <= (Int)r->largest;                                                                           \
+    }
+
+#define ROUND_LOOP_FOR(Out, out)                                                                              \
+    for (Py_ssize_t at = 0; at < count; at += CHUNK) {                                                        \
+        Py_ssize_t some = count - at < CHUNK ? count - at : CHUNK;                                            \
+        Out *to = (Out *)codes + at;                                                                          \
+        if (r->plain && !flags) {                                                                             \
+            if (way == LEVEL && NAME(level_##out##_)(words + at, to, some, r))                                \
+                continue;                                                                                     \
+            if (way == SWIFT && NAME(swift_##out##_)(words + at, to, some, r))                                \
+                continue;                                                                                     \
+            (how == NEAREST_EVEN ? NAME(even_##out##_) : how == DIRECTED ? NAME(directed_##out##_)            \
+                                                                         : NAME(drawn_##out##_))(             \
+                words + at, to, NULL, some, r, first + (uint64_t)at);                                         \
+            continue;                                                                                         \
+        }                                                                                                     \
+        uint8_t aside[CHUNK], *here = flags ? flags + at : aside;                                             \
+        (how == NEAREST_EVEN ? NAME(told_even_##out##_) : how == DIRECTED ? NAME(told_##out##_)               \
+                                                                          : NAME(told_drawn_##out##_))(       \
+            words + at, to, here, some, r, first + (uint64_t)at);                                             \
+        for (Py_ssize_t i = 0; i < some; i++)                                                                 \
+            all |= here[i];                                                                                   \
+    }
+
+ROUND_LOOPS(uint8_t, 8)
+ROUND_LOOPS(uint16_t, 16)
+ROUND_LOOPS(uint32_t, 32)
+#if BITS == 64
+ROUND_LOOPS(uint64_t, 64)
+#endif
+
+/* Round a run of words into codes of `size` bytes; return the union of what was raised where it was looked at. */
+static unsigned NAME(round_words)(const Unsigned *words, void *codes, int size, uint8_t *flags, Py_ssize_t count,
+                                  const Recipe *r, uint64_t first)
+{
+    unsigned all = 0;
+    int how = (int)r->how, way = how != NEAREST_EVEN ? ANY : r->low == 1 ? LEVEL : r->t && rounds_to_nearest() ? SWIFT : ANY;
+    if (size == 1) {
+        ROUND_LOOP_FOR(uint8_t, 8)
+    } else if (size == 2) {
+        ROUND_LOOP_FOR(uint16_t, 16)
+    } else if (size == 4) {
+        ROUND_LOOP_FOR(uint32_t, 32)
+    }
+#if BITS == 64
+    else {
+        ROUND_LOOP_FOR(uint64_t, 64)
+    }
+#endif
+    return all;
+}
+
+/* Return the word of a code, for formats whose numbers are all words. */
+static INLINE Unsigned NAME(word)(Unsigned code, const Reading *r)
+{
+    Int magnitude = (Int)(code & (Unsigned)r->magnitudes);
+    Unsigned sign = (code & (Unsigned)r->sign) ? (Unsigned)1 << (BITS - 1) : 0;
+    /* A normal number only changes its bias; a subnormal one, an integer below 2^T, gets its exponent from a
+       conversion, which no mode of the processor can round or flush. */
+    Unsigned normal = ((Unsigned)magnitude << r->cut) + ((Unsigned)r->adjust << T);
+    NAME(Punned) small;
+    small.bits = (magnitude & (HIDDEN - 1)) | ((Int)(T + (1 << (BITS - T - 2)) - 1) << T);
+    small.number -= (NAME(Float))HIDDEN;
+    Unsigned below = (Unsigned)small.bits + ((Unsigned)r->qmin << T);
+    below = magnitude && r->subnormals ? below : 0;
+    Unsigned word = magnitude >> r->t == 0 && !r->same_range ? below : normal;
+    Unsigned nan = (Unsigned)INFINITE | (r->payloads ? ((Unsigned)magnitude << r->cut) & (HIDDEN - 1) : HIDDEN >> 1);
+    word = magnitude > (Int)r->top ? (magnitude == (Int)r->infinity ? (Unsigned)INFINITE : nan) : word;
+    word |= sign;
+    return r->nan_for_negative_zero && code == (Unsigned)r->sign ? sign | (Unsigned)INFINITE | HIDDEN >> 1 : word;
+}
+
+#define READ_LOOP(In, in)                                                                                        \
+    CLONES static void NAME(read_##in##_)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count, \
+                                          const Reading *r)                                                     \
+    {                                                                                                            \
+        const Reading own = *r;                                                                                  \
+        for (Py_ssize_t i = 0; i < count; i++)                                                                   \
+            words[i] = NAME(word)((Unsigned)codes[i], &own);                                                     \
+    }
+
+READ_LOOP(uint16_t, 16)
+READ_LOOP(uint32_t, 32)
+#if BITS == 64
+READ_LOOP(uint64_t, 64)
+#endif
+
+/* Codes of at most 8 bits are looked up. */
+static void NAME(look_up)(const uint8_t *restrict codes, Unsigned *restrict words, Py_ssize_t count,
+                          const Unsigned *restrict table)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        words[i] = table[codes[i]];
+}
+
+static void NAME(read_codes)(const void *codes, int size, Unsigned *words, Py_ssize_t count, const Reading *r)
+{
+    if (size == 2)
+        NAME(read_16_)((const uint16_t *)codes, words, count, r);
+    else if (size == 4)
+        NAME(read_32_)((const uint32_t *)codes, words, count, r);
+#if BITS == 64
+    else
+        NAME(read_64_)((const uint64_t *)codes, words, count, r);
+#endif
+}
+
+#undef PASTE_
+#undef PASTE
+#undef NAME
+#undef HIDDEN
+#undef MAGNITUDE
+#undef INFINITE
+#undef FAR
+#undef ROUND_LOOP
+#undef ROUND_LOOPS
+#undef ROUND_LOOP_FOR
+#undef READ_LOOP
+#undef SWIFT_LOOP
+#undef BITS
+#undef T
+#undef Int
+#undef Unsigned

@@ -1,0 +1,94 @@
+"""What a lane must know to read the codes of a format as binary32 or binary64 words; NaNs keep their payloads."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Datum, round_exact
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Reading(Record):
+    """A format whose numbers are all numbers of `word`, as a lane reads it."""
+
+    format: Format
+    word: Format
+    cut: int  # digits that a significand gains
+    adjust: int  # what an exponent field gains
+    same_range: bool  # subnormal numbers are the word's own, and only shift
+    by_fields: bool  # sign, exponent and significand can be moved as they are, or turned into normal numbers
+    table: Array | None  # for codes of at most 8 bits: the word of each code
+
+    _fields = ("format", "word")
+
+    def __init__(self, format: Format, word: Format) -> None:
+        """Settle what depends on the two formats only."""
+        adjust = word.bias - format.bias
+        settled: dict[str, object] = {
+            "format": format,
+            "word": word,
+            "cut": word.trailing_bits - format.trailing_bits,
+            "adjust": adjust,
+            "same_range": adjust == 0 and format.subnormals,
+            "by_fields": format.zero
+            and format.magnitude_bits > 1
+            and not format.explicit_integer_bit
+            and (adjust == 0 or format.least_exponent >= word.emin),
+            "table": table_of(format, word) if format.width <= 8 else None,
+        }
+        for field, value in settled.items():
+            object.__setattr__(self, field, value)
+
+
+def word_of(datum: Datum, word: Format) -> int:
+    """Return the code in `word` of a datum whose number `word` holds; NaNs keep payloads that both formats have.
+
+    >>> from floatlab.numbers import decode
+    >>> hex(word_of(decode(0x3C7C, "fp16"), parse_format("fp32")))
+    '0x3f8f8000'
+    """
+    negative = bool(datum.sign_bit)
+    if datum.is_finite:
+        return round_exact(datum.exact, word).code
+    if datum.is_infinite:
+        return word.compose(negative, word.infinity_magnitude)
+    if datum.format.ieee_nans:
+        payload = datum.trailing_significand << (word.trailing_bits - datum.format.trailing_bits)
+        return word.compose(negative, word.infinity_magnitude | payload)
+    return word.compose(negative, word.infinity_magnitude | word.quiet_bit)
+
+
+def table_of(format: Format, word: Format) -> Array:
+    """Return the word of every code of a small format, read by the codec."""
+    kind = np.uint32 if word.width == 32 else np.uint64
+    found = np.zeros(256, kind)
+    found[: 1 << format.width] = [word_of(Datum(format, code), word) for code in range(1 << format.width)]
+    return found
+
+
+@lru_cache(maxsize=256)
+def reading_for(format: Format, word: Format) -> Reading:
+    """Return how a format is read as words that hold it."""
+    return Reading(format, word)
+
+
+WORDS = (parse_format("binary32"), parse_format("binary64"))
+
+
+def words_that_hold(format: Format) -> list[Format]:
+    """Return the words that hold all of a format, the narrower first.
+
+    >>> [word.name for word in words_that_hold(parse_format("e11m9"))]
+    ['binary64']
+    """
+    return [word for word in WORDS if holds(word, format)]

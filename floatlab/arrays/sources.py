@@ -1,0 +1,100 @@
+"""What arrays are read from: floats of any dtype, as the codes of a format."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.errors import FormatError, UnsupportedError
+from floatlab.formats import Format, parse_format
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_MOST_INTEGER = 1 << 53  # float64 has all integers up to here
+
+
+class Source(Record):
+    """An array of floats: its codes, of its own shape and memory, their format, and NumPy's dtype of such floats."""
+
+    codes: Array
+    format: Format
+    dtype: np.dtype[Any] | None = None  # None where NumPy has none, and for what was integers
+
+
+@lru_cache(maxsize=64)
+def format_of(dtype: np.dtype[Any]) -> Format | None:
+    """Return the format of a dtype's elements: NumPy's floats and those of ml_dtypes; None for other dtypes.
+
+    >>> format_of(np.dtype(np.float16)).name
+    'binary16'
+    """
+    return format_called(dtype.name) if dtype.itemsize in _UNSIGNED and dtype.kind in "fV" else None
+
+
+def format_called(name: str) -> Format | None:
+    """Return the format that libraries call by a name such as float16, bfloat16 or float8_e4m3fn."""
+    kind, _, variant = name.partition("_")
+    if kind.strip("0123456789") not in ("float", "bfloat"):
+        return None
+    try:
+        # Theirs is named in full: float8_e4m3 is IEEE's, and e4m3fn is what we call e4m3 for short.
+        return parse_format({"e4m3": "e4m3_ieee", "e5m2": "e5m2"}.get(variant, variant) or kind)
+    except FormatError:
+        return None
+
+
+def source_of(x: Any, name: str = "x") -> Source:
+    """Return the codes of an array of floats or integers, or of anything with `__dlpack__` or `__array__`.
+
+    Integers become float64; so do lists of numbers. The codes share the array's memory. Raises UnsupportedError,
+    which calls the argument by its name, for what holds no floats.
+    """
+    if isinstance(getattr(x, "format", None), Format) and isinstance(getattr(x, "codes", None), np.ndarray):
+        return Source(x.codes, x.format)
+    array = _array(x, name)
+    if isinstance(array, Source):
+        return array
+    if array.dtype.kind in "iu":
+        if array.size and max(int(array.max()), -int(array.min())) > _MOST_INTEGER:
+            raise UnsupportedError(
+                f"{name} holds integers beyond 2^53, where float64 has not all of them: convert them first"
+            )
+        return Source(array.astype(np.float64).view(np.uint64), parse_format("binary64"))
+    found = format_of(array.dtype)
+    if found is None:
+        raise UnsupportedError(f"{name} is an array of {array.dtype.name}; floats and integers are taken")
+    kind = np.dtype(_UNSIGNED[array.dtype.itemsize]).newbyteorder(array.dtype.byteorder)
+    return Source(array.view(kind), found, array.dtype)
+
+
+def _array(x: Any, name: str) -> Array | Source:
+    """Take what NumPy takes, and tensors of other libraries, on whatever device they are."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    try:
+        if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+            return np.from_dlpack(x)
+        return np.asarray(x)
+    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as trouble:
+        found = _bits_of(x)
+        if found is None:
+            raise UnsupportedError(f"{name} is no array of numbers: {trouble}") from None
+        return found
+
+
+def _bits_of(x: Any) -> Source | None:
+    """Take a tensor whose dtype NumPy has no name for (torch's bfloat16 and float8): its bits cross as integers."""
+    found = format_called(str(getattr(x, "dtype", "")).rpartition(".")[2])
+    if found is None or found.width not in (8, 16) or not hasattr(x, "view"):
+        return None
+    library = sys.modules[type(x).__module__.partition(".")[0]]
+    integers = np.asarray(x.view(library.uint8 if found.width == 8 else library.int16))
+    return Source(integers.view(np.uint8 if found.width == 8 else np.uint16), found)
