@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         subtract,
         to_integer,
     )
+    from floatlab.arrays import FloatArray
     from floatlab.errors import (
         ContextError,
         FileFormatError,
@@ -85,6 +86,9 @@ _ROOMS = {
         "equal", "fma", "from_integer", "less", "less_equal", "multiply", "multiply_then_add", "remainder",
         "round_to_integral", "sqrt", "subtract", "to_integer",
     ),
+    "floatlab.arrays": (
+        "FloatArray",
+    ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 # Rooms that are used by their own name, as in `fl.arrays.encode`.
@@ -92,11 +96,12 @@ _OPEN_ROOMS = ("arrays",)
 
 __all__ = [
     "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Direction",
-    "Exact", "FileFormatError", "Flags", "FloatlabError", "Format", "FormatError", "IntegerResult",
-    "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "PlanError", "Relation",
-    "Rounded", "Tininess", "UnsupportedError", "add", "compare", "contrast", "convert", "decode", "divide",
-    "encode", "equal", "fma", "from_integer", "less", "less_equal", "multiply", "multiply_then_add",
-    "parse_format", "read", "remainder", "round_to_integral", "sqrt", "subtract", "to_integer",
+    "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError",
+    "IntegerResult", "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "PlanError",
+    "Relation", "Rounded", "Tininess", "UnsupportedError", "add", "compare", "contrast", "convert",
+    "decode", "divide", "encode", "equal", "fma", "from_integer", "less", "less_equal", "multiply",
+    "multiply_then_add", "parse_format", "read", "remainder", "round_to_integral", "sqrt", "subtract",
+    "to_integer",
 ]  # fmt: skip
 
 

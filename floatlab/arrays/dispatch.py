@@ -1,0 +1,339 @@
+"""What NumPy's functions do with a FloatArray: which are exact, which are rounded once, which only move codes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+
+from floatlab.arith.operands import common_format, reading_context
+from floatlab.arrays.container import FloatArray
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.elements import array_format, codes_in, is_number
+from floatlab.arrays.sources import source_of
+from floatlab.errors import FormatError, UnsupportedError
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context, Datum
+from floatlab.numbers.context import DEFAULT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# Correctly rounded by `operations`, whatever the format, direction and rule.
+_ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
+# One of the operands: the larger one or not, a number rather than a NaN or not.
+_CHOICES = {"maximum": (True, False), "minimum": (False, False), "fmax": (True, True), "fmin": (False, True)}
+_ANSWERS = {
+    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit",
+    "logical_and", "logical_or", "logical_xor", "logical_not",
+}  # fmt: skip
+_REDUCTIONS = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any", "logical_and": "all",
+}  # fmt: skip
+
+
+_WIDEST = parse_format("binary64")
+
+
+def own_format(x: Any) -> Format | None:
+    """Return the format that an operand brings; None for numbers, lists and integers, which take the others'."""
+    if isinstance(x, FloatArray | Datum):
+        return x.format
+    if isinstance(x, np.generic) or not hasattr(x, "dtype"):
+        return None
+    if isinstance(x, np.ndarray) and x.dtype.kind in "biu":
+        return None
+    return source_of(x, "an operand").format
+
+
+def shared_format(values: Iterable[Any]) -> Format:
+    """Return the format of a result: the operands' own, else the first of fp16, bf16, fp32 and fp64 that holds all.
+
+    Raises FormatError where none does.
+    """
+    formats = [format for format in map(own_format, values) if format is not None]
+    try:
+        return array_format(common_format(formats or [_WIDEST]))
+    except FormatError:
+        names = ", ".join(dict.fromkeys(each.name for each in formats))
+        raise FormatError(f"no one of fp16, bf16, fp32 and fp64 holds {names}: convert one with astype") from None
+
+
+def shared_context(values: Iterable[Any]) -> Context | None:
+    """Return the context of a result: that of the operands that have one; raises UnsupportedError where two differ."""
+    given = [x._context for x in values if isinstance(x, FloatArray) and x._context is not None]
+    if any(each != given[0] for each in given):
+        raise UnsupportedError(f"two contexts meet, {given[0]} and {given[1]}: give one to both (with_context)")
+    return given[0] if given else None
+
+
+def operand(x: Any, format: Format, context: Context, dtype: Any = None) -> Array:
+    """Return an operand's values: exactly, where it has a format; numbers, integers and lists rounded into this one."""
+    if own_format(x) is not None:
+        exact = x if isinstance(x, FloatArray) else FloatArray(x)
+        return decode(exact.codes, exact.format, dtype)
+    if isinstance(x, str):
+        raise UnsupportedError("an operand is text: numbers and arrays of numbers are taken")
+    return decode(codes_in(x, format, reading_context(context)), format, dtype)
+
+
+def finished(values: Any, format: Format, context: Context | None, rules: Context = DEFAULT) -> FloatArray:
+    """Return values as a FloatArray of this context, rounded by `rules`; every NaN is the format's default one."""
+    codes = np.asarray(encode(values, format, context=rules))
+    if format.has_nan:
+        codes[np.isnan(values)] = format.nan_code
+    return FloatArray._of(codes, format, context)
+
+
+def rounded_operation(name: str, values: tuple[Any, ...], into: Format | None = None) -> FloatArray:
+    """Return a correctly rounded operation of `operations` on FloatArrays and what goes with them."""
+    from floatlab.arrays import operations
+
+    format, context = shared_format(values), shared_context(values)
+    given = [operand(x, format, context or DEFAULT) for x in values]
+    found = getattr(operations, name)(*given, into or format, context=context)
+    return finished(found, into or format, context)
+
+
+def _as_float(number: Any) -> float | None:
+    """Return a number as the float that it is; None where there is none."""
+    try:
+        ratio = number.as_integer_ratio()
+    except (OverflowError, ValueError):  # an infinity or a NaN
+        return float(number)
+    except AttributeError:  # a complex number
+        return None
+    with suppress(OverflowError):
+        near = float(number)
+        if near - near == 0 and near.as_integer_ratio() == ratio:
+            return near
+    return None
+
+
+def _exactly(x: Any) -> Array:
+    """Return an operand of a comparison as float64, not rounded; raises UnsupportedError where float64 lacks it."""
+    if is_number(x):
+        near = _as_float(x.item() if isinstance(x, np.generic) else x)
+        if near is None:
+            raise UnsupportedError(f"{x} is compared exactly, and float64 does not have it")
+        return np.asarray(near)
+    if own_format(x) is not None:
+        return operand(x, _WIDEST, DEFAULT, np.float64)
+    array = np.asarray(x)
+    if array.dtype.kind in "USO":
+        raise UnsupportedError(f"an operand is {type(x).__name__}: numbers and arrays of numbers are taken")
+    return array if array.dtype == bool else operand(array, _WIDEST, DEFAULT, np.float64)
+
+
+def _chosen(x: Array, y: Array, largest: bool, numbers: bool) -> Array:
+    """Return maximum or minimum (IEEE 754-2019 9.6): +0 is above −0; a NaN wins, or loses where numbers are wanted."""
+    first = np.where(x == y, np.signbit(x) != largest, (x > y) == largest)
+    found = np.where(first, x, y)
+    # What goes on where x is a NaN, and where y is.
+    a, b = (y, x) if numbers else (x, y)
+    return np.where(np.isnan(x), a, np.where(np.isnan(y), b, found))
+
+
+def extreme(x: FloatArray, axis: Any, keepdims: bool, largest: bool) -> FloatArray:
+    """Return the largest or the smallest value along axes; NaN where there is one, and of zeros by their signs."""
+    values = x.values
+    found = np.asarray((np.max if largest else np.min)(values, axis=axis, keepdims=keepdims))
+    wanted = np.any((values == 0) & (np.signbit(values) != largest), axis=axis, keepdims=keepdims)
+    zero = np.where(wanted == largest, 0.0, -0.0)
+    return finished(np.where(found == 0, zero, found).astype(found.dtype), x.format, x._context)
+
+
+def _with_sign(x: FloatArray, name: str) -> FloatArray:
+    """Negate or drop the sign, which is one bit (IEEE 754-2019 5.5.1): NaNs keep everything else."""
+    fmt, codes = x.format, x.codes
+    if not fmt.signed:
+        if name == "negative":
+            return finished(-x.values, fmt, x._context, x.context)
+        return x.copy()
+    sign = codes.dtype.type(1 << (fmt.width - 1))
+    changed = codes ^ sign if name == "negative" else codes & ~sign
+    if fmt.nan_in_place_of_negative_zero:
+        changed = np.where(codes & ~sign == 0, codes, changed)
+    return FloatArray._of(changed, fmt, x._context)
+
+
+def _computed(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> Any:
+    """Compute in float64 and round once: right but for float64's own error, and exact where float64 is."""
+    format, context = shared_format(values), shared_context(values)
+    rules = context or DEFAULT
+    plain = ufunc.__name__ == "ldexp"  # its second operand is a count
+    given = [np.asarray(x) if plain and i == 1 else operand(x, format, rules, np.float64) for i, x in enumerate(values)]
+    if ufunc.__name__ in _CHOICES:
+        found = _chosen(given[0], given[1], *_CHOICES[ufunc.__name__])
+        return finished(found, into or format, context, rules if into else DEFAULT)
+    with np.errstate(all="ignore"):
+        found = ufunc(*given)
+    results = [
+        finished(each, into or format, context, rules) if np.asarray(each).dtype.kind == "f" else each
+        for each in (found if isinstance(found, tuple) else (found,))
+    ]
+    return tuple(results) if isinstance(found, tuple) else results[0]
+
+
+def _called(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> Any:
+    name = ufunc.__name__
+    if name in _ANSWERS:
+        return ufunc(*map(_exactly, values))
+    if name in _ROUNDED:
+        return rounded_operation(name, values, into)
+    if name == "square":
+        return rounded_operation("multiply", values * 2, into)
+    if name == "reciprocal":
+        return rounded_operation("divide", (1, *values), into)
+    if name == "matmul":
+        from floatlab.arrays.accumulation import matmul
+
+        return matmul(*values, format=into)
+    if into is None and name in ("negative", "absolute", "fabs"):
+        return _with_sign(values[0], name)
+    if into is None and name in ("positive", "conjugate"):
+        return values[0].copy()
+    return _computed(ufunc, values, into)
+
+
+def _spread(x: Any, axes: int) -> Any:
+    shaped = x if isinstance(x, FloatArray) or is_number(x) else np.asarray(x)
+    return shaped if is_number(shaped) else shaped.reshape(*shaped.shape, *(1,) * axes)
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Answer one of NumPy's ufuncs: the result's format is the operands' shared one, or that of `out`."""
+    outs = options.pop("out", ())
+    name = ufunc.__name__
+    if method == "reduce" and name in _REDUCTIONS and not outs:
+        how = {key: options[key] for key in ("axis", "keepdims") if key in options}
+        _none_left({key: options[key] for key in options if key not in ("axis", "keepdims", "dtype")}, name)
+        return getattr(values[0], _REDUCTIONS[name])(**({"axis": 0} | how))
+    if method == "outer":
+        values = (_spread(values[0], np.ndim(values[1])), values[1])
+    elif method != "__call__":
+        raise UnsupportedError(f"numpy.{name}.{method} is not defined for a FloatArray; its .values are plain floats")
+    _none_left(options, name)
+    if len(outs) > 1 or (outs and isinstance(outs[0], FloatArray) and name in _ANSWERS):
+        raise UnsupportedError(f"out of numpy.{name} is one array of what it gives")
+    if not outs:
+        return _called(ufunc, values, None)
+    out = outs[0]
+    found = _called(ufunc, values, out.format if isinstance(out, FloatArray) else None)
+    if found.shape != out.shape:
+        raise UnsupportedError(f"out has shape {out.shape}; {found.shape} fits")
+    if isinstance(out, FloatArray):
+        out[...] = found
+        return out
+    given = found.values if isinstance(found, FloatArray) else found
+    if not np.can_cast(given.dtype, out.dtype, "safe"):
+        raise UnsupportedError(f"out has dtype {out.dtype}; {given.dtype} fits")
+    out[...] = given
+    return out
+
+
+def _none_left(options: dict[str, Any], name: str) -> None:
+    left = [key for key, value in options.items() if not (key == "where" and value is True) and value is not None]
+    if left:
+        raise UnsupportedError(f"numpy.{name} of a FloatArray takes no {left[0]}=")
+
+
+# Functions that only move elements: they are asked to move the codes.
+_MOVERS = {
+    "reshape", "ravel", "transpose", "matrix_transpose", "permute_dims", "swapaxes", "moveaxis", "rollaxis", "squeeze",
+    "expand_dims", "broadcast_to", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud", "roll",
+    "rot90", "tile", "repeat", "take", "take_along_axis", "split", "array_split", "hsplit", "vsplit", "dsplit",
+    "delete", "diagonal", "compress", "extract", "copy", "unstack",
+}  # fmt: skip
+_JOINERS = {"concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "block", "append"}
+# Functions whose answer is no number of the format: they are asked about the values.
+_READERS = {
+    "shape", "ndim", "size", "array_equal", "array_equiv", "allclose", "isclose", "argmax", "argmin", "argsort",
+    "argwhere", "nonzero", "flatnonzero", "count_nonzero", "any", "all", "histogram", "searchsorted", "digitize",
+    "array2string", "iscomplexobj", "isrealobj", "may_share_memory", "shares_memory", "nanargmax", "nanargmin",
+}  # fmt: skip
+_FILLS = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
+
+
+def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    return type(x)(_mapped(change, each) for each in x) if isinstance(x, list | tuple) else change(x)
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [leaf for each in x for leaf in _leaves(each)] if isinstance(x, list | tuple) else [x]
+
+
+def _moved(function: Any, args: Any, options: dict[str, Any], joins: bool) -> Any:
+    arrays = _leaves(args[:2] if function is np.append else args[0])
+    format, context = shared_format(arrays), shared_context(arrays)
+
+    def code(x: Any) -> Any:
+        if isinstance(x, FloatArray):
+            return codes_in(x, format, context or DEFAULT)
+        return codes_in(x, format, context or DEFAULT) if joins else x
+
+    first = 2 if function is np.append else 1
+    found = function(*(_mapped(code, each) for each in args[:first]), *args[first:], **options)
+    return _mapped(lambda codes: FloatArray._of(codes, format, context), found)
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        return np.nonzero(np.asarray(condition))
+    format, context = shared_format(choices), shared_context(choices)
+    x, y = (codes_in(each, format, context or DEFAULT) for each in choices)
+    return FloatArray._of(np.where(np.asarray(condition) != 0, x, y), format, context)
+
+
+def _sorted(x: FloatArray, axis: int | None = -1) -> FloatArray:
+    if axis is None:
+        x, axis = x.ravel(), 0
+    return x._same(np.take_along_axis(x.codes, np.argsort(x.values, axis, kind="stable"), axis))
+
+
+def _clipped(x: Any, low: Any = None, high: Any = None) -> Any:
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "sum": lambda x, axis=None, **how: x.sum(axis, **how),
+    "prod": lambda x, axis=None, **how: x.prod(axis, **how),
+    "mean": lambda x, axis=None, **how: x.mean(axis, **how),
+    **dict.fromkeys(("max", "amax"), lambda x, axis=None, **how: x.max(axis, **how)),
+    **dict.fromkeys(("min", "amin"), lambda x, axis=None, **how: x.min(axis, **how)),
+    "dot": lambda x, y: (x if isinstance(x, FloatArray) else FloatArray(x)).dot(y),
+    "where": _where,
+    "sort": _sorted,
+    "clip": _clipped,
+    "full_like": lambda x, fill: x._same(np.full(x.shape, codes_in(fill, x.format, x.context))),
+    "array_repr": lambda x: repr(x),
+    "array_str": lambda x: str(x),
+}
+
+
+def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Answer one of NumPy's functions that are no ufuncs; raises UnsupportedError for those that have no rounding."""
+    name = function.__name__
+    if not function.__module__.startswith("numpy") or function.__module__ in ("numpy.linalg", "numpy.fft"):
+        name = f"{function.__module__.removeprefix('numpy.')}.{name}"
+    if name in _MOVERS or name in _JOINERS:
+        _none_left({key: value for key, value in options.items() if key in ("out", "dtype", "casting")}, name)
+        return _moved(function, args, options, name in _JOINERS)
+    if name in _READERS:
+        return function(
+            *(_mapped(lambda x: x.values if isinstance(x, FloatArray) else x, each) for each in args), **options
+        )
+    if name in _FILLS:
+        _none_left(options, name)
+        return _OWN["full_like"](args[0], _FILLS[name])
+    if name in _OWN:
+        try:
+            return _OWN[name](*args, **options)
+        except TypeError as trouble:
+            raise UnsupportedError(f"numpy.{name} of a FloatArray: {str(trouble).replace('<lambda>', name)}") from None
+    raise UnsupportedError(f"numpy.{name} has no rounding of its own for a FloatArray: ask it about its .values")

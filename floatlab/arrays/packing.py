@@ -1,0 +1,121 @@
+"""Codes of fewer than eight bits, packed without gaps: two of 4 bits in a byte, four of 6 in three.
+
+The OCP MX specification 1.0 names the elements and leaves their place in memory to implementations. Here the codes of
+a row are one stream of bits, the least significant bit first, in bytes that count up: of two 4-bit codes the first is
+in the low half of the byte. So do ONNX (FLOAT4E2M1), CUDA (`__nv_fp4x2_e2m1`) and PyTorch (`float4_e2m1fn_x2`) for
+4 bits, and the same reading of the stream for 6 bits puts code i into bits 6i to 6i + 5 of 24. Some tools put the
+first code into the high half (docs/containers.md names them); their bytes are not these.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format, parse_format
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+MAX_WIDTH = 8
+
+
+def _width(width: int | str | Format) -> int:
+    found = width if isinstance(width, int) else parse_format(width).width
+    if isinstance(width, bool) or not 1 <= found <= MAX_WIDTH:
+        raise UnsupportedError(f"width is 1 to {MAX_WIDTH} bits, or a format of so many, not {width!r}")
+    return found
+
+
+def _places(width: int) -> tuple[int, int, list[tuple[int, int]]]:
+    """Return how many codes fill how many bytes, and the byte and the bit in it where each of those codes starts."""
+    group = 8 // int(np.gcd(8, width))
+    return group, group * width // 8, [divmod(width * i, 8) for i in range(group)]
+
+
+def packed_length(count: int, width: int | str | Format) -> int:
+    """Return how many bytes a row of so many codes takes; the last byte's spare bits are zeros.
+
+    >>> packed_length(32, "e2m1"), packed_length(32, "e3m2"), packed_length(3, 4)
+    (16, 24, 2)
+    """
+    return -(-count * _width(width) // 8)
+
+
+def pack(codes: Any, width: int | str | Format | None = None) -> Array:
+    """Return codes packed along the last axis as uint8; each row ends on a byte, its spare bits zeros.
+
+    `codes` are integers of at least one axis, or a FloatArray; `width` is the bits of a code or a format,
+    and for a FloatArray is its own. Raises UnsupportedError for codes that are too wide.
+
+    >>> pack([1, 2, 3, 4], 4).tolist(), pack([1, 2, 3, 4], "e3m2").tolist()
+    ([33, 67], [129, 48, 16])
+    """
+    own = getattr(codes, "format", None)
+    if isinstance(own, Format):
+        if width is not None and _width(width) != own.width:
+            raise UnsupportedError(f"codes are of {own.width} bits ({own.name}), and width says {_width(width)}")
+        codes, width = codes.codes, own
+    if width is None:
+        raise UnsupportedError("width says how many bits a code has (4, 6, or a format): plain integers do not")
+    bits = _width(width)
+    array = np.asarray(codes)
+    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+        array = array.astype(np.uint8)
+    if array.dtype.kind not in "iu":
+        raise UnsupportedError(f"codes is an array of {array.dtype.name}; codes are integers")
+    if array.ndim == 0:
+        raise UnsupportedError("codes has no axis to pack along: give at least one row")
+    if array.size and (int(array.min()) < 0 or int(array.max()) >> bits):
+        raise UnsupportedError(f"codes has codes that are not {bits} bits: they go from 0 to {(1 << bits) - 1:#x}")
+    small = array.astype(np.uint8)
+    count = small.shape[-1]
+    group, octets, places = _places(bits)
+    packed = np.zeros((*small.shape[:-1], -(-count // group) * octets), np.uint8)
+    for i, (octet, bit) in enumerate(places):
+        each = small[..., i::group]
+        packed[..., octet::octets][..., : each.shape[-1]] |= each << np.uint8(bit)
+        if bit + bits > 8:
+            packed[..., octet + 1 :: octets][..., : each.shape[-1]] |= each >> np.uint8(8 - bit)
+    return np.ascontiguousarray(packed[..., : packed_length(count, bits)])
+
+
+def unpack(packed: Any, width: int | str | Format, count: int | None = None) -> Array:
+    """Return the codes of packed rows as uint8, along the last axis.
+
+    `count` is how many codes a row has, as many as whole codes fit if it is not given: then a row that was
+    filled up with zeros comes back longer than it was, by code 0. Raises UnsupportedError where `packed`
+    is not uint8 or `count` is not a number of codes that takes so many bytes.
+
+    >>> unpack([33, 67], 4).tolist(), unpack([129, 48, 16], "e3m2", 3).tolist()
+    ([1, 2, 3, 4], [1, 2, 3])
+    """
+    bits = _width(width)
+    given = np.asarray(packed)
+    if given.dtype != np.uint8 and not isinstance(packed, list | tuple):
+        raise UnsupportedError(f"packed is an array of {given.dtype.name}; packed codes are uint8")
+    if given.ndim == 0:
+        raise UnsupportedError("packed has no axis to unpack along: give at least one row")
+    if given.size and (given.dtype.kind not in "iu" or int(given.min()) < 0 or int(given.max()) > 255):
+        raise UnsupportedError("packed has what is no byte: integers from 0 to 255 are")
+    octets_given = given.shape[-1]
+    most = octets_given * 8 // bits
+    if count is None:
+        count = most
+    if not isinstance(count, int | np.integer) or count < 0 or packed_length(int(count), bits) != octets_given:
+        least = max(0, (octets_given - 1) * 8 // bits + 1) if octets_given else 0
+        raise UnsupportedError(f"count is {count!r}; {octets_given} bytes hold {least} to {most} codes of {bits} bits")
+    group, octets, places = _places(bits)
+    groups = -(-int(count) // group)
+    stream = np.zeros((*given.shape[:-1], groups * octets), np.uint8)
+    stream[..., :octets_given] = given
+    codes = np.empty((*given.shape[:-1], groups * group), np.uint8)
+    for i, (octet, bit) in enumerate(places):
+        each = stream[..., octet::octets] >> np.uint8(bit)
+        if bit + bits > 8:
+            each |= stream[..., octet + 1 :: octets] << np.uint8(8 - bit)
+        codes[..., i::group] = each & np.uint8((1 << bits) - 1)
+    return np.ascontiguousarray(codes[..., :count])
