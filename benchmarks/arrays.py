@@ -1,63 +1,136 @@
-"""Whole arrays into formats: floatlab's lanes beside the peers that are installed, as ratios to a copy of the input.
+"""Whole arrays into formats and back: floatlab's lanes beside every peer that is installed, as ratios to a copy.
 
-    python benchmarks/arrays.py [elements]
+    pip install ml_dtypes torch jax gfloat pychop apytypes
+    python benchmarks/arrays.py [--elements N]... [--threads one|all] [--only WORD,...] [--markdown]
 
-All in one process, by turns; the median of the processor's time. float32 in, codes out.
+All in one process. The libraries take turns on the same array (float32, for fp32 float64; normally distributed), after
+a warm-up. With one thread what is printed is the median of the processor time of the whole process; with all threads
+it is the shortest time on the wall, since these depend on who else is at work. "new" makes its result anew, "out"
+writes into an array that is there, where a library can. The ratio is to `numpy.copyto` of the float array, in the same
+rounds. Whoever would take longer than half a second gets fewer elements, and the last column says how many. jax has
+threads of its own, which cannot be told: its processor time counts them all. pychop and apytypes are asked only for
+formats that are IEEE's in all but size.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import importlib.util
+import math
+import os
 import statistics
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.metadata import version
+from itertools import product
 
 import numpy as np
+from array_peers import ABSENT, FORMATS, OPERATIONS, PEERS, TASKS, THREADS, Way, Ways, floatlab, room, values
 
-from floatlab.arrays import encode
-
-ROUNDS = 5
-PEERS = {
-    "fp16": ("numpy", "float16"),
-    "bf16": ("ml_dtypes", "bfloat16"),
-    "e4m3": ("ml_dtypes", "float8_e4m3fn"),
-    "e5m2": ("ml_dtypes", "float8_e5m2"),
-}
+EVERY_TASK = (*TASKS, *OPERATIONS)
+ROUNDS = 7
+FEW = 1 << 14  # elements for a first try
+PATIENCE = 0.2  # seconds for one run
 
 
-def peer_of(format: str) -> tuple[str, Callable[[np.ndarray], object]] | None:
-    """Return a peer's name and its cast, if it is installed."""
-    package, name = PEERS[format]
-    try:
-        kind = np.dtype(getattr(__import__(package), name))
-    except ImportError:
-        return None
-    return f"{package} {name}", lambda x: x.astype(kind)
+def contestants(task: str, format: str) -> Iterator[tuple[str, Callable[[int], Ways]]]:
+    """Yield who can do a task, by name, with what makes the ways for a count."""
+    lanes = {f"floatlab {lane}": partial(floatlab, lane) for lane in ("compiled", "numpy")}
+    for name, make in {**lanes, **PEERS}.items():
+        try:
+            for _ in range(2):  # what is compiled or looked up at first is there the second time
+                _ = [way and way() for way in make(task, format, FEW)]
+        except ABSENT[name in PEERS]:
+            continue
+        named = "ml_dtypes" if name == "numpy" and format not in ("fp16", "fp32") else name
+        yield named, partial(make, task, format)
+
+
+def timed(clock: Callable[[], float], way: Way) -> float:
+    """Return the seconds that a clock counts."""
+    began = clock()
+    way()
+    return clock() - began
+
+
+def compare(task: str, format: str, count: int) -> list[tuple[str, list[float], int]]:
+    """Return who does a task, with nanoseconds an element (new, out; NaN where there is none) and the elements."""
+    clock = time.process_time if THREADS[0] == 1 else time.perf_counter
+    x, copy = values(format, count), room(values(format, 1).dtype, count, 1)
+    running: list[tuple[str, Ways, int]] = [("copy", (None, lambda: np.copyto(copy, x)), count)]
+    for name, make in contestants(task, format):
+        first = make(FEW)[0]
+        each = min(timed(time.perf_counter, first) for _ in range(3)) / FEW
+        some = min(count, max(FEW, int(PATIENCE / each)))
+        running.append((name, make(some), some))
+    took: dict[tuple[str, int], list[float]] = {}
+    for round in range(1 + ROUNDS):
+        for name, ways, some in running:
+            for i, way in enumerate(ways):
+                if way:
+                    ns = timed(clock, way) / some * 1e9
+                    if round:  # the first is the warm-up
+                        took.setdefault((name, i), []).append(ns)
+                    time.sleep(0.01 * (THREADS[0] > 1))  # until the threads of the last one are asleep, too
+    middle = statistics.median if THREADS[0] == 1 else min
+    return [(name, [middle(took.get((name, i), [math.nan])) for i in (0, 1)], some) for name, _, some in running]
+
+
+def behind(found: list[tuple[str, list[float], int]]) -> Iterator[str]:
+    """Yield where a peer is faster than floatlab's first lane."""
+    mine = next((times for name, times, _ in found if name.startswith("floatlab")), [math.nan] * 2)
+    for name, times, _ in found[1:]:
+        for kind, ns, our in zip(("new", "out"), times, mine, strict=True):
+            if ns < our and not name.startswith("floatlab"):
+                yield f"{kind}, {name} {ns:.2f} ns, floatlab {our:.2f}"
+
+
+def report(tasks: list[str], formats: list[str], count: int, markdown: bool) -> None:
+    """Print a table, and where floatlab is behind."""
+    rows, losses = [["task", "format", "library", "new, ns", "× copy", "out, ns", "× copy", "elements"]], []
+    for task, format in product(tasks, formats):
+        if task in OPERATIONS and format not in ("fp16", "bf16", "e4m3"):
+            continue
+        found = compare(task, format, count)
+        if len(found) == 1:
+            continue  # only the copy
+        for name, times, some in found:
+            cells = [f"{each:.{places}f}" for ns in times for each, places in ((ns, 2), (ns / found[0][1][1], 1))]
+            rows.append([task, format, name, *(cell.replace("nan", "–") for cell in cells), f"{some:,}"])
+        losses += [f"- {task} {format}: {line}" for line in behind(found)]
+    how = "one thread, processor time" if THREADS[0] == 1 else f"{THREADS[0]} threads, shortest time on the wall"
+    print(f"\n{count:,} elements, {how}\n")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if markdown:
+        rows.insert(1, ["-" * (width - (i > 2)) + ":" * (i > 2) for i, width in enumerate(widths)])
+    for row in rows:
+        cells = [f"{cell:{'<>'[i > 2]}{width}}" for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        print(f"| {' | '.join(cells)} |" if markdown else "  ".join(cells))
+    lines = ["floatlab is behind:", "", *losses] if losses else ["floatlab is behind nowhere."]
+    print("", *lines, sep="\n", flush=True)
 
 
 def main() -> None:
-    """Print nanoseconds an element, and the ratio to the copy."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 20
-    x = np.random.default_rng(0).standard_normal(count).astype(np.float32)
-    copy = np.empty_like(x)
-    ways: dict[str, Callable[[], object]] = {"numpy.copyto": lambda: np.copyto(copy, x)}
-    for format in PEERS:
-        ways[f"floatlab {format}"] = lambda name=format: encode(x, name)
-        ways[f"floatlab {format} RTZ"] = lambda name=format: encode(x, name, "RTZ")
-        ways[f"floatlab {format} SR"] = lambda name=format: encode(x, name, "SR")
-        if peer := peer_of(format):
-            ways[f"{peer[0]}"] = lambda cast=peer[1]: cast(x)
-    took: dict[str, list[float]] = {name: [] for name in ways}
-    with np.errstate(all="ignore"):
-        for _ in range(ROUNDS):
-            for name, way in ways.items():
-                began = time.process_time()
-                way()
-                took[name].append(time.process_time() - began)
-    base = statistics.median(took["numpy.copyto"])
-    for name, times in took.items():
-        each = statistics.median(times)
-        print(f"{name:<28} {each / count * 1e9:8.2f} ns an element   {each / base:7.1f} × the copy")
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--elements", type=int, action="append", metavar="N", help="default: 1000000 and 16000000")
+    parser.add_argument("--threads", choices=("one", "all"), action="append", help="default: one, then all")
+    parser.add_argument("--only", default="", metavar="WORD,...", help=f"of {', '.join((*EVERY_TASK, *FORMATS))}")
+    parser.add_argument("--markdown", action="store_true")
+    given = parser.parse_args()
+    words = {word.strip() for word in given.only.split(",")} - {""}
+    tasks, formats = ([each for each in all if each in words or not words & {*all}] for all in (EVERY_TASK, FORMATS))
+    for name in ("ml_dtypes", *PEERS):
+        found = importlib.util.find_spec(name) is not None
+        print(f"{name} {version(name)}" if found else f"absent: {name} (pip install {name})")
+    for count, threads in product(given.elements or (1_000_000, 16_000_000), given.threads or ("one", "all")):
+        THREADS[0] = 1 if threads == "one" else os.cpu_count() or 1
+        if importlib.util.find_spec("torch"):
+            importlib.import_module("torch").set_num_threads(THREADS[0])
+        with np.errstate(all="ignore"):
+            report(tasks, formats, count, given.markdown)
 
 
 if __name__ == "__main__":
