@@ -25,8 +25,9 @@
 
 enum { NEAREST_EVEN, DIRECTED, STOCHASTIC };
 enum { ANY, LEVEL, SWIFT };
-enum { INVALID = 1, OVERFLOW_ = 4, UNDERFLOW = 8, INEXACT = 16, REFUSED = 128 }; /* the values of `Flags` */
-enum { CHUNK = 4096 };
+enum { INVALID = 1, OVERFLOW_ = 4, UNDERFLOW = 8, INEXACT = 16 }; /* the values of `Flags` */
+enum { SPECIAL = 64, REFUSED = 128 };                            /* and what arrays/compiled.py sees to */
+enum { CHUNK = 1024 };
 
 typedef struct {
     int64_t code, flags;
@@ -48,6 +49,21 @@ typedef struct {
     int64_t t, cut, adjust, qmin, magnitudes, sign, top, infinity;
     int64_t subnormals, same_range, payloads, nan_for_negative_zero;
 } Reading;
+
+/* What is done to a run of elements; arrays/compiled.py says it with `run`. */
+typedef struct {
+    int operation, operands;
+    const void *codes[3]; /* of each operand, `sizes` bytes an element */
+    int sizes[3];
+    const void *readings[3]; /* how they become words: a Reading, or a table for one byte; NULL where they are words */
+    void *to;
+    int to_size, code_size;
+    const void *to_reading; /* how the codes become values; NULL where codes are wanted */
+    uint8_t *flags, *marks;
+    int negative_zero; /* an exact zero from a sum of opposite signs is negative */
+    uint64_t first;
+    Recipe recipe;
+} Work;
 
 /* Output `index` of SplitMix64(seed), upper half: numbers/rounding.py, draw(). */
 static INLINE uint64_t draw(uint64_t seed, uint64_t index)
@@ -75,6 +91,10 @@ static int rounds_to_nearest(void)
 
 typedef float Float32;
 typedef double Float64;
+#define fused32 __builtin_fmaf
+#define fused64 __builtin_fma
+#define root32 __builtin_sqrtf
+#define root64 __builtin_sqrt
 
 #define BITS 32
 #define T 23
@@ -105,43 +125,108 @@ static int has_kernel(int word_size, int code_size)
     return 0;
 }
 
-PyDoc_STRVAR(round_doc, "round_words(words, word_size, codes, code_size, flags, recipe, first) -> flags raised\n\n"
-                        "Round binary32 or binary64 words into codes; flags may be None.");
+PyDoc_STRVAR(run_doc,
+             "run(word_size, operation, operands, to, to_size, code_size, to_reading, flags, marks, recipe, first,\n"
+             "    negative_zero) -> union of the flags and marks of the elements\n\n"
+             "Read operands, each (codes, size, reading or None), as words, operate on them (0: do not), round to codes,\n"
+             "and write these, or the values that to_reading makes of them.");
 
-static PyObject *round_words(PyObject *self, PyObject *args)
+enum { MOST_BUFFERS = 10 };
+
+typedef struct {
+    Py_buffer each[MOST_BUFFERS];
+    int count;
+} Buffers;
+
+/* Take an object's buffer; None gives NULL where it may.  Returns 0 with an exception set. */
+static int take(Buffers *held, PyObject *from, int flags, Py_ssize_t need, const char *what, void **to)
 {
-    Py_buffer words, codes, recipe, flags = {0};
-    int word_size, code_size;
-    PyObject *told;
+    *to = NULL;
+    if (from == Py_None)
+        return 1;
+    Py_buffer *buffer = &held->each[held->count];
+    if (PyObject_GetBuffer(from, buffer, flags) < 0)
+        return 0;
+    held->count++;
+    *to = buffer->buf;
+    return need < 0 || fits(buffer->len, need, what);
+}
+
+static Py_ssize_t reading_size(int code_size, int word_size)
+{
+    return code_size == 1 ? 256 * word_size : (Py_ssize_t)sizeof(Reading);
+}
+
+static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, PyObject *to, PyObject *to_reading,
+                    PyObject *flags, PyObject *marks, PyObject *recipe, Py_ssize_t *count)
+{
+    static const int arity[] = {1, 2, 2, 2, 2, 1, 3};
+    if (w->operation < 0 || w->operation > 6 || PyTuple_Size(operands) != arity[w->operation]) {
+        PyErr_SetString(PyExc_ValueError, "no such operation on so many operands");
+        return 0;
+    }
+    w->operands = arity[w->operation];
+    *count = -1;
+    for (int i = 0; i < w->operands; i++) {
+        PyObject *codes, *reading;
+        void *at;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(operands, i), "OiO", &codes, &w->sizes[i], &reading) ||
+            !has_kernel(word_size, w->sizes[i]))
+            return 0;
+        Py_ssize_t need = *count < 0 ? -1 : *count * w->sizes[i];
+        if (!take(held, codes, PyBUF_SIMPLE, need, "an operand", &at))
+            return 0;
+        w->codes[i] = at;
+        if (i == 0)
+            *count = held->each[held->count - 1].len / w->sizes[0];
+        if (!take(held, reading, PyBUF_SIMPLE, reading_size(w->sizes[i], word_size), "a reading", &at))
+            return 0;
+        w->readings[i] = at;
+        if (!at && w->sizes[i] != word_size) {
+            PyErr_SetString(PyExc_ValueError, "an operand that is not of words needs a reading");
+            return 0;
+        }
+    }
+    void *read, *packed, *told, *marked;
+    if (!has_kernel(word_size, w->code_size) || !has_kernel(word_size, w->to_size) ||
+        !take(held, to_reading, PyBUF_SIMPLE, reading_size(w->code_size, word_size), "to_reading", &read) ||
+        !take(held, to, PyBUF_WRITABLE, *count * w->to_size, "to", &w->to) ||
+        !take(held, flags, PyBUF_WRITABLE, *count, "flags", &told) ||
+        !take(held, marks, PyBUF_WRITABLE, *count, "marks", &marked) ||
+        !take(held, recipe, PyBUF_SIMPLE, sizeof(Recipe), "recipe", &packed))
+        return 0;
+    if (w->to_size != (read ? word_size : w->code_size) || !w->to || !packed || (w->operation && !marked)) {
+        PyErr_SetString(PyExc_ValueError, "to, recipe or marks does not go with the rest");
+        return 0;
+    }
+    w->to_reading = read;
+    w->flags = told;
+    w->marks = marked;
+    memcpy(&w->recipe, packed, sizeof(Recipe));
+    return 1;
+}
+
+static PyObject *run(PyObject *self, PyObject *args)
+{
+    Buffers held = {.count = 0};
+    Work w;
+    int word_size;
+    PyObject *operands, *to, *to_reading, *flags, *marks, *recipe, *result = NULL;
     unsigned long long first;
-    if (!PyArg_ParseTuple(args, "y*iw*iOy*K", &words, &word_size, &codes, &code_size, &told, &recipe, &first))
+    Py_ssize_t count;
+    if (!PyArg_ParseTuple(args, "iiO!OiiOOOOKi", &word_size, &w.operation, &PyTuple_Type, &operands, &to, &w.to_size,
+                          &w.code_size, &to_reading, &flags, &marks, &recipe, &first, &w.negative_zero))
         return NULL;
-    PyObject *result = NULL;
-    if (told != Py_None && PyObject_GetBuffer(told, &flags, PyBUF_WRITABLE) < 0)
-        goto done;
-    if (!has_kernel(word_size, code_size))
-        goto done;
-    Py_ssize_t count = words.len / word_size;
-    if (!fits(codes.len, count * code_size, "codes") || !fits(recipe.len, sizeof(Recipe), "recipe") ||
-        (told != Py_None && !fits(flags.len, count, "flags")))
-        goto done;
-    Recipe own;
-    memcpy(&own, recipe.buf, sizeof own);
-    uint8_t *here = told == Py_None ? NULL : flags.buf;
-    unsigned all;
-    Py_BEGIN_ALLOW_THREADS
-    if (word_size == 4)
-        all = round_words32(words.buf, codes.buf, code_size, here, count, &own, first);
-    else
-        all = round_words64(words.buf, codes.buf, code_size, here, count, &own, first);
-    Py_END_ALLOW_THREADS
-    result = PyLong_FromUnsignedLong(all);
-done:
-    if (flags.obj)
-        PyBuffer_Release(&flags);
-    PyBuffer_Release(&words);
-    PyBuffer_Release(&codes);
-    PyBuffer_Release(&recipe);
+    w.first = first;
+    if (take_all(&held, &w, word_size, operands, to, to_reading, flags, marks, recipe, &count)) {
+        unsigned all;
+        Py_BEGIN_ALLOW_THREADS
+        all = word_size == 4 ? run32(&w, count) : run64(&w, count);
+        Py_END_ALLOW_THREADS
+        result = PyLong_FromUnsignedLong(all);
+    }
+    while (held.count)
+        PyBuffer_Release(&held.each[--held.count]);
     return result;
 }
 
@@ -184,7 +269,7 @@ done:
 }
 
 static PyMethodDef methods[] = {
-    {"round_words", round_words, METH_VARARGS, round_doc},
+    {"run", run, METH_VARARGS, run_doc},
     {"read_codes", read_codes, METH_VARARGS, read_doc},
     {0},
 };

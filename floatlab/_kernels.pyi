@@ -1,6 +1,17 @@
 from collections.abc import Buffer  # type: ignore[attr-defined]  # of Python 3.12; read by type checkers only
 
-def round_words(
-    words: Buffer, word_size: int, codes: Buffer, code_size: int, flags: Buffer | None, recipe: bytes, first: int
+def run(
+    word_size: int,
+    operation: int,
+    operands: tuple[tuple[Buffer, int, Buffer | None], ...],
+    to: Buffer,
+    to_size: int,
+    code_size: int,
+    to_reading: Buffer | None,
+    flags: Buffer | None,
+    marks: Buffer | None,
+    recipe: bytes,
+    first: int,
+    negative_zero: bool,
 ) -> int: ...
 def read_codes(codes: Buffer, code_size: int, words: Buffer, word_size: int, reading: Buffer) -> None: ...

@@ -284,6 +284,123 @@ static void NAME(read_codes)(const void *codes, int size, Unsigned *words, Py_ss
 #endif
 }
 
+/* Operations on words, rounded to odd: the processor's rounding to nearest, and the sign of what it lost
+   (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  A rounding to a format
+   with two digits less is then right in every direction. */
+static INLINE Int NAME(to_odd)(NAME(Float) nearest, NAME(Float) lost)
+{
+    NAME(Punned) r;
+    r.number = nearest;
+    Int even = ~r.bits & 1, away = (lost > 0) == (nearest > 0);
+    return r.bits + (lost != 0 ? (away ? even : -even) : 0);
+}
+
+static INLINE NAME(Float) NAME(sum_error)(NAME(Float) x, NAME(Float) y, NAME(Float) sum)
+{
+    NAME(Float) back = sum - x;
+    return (x - (sum - back)) + (y - back);
+}
+
+/* Whether the errors of a product or a quotient are exact: zero, or neither huge nor tiny. */
+static INLINE Int NAME(is_tame)(NAME(Punned) x)
+{
+    Int field = (Int)((Unsigned)x.bits & MAGNITUDE) >> T, middle = ((Int)1 << (BITS - T - 2)) - 1;
+    return (x.number == 0) | ((field > middle - middle / 2) & (field < middle + middle / 2));
+}
+
+#define OPERATION(name, few, ...)                                                                                 \
+    CLONES static void NAME(name)(const Unsigned *restrict xs, const Unsigned *restrict ys,                       \
+                                  const Unsigned *restrict zs, Unsigned *restrict results,                       \
+                                  uint8_t *restrict marks, Py_ssize_t count, Unsigned zero)                       \
+    {                                                                                                             \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
+            NAME(Punned) x, y, z, r;                                                                              \
+            Int odd, tame;                                                                                        \
+            (void)y, (void)z;                                                                                     \
+            x.bits = (Int)xs[i];                                                                                  \
+            y.bits = few < 2 ? 0 : (Int)ys[i];                                                                    \
+            z.bits = few < 3 ? 0 : (Int)zs[i];                                                                    \
+            __VA_ARGS__                                                                                           \
+            results[i] = (Unsigned)odd;                                                                           \
+            marks[i] = (uint8_t)(tame & ((odd & INFINITE) != INFINITE) ? 0 : SPECIAL);                            \
+        }                                                                                                         \
+    }
+
+/* An exact zero from a sum of opposite signs has the direction's sign: `zero`. */
+#define SUM                                                                          \
+    r.number = x.number + y.number;                                                  \
+    odd = NAME(to_odd)(r.number, NAME(sum_error)(x.number, y.number, r.number));     \
+    odd = (r.number == 0) & ((x.bits ^ y.bits) < 0) ? (Int)zero : odd;               \
+    tame = 1;
+
+OPERATION(add, 2, SUM)
+OPERATION(subtract, 2, y.number = -y.number; SUM)
+OPERATION(multiply, 2, r.number = x.number * y.number;
+          odd = NAME(to_odd)(r.number, NAME(fused)(x.number, y.number, -r.number));
+          tame = NAME(is_tame)(x) & NAME(is_tame)(y);)
+OPERATION(divide, 2, r.number = x.number / y.number;
+          NAME(Float) rest = NAME(fused)(-r.number, y.number, x.number);
+          odd = NAME(to_odd)(r.number, y.number > 0 ? rest : -rest);
+          tame = NAME(is_tame)(x) & NAME(is_tame)(y) & (y.number != 0);)
+OPERATION(sqrt, 1, r.number = NAME(root)(x.number);
+          odd = NAME(to_odd)(r.number, NAME(fused)(-r.number, r.number, x.number));
+          tame = NAME(is_tame)(x) & (x.number >= 0);)
+OPERATION(fma, 3, NAME(Float) high = x.number * y.number, low = NAME(fused)(x.number, y.number, -high);
+          NAME(Float) second = z.number + low, third = NAME(sum_error)(z.number, low, second);
+          NAME(Float) first = high + second, fourth = NAME(sum_error)(high, second, first);
+          NAME(Float) rest = third + fourth;
+          NAME(Punned) tail;
+          tail.bits = NAME(to_odd)(rest, NAME(sum_error)(third, fourth, rest));
+          r.number = first + tail.number;
+          odd = NAME(to_odd)(r.number, NAME(sum_error)(first, tail.number, r.number));
+          odd = r.number == 0 ? ((x.bits ^ y.bits ^ z.bits) < 0 ? (Int)zero : z.bits & (Int)~MAGNITUDE) : odd;
+          tame = NAME(is_tame)(x) & NAME(is_tame)(y) & NAME(is_tame)(z);)
+
+typedef void (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, uint8_t *, Py_ssize_t,
+                                Unsigned);
+static const NAME(Operation) NAME(operations)[] = {
+    NULL, NAME(add), NAME(subtract), NAME(multiply), NAME(divide), NAME(sqrt), NAME(fma),
+};
+
+/* Everything that is done to a run, in pieces that stay in the nearest cache: operands read as words, the operation,
+   the rounding, and codes read as values.  Returns the union of flags and marks. */
+static unsigned NAME(run)(const Work *w, Py_ssize_t count)
+{
+    unsigned all = 0;
+    Unsigned operands[3][CHUNK], results[CHUNK];
+    uint64_t codes[CHUNK];
+    for (Py_ssize_t at = 0; at < count; at += CHUNK) {
+        Py_ssize_t some = count - at < CHUNK ? count - at : CHUNK;
+        const Unsigned *words[3] = {NULL, NULL, NULL};
+        for (int i = 0; i < w->operands; i++) {
+            const char *from = (const char *)w->codes[i] + at * w->sizes[i];
+            words[i] = operands[i];
+            if (!w->readings[i])
+                words[i] = (const Unsigned *)from;
+            else if (w->sizes[i] == 1)
+                NAME(look_up)((const uint8_t *)from, operands[i], some, (const Unsigned *)w->readings[i]);
+            else
+                NAME(read_codes)(from, w->sizes[i], operands[i], some, (const Reading *)w->readings[i]);
+        }
+        if (w->operation) {
+            NAME(operations)[w->operation](words[0], words[1], words[2], results, w->marks + at, some,
+                                           (Unsigned)w->negative_zero << (BITS - 1));
+            words[0] = results;
+            for (Py_ssize_t i = 0; i < some; i++)
+                all |= w->marks[at + i];
+        }
+        char *to = (char *)w->to + at * w->to_size;
+        void *coded = w->to_reading ? (void *)codes : (void *)to;
+        uint8_t *flags = w->flags ? w->flags + at : NULL;
+        all |= NAME(round_words)(words[0], coded, w->code_size, flags, some, &w->recipe, w->first + (uint64_t)at);
+        if (w->to_reading && w->code_size == 1)
+            NAME(look_up)((const uint8_t *)codes, (Unsigned *)to, some, (const Unsigned *)w->to_reading);
+        else if (w->to_reading)
+            NAME(read_codes)(codes, w->code_size, (Unsigned *)to, some, (const Reading *)w->to_reading);
+    }
+    return all;
+}
+
 #undef PASTE_
 #undef PASTE
 #undef NAME
@@ -296,6 +413,8 @@ static void NAME(read_codes)(const void *codes, int size, Unsigned *words, Py_ss
 #undef ROUND_LOOP_FOR
 #undef READ_LOOP
 #undef SWIFT_LOOP
+#undef OPERATION
+#undef SUM
 #undef BITS
 #undef T
 #undef Int

@@ -6,8 +6,8 @@ import struct
 
 import numpy as np
 
-from floatlab.arrays.integers import encode_block
-from floatlab.arrays.reading import word_of
+from floatlab.arrays import one_by_one
+from floatlab.arrays.reading import container, reading_for, word_of
 from floatlab.arrays.recipe import Recipe
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum, Direction, Tininess
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from floatlab.arrays.lanes import Reader, Rounder
     from floatlab.arrays.reading import Reading
     from floatlab.arrays.recipe import Settled
+    from floatlab.formats import Format
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-REFUSED = 1 << 7  # beside the flags of an element: the context refuses it
+# Beside the flags of an element: the context refuses it, or another lane is to compute it.
+REFUSED, SPECIAL = 1 << 7, 1 << 6
+OPERATIONS = ("convert", "add", "subtract", "multiply", "divide", "sqrt", "fma")
 # The addends of directed roundings (see _kernels_word.h): for which signs and parities there is one, whether it is
 # doubled, and whether it is one less; bit 2·negative + odd.
 _ADDENDS = {
@@ -85,30 +88,66 @@ def _recipe_bytes(recipe: Recipe) -> bytes:
     return _as_bytes(numbers)
 
 
-def rounder(recipe: Recipe, count: int) -> Rounder:
-    """Return what rounds a block of words into codes, and tells flags where it is given room for them."""
-    packed, refuses = _recipe_bytes(recipe), recipe.refuses
-    round_words = _kernels.round_words
-
-    def round_block(words: Array, first: int, codes: Array, flags: Array | None) -> None:
-        if flags is None and refuses:
-            flags = np.empty(len(words), np.uint8)
-        raised = round_words(words, words.itemsize, codes, codes.itemsize, flags, packed, first)
-        if raised & REFUSED and flags is not None:
-            where = int(np.argmax(flags & REFUSED != 0))
-            encode_block(words[where : where + 1], recipe, first + where)  # the NumPy lane says why
-
-    return round_block
-
-
-def reader(reading: Reading) -> Reader:
-    """Return what reads a block of codes as words."""
+def _reading_bytes(reading: Reading | None) -> Any:
+    if reading is None:
+        return None
+    if reading.table is not None:
+        return reading.table
     fmt = reading.format
-    packed = reading.table if reading.table is not None else _as_bytes((
+    return _as_bytes((
         fmt.trailing_bits, reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
         fmt.signed << (fmt.width - 1), fmt.largest_magnitude, fmt.infinity_magnitude,
         fmt.subnormals, reading.same_range, fmt.ieee_nans, fmt.nan_in_place_of_negative_zero,
     ))  # fmt: skip
+
+
+class Run:
+    """One pass: codes of operands read as words, an operation or none, the rounding, and codes or values written."""
+
+    def __init__(
+        self, recipe: Recipe, sources: tuple[Reading | None, ...], target: Reading | None, operation: str = "convert"
+    ) -> None:
+        """Pack what the kernel is told; a reading of None stands for what are words already, or codes to be written."""
+        self._recipe, self._format = recipe, recipe.format
+        self._packed = _recipe_bytes(recipe)
+        self._sources, self._target = [_reading_bytes(each) for each in sources], _reading_bytes(target)
+        self._operation = OPERATIONS.index(operation)
+        self._word_size = recipe.source.width // 8
+        self._code_size = container(recipe.format).itemsize
+        self._negative_zero = recipe.direction is Direction.RTN
+
+    def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
+        """Do a block, whose first element has this place in the whole; return what any element raised, and marks."""
+        if flags is None and self._recipe.refuses:
+            flags = np.empty(len(to), np.uint8)
+        marks = np.empty(len(to), np.uint8) if self._operation else None
+        given = tuple((x, x.itemsize, read) for x, read in zip(operands, self._sources, strict=True))
+        raised = _kernels.run(
+            self._word_size, self._operation, given, to, to.itemsize, self._code_size, self._target, flags, marks,
+            self._packed, first, self._negative_zero,
+        )  # fmt: skip
+        return raised, flags if marks is None else marks
+
+
+def converter(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
+    """Return what rounds a block of one format's codes into another's, or into values that `target` holds."""
+    word, fmt, context = recipe.source, recipe.format, recipe.context
+    read = None if source == word else reading_for(source, word)
+    run = Run(recipe, (read,), None if target is None else reading_for(fmt, target))
+
+    def convert(given: Array, first: int, to: Array, flags: Array | None) -> None:
+        raised, told = run((given,), first, to, flags)
+        if raised & REFUSED:
+            where = int(np.argmax(told & REFUSED != 0))
+            # The codec says why.
+            one_by_one.round_codes(given[where : where + 1], source, fmt, context, 0, np.empty(1, np.uint64), None)
+
+    return convert
+
+
+def reader(reading: Reading) -> Reader:
+    """Return what reads a block of codes as words."""
+    packed = _reading_bytes(reading)
 
     def read_block(codes: Array, words: Array) -> None:
         _kernels.read_codes(codes, codes.itemsize, words, words.itemsize, packed)

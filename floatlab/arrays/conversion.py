@@ -6,9 +6,9 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.flags import Raised
-from floatlab.arrays.lanes import parse_lane, reading, sweep
+from floatlab.arrays.lanes import parse_lane, sweep, telling
 from floatlab.arrays.lanes import rounding as _rounding
-from floatlab.arrays.reading import words_that_hold
+from floatlab.arrays.reading import container, words_that_hold
 from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def container(format: Format) -> np.dtype[Any]:
-    """Return the dtype of a format's codes: the smallest unsigned integers that hold them, of at most 64 bits.
-
-    >>> container(parse_format("e4m3")), container(parse_format("tf32"))
-    (dtype('uint8'), dtype('uint32'))
-    """
-    for kind in (np.uint8, np.uint16, np.uint32, np.uint64):
-        if format.width <= 8 * kind(0).itemsize:
-            return np.dtype(kind)
-    raise FormatError(f"{format.name} has codes of {format.width} bits; arrays hold at most 64")
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -139,21 +127,13 @@ def decode(
         raise UnsupportedError(
             f"codes has codes that are not {fmt.width} bits: {fmt.name} goes to {(1 << fmt.width) - 1:#x}"
         )
-    read = _values(fmt, target, parse_lane(lane), array.size)
+    read = telling(fmt, target, parse_lane(lane), array.size)
 
     def work(given: Array, first: int, values: Array, flags: Array | None) -> None:
         read(given.astype(held, copy=False), values)
 
     found: Array = written(work, [array], array.shape, kind, out, Context(), False, threads)
     return found
-
-
-def _values(format: Format, target: Format, lane: str | None, count: int) -> Callable[[Array, Array], None]:
-    """Return what writes a block of codes as codes of a format that holds their numbers, or all that there are."""
-    if target in words_that_hold(format):
-        return reading(format, target, lane)
-    exactly = _rounding(format, target, Context(), lane, count)
-    return lambda codes, values: exactly(codes, 0, values, None)
 
 
 def _narrowest(format: Format) -> np.dtype[Any]:
@@ -199,17 +179,7 @@ def quantize(
     fmt, source = parse_format(format), source_of(x)
     rules = context or Context(rounding, overflow=overflow)
     kind, checked, count = dtype_for(source.dtype, fmt), parse_lane(lane), source.codes.size
-    into = _rounding(source.format, fmt, rules, checked, count)
     target = format_of(kind)
     assert target is not None
-    held, tell = container(fmt), _values(fmt, target, checked, count)
-
-    def by_codes(given: Array, first: int, values: Array, flags: Array | None) -> None:
-        codes = np.empty(len(given), held)
-        into(given, first, codes, flags)
-        tell(codes, values)
-
-    # Where the dtype is the format's own, codes are what its values are.
-    return written(
-        into if target == fmt else by_codes, [source.codes], source.codes.shape, kind, out, rules, return_flags, threads
-    )
+    work = _rounding(source.format, fmt, rules, checked, count, target)
+    return written(work, [source.codes], source.codes.shape, kind, out, rules, return_flags, threads)

@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from floatlab.arrays import compiled, integers, one_by_one
-from floatlab.arrays.reading import reading_for, words_that_hold
+from floatlab.arrays.reading import container, reading_for, words_that_hold
 from floatlab.arrays.recipe import can_round, recipe_for
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
+from floatlab.numbers import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.formats import Format
-    from floatlab.numbers import Context
 
     Array = np.ndarray[Any, np.dtype[Any]]
     Rounder = Callable[[Array, int, Array, Array | None], None]  # words, the first one's place, codes, flags
@@ -41,34 +41,81 @@ def parse_lane(name: str | None) -> str | None:
     return name
 
 
-def _lane(name: str | None) -> Any:
-    if name is None:
-        return compiled if compiled.is_built() else integers
-    return {"compiled": compiled, "numpy": integers}[name]
-
-
 def rounding(
-    source: Format, format: Format, context: Context, lane: str | None, count: int
-) -> Callable[[Array, int, Array, Array | None], None]:
-    """Return what rounds a block of one format's codes into another's: codes, the first one's place, codes, flags.
+    source: Format, format: Format, context: Context, lane: str | None, count: int, target: Format | None = None
+) -> Rounder:
+    """Return what rounds a block of one format's codes into another's; with `target`, into the codes of values in it.
 
-    Raises UnsupportedError where the lane that was asked for cannot.
+    The target has all the numbers that there will be. Raises UnsupportedError where the lane asked for cannot.
     """
-    word = next((word for word in words_that_hold(source) if can_round(word, format)), None)
+    if target is not None and target != format:
+        word = _word_for(source, format)
+        if target == word and _is_compiled(lane) and _can_read(format, word) and word in words_that_hold(format):
+            return _rounding(source, format, context, lane, count, word)
+        return _in_two_steps(source, format, context, lane, count, target)
+    return _rounding(source, format, context, lane, count, None)
+
+
+def _word_for(source: Format, format: Format) -> Format | None:
+    return next((word for word in words_that_hold(source) if can_round(word, format)), None)
+
+
+def _is_compiled(lane: str | None) -> bool:
+    return lane == "compiled" or (lane is None and compiled.is_built())
+
+
+def _can_read(format: Format, word: Format) -> bool:
+    how = reading_for(format, word)
+    return how.by_fields or how.table is not None
+
+
+def _in_two_steps(
+    source: Format, format: Format, context: Context, lane: str | None, count: int, target: Format
+) -> Rounder:
+    into = _rounding(source, format, context, lane, count, None)
+    tell, held = telling(format, target, lane, count), container(format)
+
+    def through_codes(given: Array, first: int, values: Array, flags: Array | None) -> None:
+        codes = np.empty(len(given), held)
+        into(given, first, codes, flags)
+        tell(codes, values)
+
+    return through_codes
+
+
+def telling(format: Format, target: Format, lane: str | None, count: int) -> Reader:
+    """Return what writes a block of codes as values: codes of a format that has all the numbers that there are."""
+    if target in words_that_hold(format):
+        return reading(format, target, lane)
+    exactly = _rounding(format, target, Context(), lane if lane == "scalar" else None, count, None)
+    return lambda codes, values: exactly(codes, 0, values, None)
+
+
+def _rounding(
+    source: Format, format: Format, context: Context, lane: str | None, count: int, target: Format | None
+) -> Rounder:
+    word = _word_for(source, format)
     if lane == "scalar" or (word is None and lane is None):
         return lambda given, first, codes, flags: one_by_one.round_codes(
             given, source, format, context, first, codes, flags
         )
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
-    rounder: Rounder = _lane(lane).rounder(recipe_for(format, context, word), count)
+    recipe = recipe_for(format, context, word)
+    flushes = context.flush_inputs and source != word
+    if _is_compiled(lane) and _can_read(source, word):
+        run = compiled.converter(recipe, source, target)
+        if not flushes:
+            return run
+        return lambda given, first, to, flags: run(_flushed(given, source), first, to, flags)
+    rounder: Rounder = integers.rounder(recipe, count)
     if source == word:
         return rounder
     read = reading(source, word, lane)
 
     def read_and_round(given: Array, first: int, codes: Array, flags: Array | None) -> None:
         words = np.empty(len(given), word_type(word))
-        read(_flushed(given, source) if context.flush_inputs else given, words)
+        read(_flushed(given, source) if flushes else given, words)
         rounder(words, first, codes, flags)
 
     return read_and_round
@@ -85,10 +132,13 @@ def _flushed(codes: Array, format: Format) -> Array:
 def reading(format: Format, word: Format, lane: str | None) -> Reader:
     """Return what reads a block of a format's codes as words that hold it: codes, words."""
     how = reading_for(format, word)
-    if lane == "scalar" or not (how.by_fields or how.table is not None):
-        one: Reader = one_by_one.reader(how)
-        return one
-    read: Reader = _lane(lane).reader(how)
+    read: Reader
+    if lane == "scalar" or not _can_read(format, word):
+        read = one_by_one.reader(how)
+    elif _is_compiled(lane):
+        read = compiled.reader(how)
+    else:
+        read = integers.reader(how)
     return read
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arith.operands import holds
+from floatlab.errors import FormatError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Datum, round_exact
 from floatlab.record import Record
@@ -92,3 +93,15 @@ def words_that_hold(format: Format) -> list[Format]:
     ['binary64']
     """
     return [word for word in WORDS if holds(word, format)]
+
+
+def container(format: Format) -> np.dtype[Any]:
+    """Return the dtype of a format's codes: the smallest unsigned integers that hold them, of at most 64 bits.
+
+    >>> container(parse_format("e4m3")), container(parse_format("tf32"))
+    (dtype('uint8'), dtype('uint32'))
+    """
+    for kind in (np.uint8, np.uint16, np.uint32, np.uint64):
+        if format.width <= 8 * kind(0).itemsize:
+            return np.dtype(kind)
+    raise FormatError(f"{format.name} has codes of {format.width} bits; arrays hold at most 64")
