@@ -67,6 +67,8 @@ def test_a_room_is_a_screenful_of_ideas(path):
         ["fma", "1.1", "1.2", "-1.3", "--fp16", "--json"],
         ["cmp", "1", "2", "--fp16"],
         ["toint", "2.5", "--fp16"],
+        ["block", "957", "0.1", "--to", "mxfp4"],
+        ["block", "957", "0.1", "--to", "nvfp4", "--json"],
     ],
     ids=" ".join,
 )

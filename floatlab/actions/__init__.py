@@ -99,6 +99,16 @@ ACTIONS: dict[str, Action] = {
             )
         ),
         Action(
+            "block",
+            "scale and round a block of values into MX or NVFP4, step by step",
+            ("block 957 --to mxfp8_e4m3", "block 0.1 -2.5 3 7.3 --to mxfp4 --scale up", "block 0.3 -1.1 9 --to nvfp4"),
+            "Block formats: mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4. Values are taken exactly, "
+            "VALUE@FORMAT as that format has it; more than fill a block go on in the next one. --scale is how the "
+            "scale comes from the largest magnitude, amax: floor (OCP's rule: 2^(exponent of amax − emax)), even (amax "
+            "rounded to the element's digits first), ceil, up (the smallest scale with which nothing saturates) and "
+            "nearest (amax / largest, rounded; nvfp4 has this one and up). - reads a row of values a line.",
+        ),
+        Action(
             "vectors",
             "check or write conformance vectors in TestFloat's text format, for any format",
             ("vectors generate e4m3_mulAdd --lines 3", "vectors generate f16_to_e5m2 -r minMag --level 1 --lines 2"),

@@ -100,6 +100,10 @@ class Question(Record):
             from floatlab.actions.formats import formats
 
             return [formats(self.values)]
+        if self.verb == "block":
+            from floatlab.actions.block import block
+
+            return [block(self.values, context=self.context, **options)]
         from floatlab.actions.arith import operate
 
         return [operate(self.verb, self.values, next(iter(self.formats), None), self.context, **options)]

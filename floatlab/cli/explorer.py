@@ -9,6 +9,7 @@ from floatlab.actions import ACTIONS
 from floatlab.cli.parser import Parser, UsageError, whole_number
 from floatlab.cli.verbs import VERBS, read_question
 from floatlab.errors import quoted
+from floatlab.tui.tasks import entry_for
 
 _ALONE = ("--serve", "--new")
 _VALUED = ("--host", "--port", "--theme")
@@ -46,8 +47,9 @@ def run_explorer(words: list[str]) -> int:
     """Open the explorer, and return its exit status when it is left."""
     own, question = _parted(words)
     options = explorer_parser().parse(own)
-    if question and question[0] in ACTIONS and question[0] not in VERBS:
-        raise UsageError(f"tui has no screen for {question[0]}; it opens {' '.join(VERBS)}")
+    if question and question[0] in ACTIONS and entry_for(question[0]) is None:
+        screens = " ".join(verb for verb in VERBS if entry_for(verb) is not None)
+        raise UsageError(f"tui has no screen for {question[0]}; it opens {screens}")
     if {"-h", "--help", "help"} & set(question[:1]) or {"-h", "--help"} & set(question):
         explorer_parser().print_help()
         return 0

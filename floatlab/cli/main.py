@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from floatlab import __version__
-from floatlab.actions import ACTIONS, ARITIES
+from floatlab.actions import ACTIONS
 from floatlab.cli.output import Manner, manner_of, write
 from floatlab.cli.parser import UsageError, overview
 from floatlab.cli.streams import MAX_LINE, lines, output, put, say, settle
@@ -111,7 +111,7 @@ def _command(words: list[str]) -> int:
             raise UsageError("- reads the values from standard input and stands alone")
         if manner.svg is not None:
             raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
-        split = str.split if name in ARITIES else lambda text: [text]
+        split = str.split if verb.joins else lambda text: [text]
         return _stream(lambda text: question.replace(values=tuple(split(text))).answers(), manner)
     answers = _ask(question, None if named else words[0])
     write(answers, manner)

@@ -31,6 +31,7 @@ _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
 _FORMATS_OF = {
     "convert": "--through fp32,fp16 names its formats",
     "formats": "names stand alone, as in formats fp16",
+    "block": "--to mxfp4 names the block format",
     "vectors": "the function names its formats, as in f16_add",
 }
 
@@ -189,12 +190,20 @@ def add_formats(parser: Parser) -> None:
     group.description = "shorthands: " + " ".join(f"--{name}" for name in SHORTHANDS)
 
 
-def add_rounding(parser: Parser) -> None:
-    """Add everything that a Context holds and a rounding of a value can use."""
+def add_direction(parser: Parser) -> argparse._ArgumentGroup:
+    """Add the direction that is rounded in, where no other rule can be chosen; return the group."""
     group = parser.add_argument_group("rounding")
     directions = "|".join(direction.value for direction in Direction)
     group.add_argument("-r", "--rounding", default="RNE", metavar="DIR", help=f"{directions}, or TestFloat's words")
     group.add_argument("--seed", metavar="N", help="what SR draws from (default 0)")
+    usual = {"overflow": "native", "absent": "largest", "nan": "first", "tininess": "after", "ftz": False, "daz": False}
+    parser.set_defaults(**usual)
+    return group
+
+
+def add_rounding(parser: Parser) -> None:
+    """Add everything that a Context holds and a rounding of a value can use."""
+    group = add_direction(parser)
     group.add_argument("--overflow", default="native", metavar="RULE", help="native|saturate|propagate")
     group.add_argument(
         "--absent",

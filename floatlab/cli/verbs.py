@@ -5,7 +5,16 @@ from __future__ import annotations
 from floatlab.actions import ACTIONS, ARITIES
 from floatlab.actions.question import Question
 from floatlab.cli.operations import operation_parser, operation_question
-from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, formats_named
+from floatlab.cli.parser import (
+    Parser,
+    UsageError,
+    add_direction,
+    add_formats,
+    add_output,
+    add_rounding,
+    context_of,
+    formats_named,
+)
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -74,16 +83,39 @@ def _formats(options: argparse.Namespace) -> Question:
     return Question("formats", tuple(options.names))
 
 
+def _block_parser() -> Parser:
+    parser = Parser(ACTIONS["block"])
+    parser.add_argument("values", nargs="*", metavar="VALUE", help="a number, VALUE@FORMAT, or - for standard input")
+    parser.add_argument("--to", metavar="NAME", help="the block format: mxfp8_e4m3, mxfp4, nvfp4, …")
+    group = parser.add_argument_group("scales")
+    group.add_argument("--scale", metavar="RULE", help="floor|even|ceil|up|nearest (default: the format's own)")
+    group.add_argument("--tensor-scale", metavar="VALUE", help="nvfp4's scale of the whole tensor (default: from amax)")
+    add_direction(parser)
+    add_output(parser)
+    return parser
+
+
+def _block(options: argparse.Namespace) -> Question:
+    if options.to is None:
+        raise UsageError("block needs --to NAME: the block format, as in --to mxfp4")
+    question = Question("block", tuple(options.values), context=context_of(options))
+    return question.having(to=options.to, scale=options.scale, tensor_scale=options.tensor_scale)
+
+
 class Verb(Record):
-    """A verb of the command line: its parser, and the question that its options ask."""
+    """A verb of the command line: its parser, and the question that its options ask.
+
+    `joins` where the values of a line of standard input make one question, not one each.
+    """
 
     parser: Callable[[], Parser]
     question: Callable[[argparse.Namespace], Question]
     needs_values: bool = True
+    joins: bool = False
 
 
 def _operation(verb: str) -> Verb:
-    return Verb(lambda: operation_parser(verb), lambda options: operation_question(verb, options))
+    return Verb(lambda: operation_parser(verb), lambda options: operation_question(verb, options), joins=True)
 
 
 VERBS: dict[str, Verb] = {
@@ -91,6 +123,7 @@ VERBS: dict[str, Verb] = {
     "convert": Verb(_convert_parser, _convert),
     "formats": Verb(_formats_parser, _formats, needs_values=False),
     **{verb: _operation(verb) for verb in ARITIES},
+    "block": Verb(_block_parser, _block, joins=True),
 }
 
 

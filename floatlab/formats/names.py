@@ -99,6 +99,10 @@ def _lookup(name: str) -> Format:
         return _pattern(int(found[1]), int(found[2]), found[3])
     if words := family(plain):
         raise FormatError(words)
+    from floatlab.formats.blocks import is_block_format  # which knows formats from here
+
+    if is_block_format(plain):
+        raise FormatError(f"{plain} is a format of blocks: floatlab block VALUE… --to {plain} shows one")
     raise FormatError(
         f"unknown format {quoted(name)}{guess(plain, sorted(_BY_NAME))}"
         " (known: floatlab formats; any e<W>m<T>[fn|f|fnuz] works too)"

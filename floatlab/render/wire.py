@@ -117,12 +117,21 @@ def step_to_wire(step: Step) -> Wire:
     for name in step._fields:
         value = getattr(step, name)
         if isinstance(value, Rounded):
-            wire |= _value_to_wire(value)
-            wire |= {"tail": value.tail.value, "guard": int(value.guard), "round": int(value.round)}
-            wire |= {"sticky": int(value.sticky), "carried": value.carried}
+            wire |= rounded_to_wire(value)
         else:
             wire[name] = _value_to_wire(value)
     return wire
+
+
+def rounded_to_wire(rounded: Rounded) -> Wire:
+    """Return a rounding: what it saw, and what that amounts to."""
+    return _fields_to_wire(rounded) | {
+        "tail": rounded.tail.value,
+        "guard": int(rounded.guard),
+        "round": int(rounded.round),
+        "sticky": int(rounded.sticky),
+        "carried": rounded.carried,
+    }
 
 
 def error_to_wire(derivation: Derivation) -> Wire:

@@ -35,6 +35,7 @@ OPTIONS = {
     "toint": [{}, {"integer": "ui8"}, {"exact": False}],
     "cmp": [{}, {"signaling": True}],
     "add": [{}, {"steps": 3}, {"brief": True}],
+    "block": [{"to": "mxfp4"}, {"to": "mxint8", "scale": "up"}, {"to": "nvfp4", "tensor_scale": "0.5"}],
 }
 
 
@@ -43,8 +44,11 @@ def questions(draw):
     verb = draw(st.sampled_from([verb for verb in VERBS if verb != "formats"]))
     arity = ARITIES.get(verb, 2)
     several = verb in ("show", "convert")
-    found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=3 if several else 1, unique=True))
+    most = 0 if verb == "block" else 3 if several else 1
+    found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=most, unique=True))
     context = draw(contexts)
+    if verb == "block":  # elements saturate, and nothing else can be chosen
+        context = Context(context.rounding, context.seed)
     if verb == "fma":
         context = context.replace(fma_invalid=draw(st.booleans()))
     question = Question(verb, tuple(draw(values) for _ in range(arity)), tuple(found), context)

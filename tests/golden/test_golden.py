@@ -90,6 +90,21 @@ cmp nan 1 --fp16 --signaling --json
 toint 2.5 --fp16
 toint nan --fp32 --int ui64 --json
 rint -0.5 --fp16
+block 957 --to mxfp8_e4m3
+block 957 --to mxfp8_e4m3 --scale up --width 46
+block 957 1/3 --to mxfp8_e4m3 --json
+block 957 1/3 --to mxfp8_e4m3 --svg -
+block 0.1 -2.5 3 7.3 1e-3 -0 --to mxfp4 --scale even
+block 0.1 -2.5 3 7.3 1e-3 -0 --to mxfp6_e2m3 --width 46 --ascii
+block 0.3 -1.1 9 --to nvfp4
+block 0.3 -1.1 9 2 5 --to nvfp4 --tensor-scale 0.01 --quiet=code
+block 1.9999 -1.9999 0.3 --to mxint8 -r RTZ
+block 1 nan 2 --to mxfp8_e5m2
+block 1e300 --to mxfp4
+block 0 --to nvfp4
+block 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 --to nvfp4 --scale up
+block 1 --to mxfp5
+block 1
 vectors generate e4m3_mulAdd --lines 5 --seed 3
 formats
 formats --json

@@ -1,0 +1,350 @@
+"""One block, exactly: its largest magnitude, the scale that a rule makes of it, each element scaled and rounded.
+
+Everything is a number that can be held: nothing is rounded but the tensor's scale, the block's scale, and each
+element, once each. With s the block's scale and t the tensor's (1 where there is none), an element is the exact
+quotient x / (s·t), rounded once.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from floatlab.errors import ContextError, LiteralError, UnsupportedError, guess, quoted
+from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
+from floatlab.formats.format import Format
+from floatlab.formats.names import short_name
+from floatlab.numbers.context import DEFAULT, Context, Flags, Overflow
+from floatlab.numbers.datum import Datum
+from floatlab.numbers.exact import Exact
+from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber
+from floatlab.numbers.projection import Rounded, round_exact
+from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.reading import encode, read
+from floatlab.numbers.rounding import Direction
+from floatlab.numbers.steps import EXACT_ERROR_BITS, Derivation
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+    from typing import Any
+
+    Value = Ratio | Infinity | NotANumber
+
+
+class ScaleRule(Enum):
+    """How a block's scale comes from its largest magnitude, amax.
+
+    With e the exponent of amax and emax that of the element format's largest number, the first three give
+    2^(e − emax), and differ in e; they are for scales that are powers of two. The others round amax / largest
+    (/ tensor scale) into the scale's format.
+    """
+
+    FLOOR = "floor"  # e = ⌊log2 amax⌋: OCP MX 1.0, section 6.3
+    EVEN = "even"  # e of amax rounded to the element's precision
+    CEIL = "ceil"  # e = ⌈log2 amax⌉
+    UP = "up"  # upward: the smallest scale with which nothing saturates
+    NEAREST = "nearest"  # to nearest
+
+
+BY_EXPONENT = (ScaleRule.FLOOR, ScaleRule.EVEN, ScaleRule.CEIL)
+_SPELLINGS = {"ocp": "floor", "rceil": "up"}
+
+
+def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
+    """Return the rules that a block format's scales can follow, its own first.
+
+    >>> [rule.value for rule in rules_for(parse_block_format("nvfp4"))]
+    ['nearest', 'up']
+    """
+    if format.scales_by_powers:
+        return tuple(ScaleRule)
+    return ScaleRule.NEAREST, ScaleRule.UP
+
+
+def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
+    """Return the rule that a word means for a block format; None is the format's own. Raises ContextError.
+
+    >>> parse_rule("rceil", parse_block_format("mxfp4")), parse_rule(None, parse_block_format("mxfp4"))
+    (<ScaleRule.UP: 'up'>, <ScaleRule.FLOOR: 'floor'>)
+    """
+    known = [rule.value for rule in rules_for(format)]
+    if word is None:
+        return rules_for(format)[0]
+    plain = word.value if isinstance(word, ScaleRule) else str(word).lower()
+    plain = _SPELLINGS.get(plain, plain)
+    if plain not in known:
+        raise ContextError(
+            f"scale is one of {' '.join(known)} for {format.name}, not {quoted(plain)}{guess(plain, known)}"
+        )
+    return ScaleRule(plain)
+
+
+def element_context(context: Context) -> Context:
+    """Return how elements are rounded: what is too large for them saturates, as OCP MX 1.0 asks (section 6.3).
+
+    Raises ContextError for flushed inputs: an element has no format before it is scaled.
+
+    >>> element_context(Context(rounding="RTZ"))
+    Context(rounding='RTZ', overflow='saturate')
+    """
+    if context.flush_inputs:
+        raise ContextError("flush_inputs is not for blocks: flush subnormal numbers before they are scaled")
+    return context.replace(overflow=Overflow.SATURATE)
+
+
+class Element(Record):
+    """An element's way: its value, that over the scales, the rounding, the code, and what the code means.
+
+    `scaled` and `rounded` are None, and `decoded` too, in a block that is NaN.
+    """
+
+    value: Value
+    scaled: Ratio | None
+    rounded: Rounded | None
+    code: int
+    flags: Flags
+    decoded: Exact | None
+
+    @property
+    def error(self) -> Fraction | None:
+        """What it becomes less what it was, exactly; None where either is not a number."""
+        if self.decoded is None or not isinstance(self.value, Ratio):
+            return None
+        return self.decoded.as_fraction() - self.value.as_fraction()
+
+
+class TensorScale(Record):
+    """A tensor's scale: the largest magnitude that it was made of (None where it was given), and its datum."""
+
+    amax: Ratio | None
+    datum: Datum
+
+
+class BlockDerivation(Record):
+    """A block's way from values to codes.
+
+    `amax` is None where a NaN or an infinity is among the values: the block's scale is then NaN. `exponent` is
+    amax's as the rule counts it (None for the rules without one), and `wanted` the scale before it was
+    brought into the scale's format (None where amax is zero or None).
+    """
+
+    format: BlockFormat
+    rule: ScaleRule
+    context: Context
+    amax: Ratio | None
+    exponent: int | None
+    wanted: Ratio | None
+    scale: Datum
+    tensor: TensorScale | None
+    elements: tuple[Element, ...]
+    literals: tuple[str | None, ...] = ()
+
+    @property
+    def flags(self) -> Flags:
+        """What any of the elements raised."""
+        raised = Flags.NONE
+        for element in self.elements:
+            raised |= element.flags
+        return raised
+
+    @property
+    def multiplier(self) -> Exact | None:
+        """What an element is multiplied by when it is decoded: both scales; None where that is NaN."""
+        return None if self.scale.is_nan else _multiplier(self.scale, self.tensor)
+
+
+def quantize_blocks(
+    values: Sequence[Any],
+    format: BlockFormat | str,
+    rule: ScaleRule | str | None = None,
+    context: Context = DEFAULT,
+    tensor_scale: Any = None,
+) -> tuple[BlockDerivation, ...]:
+    """Scale and round values, `format.block` at a time, and show the way; the last block may be shorter.
+
+    Values are what `read` takes, exactly as they are: text and fractions are not rounded first; readings (what
+    `read` returns) are the data that they gave. A tensor's
+    scale is amax / (largest element · largest scale) rounded to nearest into its format, unless it is given.
+    Stochastic draws are numbered along the values. Raises LiteralError for what is no number, UnsupportedError
+    for numbers too long to work with and for a tensor scale that is none.
+
+    >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
+    >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
+    (Datum(e8m0fnu 0x80 = 2), [('0x7e', '896'), ('0x30', '1')])
+    """
+    fmt = parse_block_format(format)
+    chosen, rounding = parse_rule(rule, fmt), element_context(context)
+    found = [_exactly(value) for value in values]
+    literals = tuple(_typed(value) for value in values)
+    blocks = [slice(first, first + fmt.block) for first in range(0, len(found), fmt.block)]
+    tensor = _tensor_scale(fmt, [_largest(found[block]) for block in blocks], tensor_scale)
+    return tuple(
+        _one_block(fmt, chosen, rounding, found[block], literals[block], tensor, block.start) for block in blocks
+    )
+
+
+def _typed(value: Any) -> str | None:
+    """Return the text that a value was; with @ and the format, where that was read first."""
+    if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
+        return f"{value.operands[0].text}@{short_name(value.result.format)}"
+    return value if isinstance(value, str) else None
+
+
+def _exactly(value: Any) -> Value:
+    """Return the exact value of anything that can be read, without rounding it."""
+    given = value.result if isinstance(value, Derivation) else value
+    operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
+    if isinstance(operand, Datum):
+        if operand.is_nan:
+            return NotANumber(bool(operand.sign_bit))
+        if operand.is_infinite:
+            return Infinity(bool(operand.sign_bit))
+        return Ratio(operand.exact.negative, operand.exact.c, twos=operand.exact.q)
+    number = operand.value if isinstance(operand, Literal) else operand
+    if isinstance(number, Code):
+        raise LiteralError(f"{quoted(str(value))} is a code, and of no format: VALUE@FORMAT names it")
+    if isinstance(number, Ratio) and not number.is_short(EXACT_ERROR_BITS):
+        raise UnsupportedError(f"{quoted(str(value))} is too long a number for a block, which is worked out exactly")
+    return number
+
+
+def _fraction(x: Exact | Ratio) -> Fraction:
+    return x.as_fraction()
+
+
+def _ratio(x: Fraction | int, negative: bool | None = None) -> Ratio:
+    return Ratio(x < 0 if negative is None else negative, abs(x.numerator), x.denominator)
+
+
+def _largest(values: list[Value]) -> Fraction | None:
+    """Return the largest magnitude; None where a value is not a finite number."""
+    if not all(isinstance(value, Ratio) for value in values):
+        return None
+    return max(abs(value.as_fraction()) for value in values if isinstance(value, Ratio))
+
+
+def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: Any) -> TensorScale | None:
+    kind = format.tensor
+    if kind is None:
+        if given is not None:
+            raise UnsupportedError(f"tensor_scale: {format.name} has no scale for a whole tensor; nvfp4 has one")
+        return None
+    if given is not None:
+        return TensorScale(None, given_tensor_scale(given, kind))
+    amax = max((each for each in largest if each is not None), default=0)
+    return TensorScale(_ratio(amax), tensor_scale_for(amax, format))
+
+
+def given_tensor_scale(value: Any, kind: Format) -> Datum:
+    """Return a tensor scale that was given, to nearest in its format; raises UnsupportedError for what can be none.
+
+    >>> from floatlab import parse_format
+    >>> given_tensor_scale("0.1", parse_format("fp32"))
+    Datum(binary32 0x3dcccccd = 0.1)
+    """
+    scale = encode(value, kind)
+    if not scale.is_finite or scale.sign_bit or not scale.magnitude:
+        raise UnsupportedError(f"tensor_scale is a positive number of {kind.name}, not {quoted(str(value))}")
+    return scale
+
+
+def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
+    """Return the scale of a tensor whose largest magnitude is amax: 1 where that is zero, and never zero or ∞.
+
+    >>> tensor_scale_for(2688, parse_block_format("nvfp4")), tensor_scale_for(0, parse_block_format("nvfp4"))
+    (Datum(binary32 0x3f800000 = 1), Datum(binary32 0x3f800000 = 1))
+    """
+    kind = format.tensor
+    assert kind is not None
+    wanted = amax / (format.magnitudes.largest * format.scale.largest) if amax else 1
+    return _positive(encode(wanted, kind, Context(overflow="saturate")))
+
+
+def _positive(scale: Datum) -> Datum:
+    """Return the scale, or the smallest positive number in the place of zero, which would divide nothing."""
+    kind = scale.format
+    return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)
+
+
+def _multiplier(scale: Datum, tensor: TensorScale | None) -> Exact:
+    return scale.exact if tensor is None else scale.exact * tensor.datum.exact
+
+
+def exponent_of(x: Fraction) -> int:
+    """Return ⌊log2 x⌋ of x > 0.
+
+    >>> from fractions import Fraction
+    >>> exponent_of(Fraction(957)), exponent_of(Fraction(1, 3))
+    (9, -2)
+    """
+    e = x.numerator.bit_length() - x.denominator.bit_length()
+    return e if _fraction(Exact(False, 1, e)) <= x else e - 1
+
+
+def _counted_exponent(amax: Fraction, rule: ScaleRule, precision: int) -> int:
+    """Return the exponent of amax as a rule by exponents counts it."""
+    e = exponent_of(amax)
+    digits = amax / _fraction(Exact(False, 1, e))
+    if rule is ScaleRule.CEIL:
+        return e + (digits > 1)
+    # Rounded to p digits it reaches 2 from 2 − 2^−p on: a tie there goes up, as the last digit kept is a one.
+    return e + (rule is ScaleRule.EVEN and digits >= 2 - _fraction(Exact(False, 1, -precision)))
+
+
+def _one_block(
+    format: BlockFormat,
+    rule: ScaleRule,
+    context: Context,
+    values: list[Value],
+    literals: tuple[str | None, ...],
+    tensor: TensorScale | None,
+    first: int,
+) -> BlockDerivation:
+    amax, elements = _largest(values), format.magnitudes
+    if amax is None:
+        nan = Datum(format.scale, format.scale.nan_code)
+        lost = tuple(Element(value, None, None, 0, Flags.NONE, None) for value in values)
+        return BlockDerivation(format, rule, context, None, None, None, nan, tensor, lost, literals)
+    exponent, wanted = None, None
+    scale = Datum(format.scale, format.scale.smallest_magnitude)
+    if amax and rule in BY_EXPONENT:
+        exponent = _counted_exponent(amax, rule, elements.precision)
+        wanted = _ratio(_fraction(Exact(False, 1, exponent - elements.emax)))
+        scale = encode(wanted, format.scale, Context(overflow="saturate"))
+    elif amax:
+        wanted = _ratio(amax / elements.largest / (1 if tensor is None else _fraction(tensor.datum.exact)))
+        direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
+        scale = _positive(encode(wanted, format.scale, Context(direction, overflow="saturate")))
+    multiplier = _multiplier(scale, tensor)
+    rounded = tuple(
+        _element(value, multiplier, format, context, index)
+        for index, value in enumerate(values, first)
+        if isinstance(value, Ratio)
+    )
+    return BlockDerivation(format, rule, context, _ratio(amax), exponent, wanted, scale, tensor, rounded, literals)
+
+
+def _element(value: Ratio, multiplier: Exact, format: BlockFormat, context: Context, index: int) -> Element:
+    kind, numbers = format.element, format.magnitudes
+    scaled = _ratio(value.as_fraction() / _fraction(multiplier), value.negative)
+    exact, sticky = scaled.enclose(numbers)
+    rounded = round_exact(exact, numbers, context, sticky, index)
+    code, flags = rounded.code, rounded.flags
+    if isinstance(kind, TwosComplement):
+        code = kind.code(rounded.negative, numbers.magnitude(code))
+        flags &= ~Flags.UNDERFLOW  # integers do not lose digits toward zero
+    return Element(value, scaled, rounded, code, flags, decode_element(code, format) * multiplier)
+
+
+def decode_element(code: int, format: BlockFormat) -> Exact:
+    """Return what an element's code means before it is scaled; raises UnsupportedError for ∞ and NaN.
+
+    >>> [decode_element(code, parse_block_format("mxint8")).as_fraction() for code in (0x7F, 0x80)]
+    [Fraction(127, 64), Fraction(-2, 1)]
+    """
+    if isinstance(format.element, TwosComplement):
+        n = format.element.integer(code)
+        return Exact(n < 0, abs(n), format.element.quantum)
+    return Datum(format.element, code).exact

@@ -1,0 +1,193 @@
+"""Formats of blocks: numbers of few bits that share a scale. Adding a block format is adding a row.
+
+Beside floats, the elements of a block may be integers with an implied scale. Those are no `Format`: their codes
+are two's complement. But up to the sign they are one: multiples of 2^−6 below 2 are the subnormal numbers and
+the one normal binade of a format with a single exponent bit. So an integer element names that format, its
+*magnitudes*; what rounds, cuts and compares uses it, and only the code is different.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from floatlab.errors import FormatError, guess, quoted
+from floatlab.formats.catalog import MX
+from floatlab.formats.format import Format
+from floatlab.formats.names import MAX_NAME, parse_format
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+NVFP4 = "NVIDIA, Pretraining Large Language Models with NVFP4 (arXiv:2509.25149), section 2 and appendix B"
+LARGEST_BLOCK = 1 << 20
+
+
+class TwosComplement(Record):
+    """Integers of `width` bits in two's complement, times 2^−(width − 2): from −2 up to just below 2.
+
+    The code of −2 itself decodes, but no rounding gives it: without it the numbers are symmetric around zero.
+
+    >>> int8 = TwosComplement("int8", 8)
+    >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
+    (Fraction(127, 64), '0x81', -127)
+    """
+
+    name: str
+    width: int
+
+    @property
+    def magnitudes(self) -> Format:
+        """The same numbers as sign and magnitude: what rounding into them is rounding into."""
+        return Format(self.name, self.width - 1, 1, bias=1, infinities=False, nans=0)
+
+    @property
+    def quantum(self) -> int:
+        """The exponent of the implied scale."""
+        return 2 - self.width
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest number, exactly."""
+        return self.magnitudes.largest
+
+    def code(self, negative: bool, magnitude: int) -> int:
+        """Return the code of a sign and an integer."""
+        return (-magnitude if negative else magnitude) & ((1 << self.width) - 1)
+
+    def integer(self, code: int) -> int:
+        """Return the integer that a code stands for, without its implied scale."""
+        return code - (code >> (self.width - 1) << self.width)
+
+
+class BlockFormat(Record):
+    """A format of blocks: `block` elements in a row share one scale, and all scales may share a tensor's.
+
+    An element's value is element × scale × tensor scale.
+
+    >>> mxfp4 = parse_block_format("mxfp4")
+    >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
+    ('e2m1fn', 'e8m0fnu', 32, 4.25)
+    """
+
+    name: str
+    element: Format | TwosComplement
+    scale: Format
+    block: int
+    tensor: Format | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse blocks of no elements, or of no number of them."""
+        size = self.block
+        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST_BLOCK:
+            raise FormatError(
+                f"{self.name}: block is a number of elements from 1 to {LARGEST_BLOCK:,}, not {quoted(str(size))}"
+            )
+
+    @property
+    def magnitudes(self) -> Format:
+        """The format that elements are rounded into: their own, or an integer's as sign and magnitude."""
+        return self.element if isinstance(self.element, Format) else self.element.magnitudes
+
+    @property
+    def scales_by_powers(self) -> bool:
+        """Whether blocks are scaled by powers of two only: exactly, and by rules for the exponent."""
+        return self.scale.precision == 1 and self.tensor is None
+
+    @property
+    def bits(self) -> Fraction:
+        """Bits that one element takes, its share of the scale included."""
+        from fractions import Fraction
+
+        return self.element.width + Fraction(self.scale.width, self.block)
+
+
+class BlockRow(Record):
+    """A named block format: its aliases, where it is defined, and what it is for."""
+
+    format: BlockFormat
+    aliases: tuple[str, ...]
+    source: str
+    purpose: str
+
+
+def _mx(name: str, element: Format | TwosComplement) -> BlockFormat:
+    return BlockFormat(name, element, parse_format("e8m0"), 32)
+
+
+BLOCK_CATALOG: tuple[BlockRow, ...] = (
+    BlockRow(_mx("mxfp8_e4m3", parse_format("e4m3")), ("mxfp8_e4m3fn",), MX, "weights, activations and gradients"),
+    BlockRow(_mx("mxfp8_e5m2", parse_format("e5m2")), (), MX, "gradients of wide range"),
+    BlockRow(_mx("mxfp6_e2m3", parse_format("e2m3")), ("mxfp6_e2m3fn",), MX, "fp6, more digits"),
+    BlockRow(_mx("mxfp6_e3m2", parse_format("e3m2")), ("mxfp6_e3m2fn",), MX, "fp6, more range"),
+    BlockRow(_mx("mxfp4", parse_format("e2m1")), ("mxfp4_e2m1", "mxfp4_e2m1fn"), MX, "fp4 weights"),
+    BlockRow(_mx("mxint8", TwosComplement("int8", 8)), (), MX, "integers with a shared exponent"),
+    BlockRow(
+        BlockFormat("nvfp4", parse_format("e2m1"), parse_format("e4m3"), 16, parse_format("binary32")),
+        ("nvfp4_e2m1",),
+        NVFP4,
+        "fp4 with finer scales, on NVIDIA Blackwell",
+    ),
+)
+
+_BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *row.aliases)}
+_FAMILIES = {"mxfp8": "mxfp8_e4m3 mxfp8_e5m2", "mxfp6": "mxfp6_e2m3 mxfp6_e3m2", "mx": "mxfp8_e4m3 mxfp4 …"}
+
+
+def block_row(format: BlockFormat) -> BlockRow:
+    """Return a block format's row; one with another size of block, or of one's own, gets one that says so.
+
+    >>> block_row(parse_block_format("nvfp4")).purpose
+    'fp4 with finer scales, on NVIDIA Blackwell'
+    """
+    named = _BY_NAME.get(format.name)
+    if named is not None and named.format == format:
+        return named
+    like = named is not None and named.format.replace(block=format.block) == format
+    return BlockRow(format, (), f"{named.source}, but blocks of {format.block}" if named and like else "custom", "")
+
+
+def is_block_format(name: str) -> bool:
+    """Say whether a name is a block format's, so that whoever wants another kind can say where it belongs.
+
+    >>> is_block_format("MXFP4"), is_block_format("fp4")
+    (True, False)
+    """
+    return _plain(name) in _BY_NAME
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
+
+
+@lru_cache(maxsize=64)
+def _lookup(name: str) -> BlockFormat:
+    plain = _plain(name)
+    if plain in _BY_NAME:
+        return _BY_NAME[plain].format
+    known = " ".join(row.format.name for row in BLOCK_CATALOG)
+    if plain in _FAMILIES:
+        raise FormatError(f"{quoted(name)} is a family of block formats: name one of {_FAMILIES[plain]}")
+    try:
+        single = parse_format(plain[:MAX_NAME])
+    except FormatError:
+        raise FormatError(
+            f"unknown block format {quoted(name)}{guess(plain, sorted(_BY_NAME))} (known: {known})"
+        ) from None
+    raise FormatError(f"{single.name} is a format of single numbers; the block formats are {known}")
+
+
+def parse_block_format(name: str | BlockFormat) -> BlockFormat:
+    """Return the block format that a name means; a BlockFormat is returned as it is.
+
+    Case does not matter and `-` is `_`. Raises FormatError, which suggests the nearest name.
+
+    >>> parse_block_format("MXFP8-E4M3").element.largest
+    Fraction(448, 1)
+    """
+    if isinstance(name, BlockFormat):
+        return name
+    if not isinstance(name, str):
+        raise FormatError(f"a block format is a name or a BlockFormat, not {type(name).__name__}")
+    return _lookup(name)
