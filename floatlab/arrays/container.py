@@ -69,7 +69,7 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
         FloatArray([1.0, 448.0], e4m3fn)
         """
         fmt = array_format(format)
-        return cls._of(checked_codes(codes, fmt), fmt, context)
+        return cls._of(np.array(checked_codes(codes, fmt)), fmt, context)
 
     @classmethod
     def from_dlpack(cls, x: Any, format: Any = None, context: Context | None = None) -> Self:

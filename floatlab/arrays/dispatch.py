@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # Correctly rounded by `operations`, whatever the format, direction and rule.
 _ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
-# One of the operands: the larger one or not, a number rather than a NaN or not.
-_CHOICES = {"maximum": (True, False), "minimum": (False, False), "fmax": (True, True), "fmin": (False, True)}
+# One of the operands, and whether the larger one.
+_CHOICES = {"maximum": True, "minimum": False, "fmax": True, "fmin": False}
 _ANSWERS = {
     "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit",
     "logical_and", "logical_or", "logical_xor", "logical_not",
@@ -129,13 +129,12 @@ def _exactly(x: Any) -> Array:
     return array if array.dtype == bool else operand(array, _WIDEST, DEFAULT, np.float64)
 
 
-def _chosen(x: Array, y: Array, largest: bool, numbers: bool) -> Array:
-    """Return maximum or minimum (IEEE 754-2019 9.6): +0 is above −0; a NaN wins, or loses where numbers are wanted."""
-    first = np.where(x == y, np.signbit(x) != largest, (x > y) == largest)
-    found = np.where(first, x, y)
-    # What goes on where x is a NaN, and where y is.
-    a, b = (y, x) if numbers else (x, y)
-    return np.where(np.isnan(x), a, np.where(np.isnan(y), b, found))
+def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
+    """Return maximum or minimum as IEEE 754-2019 9.6 says it: NumPy's, but that +0 is above −0."""
+    with np.errstate(all="ignore"):
+        zero = x + y if _CHOICES[ufunc.__name__] else -(-x - y)
+        found: Array = np.where((x == 0) & (y == 0), zero, ufunc(x, y))
+    return found
 
 
 def extreme(x: FloatArray, axis: Any, keepdims: bool, largest: bool) -> FloatArray:
@@ -165,11 +164,11 @@ def _computed(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> 
     """Compute in float64 and round once: right but for float64's own error, and exact where float64 is."""
     format, context = shared_format(values), shared_context(values)
     rules = context or DEFAULT
+    if ufunc.__name__ in _CHOICES:
+        found = _chosen(ufunc, *(operand(x, format, rules) for x in values))
+        return finished(found, into or format, context, rules if into else DEFAULT)
     plain = ufunc.__name__ == "ldexp"  # its second operand is a count
     given = [np.asarray(x) if plain and i == 1 else operand(x, format, rules, np.float64) for i, x in enumerate(values)]
-    if ufunc.__name__ in _CHOICES:
-        found = _chosen(given[0], given[1], *_CHOICES[ufunc.__name__])
-        return finished(found, into or format, context, rules if into else DEFAULT)
     with np.errstate(all="ignore"):
         found = ufunc(*given)
     results = [

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.conversion import container, encode
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.reading import container
 from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -63,7 +64,7 @@ def codes_in(x: Any, format: Format, context: Context) -> Array:
 
 
 def checked_codes(codes: Any, format: Format, what: str = "codes") -> Array:
-    """Return codes as the smallest unsigned integers; raises UnsupportedError for what is no code of the format."""
+    """Return codes as the smallest unsigned integers, copied where they are not; raises UnsupportedError for others."""
     array = np.asarray(codes)
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.uint8)
@@ -71,4 +72,4 @@ def checked_codes(codes: Any, format: Format, what: str = "codes") -> Array:
         raise UnsupportedError(f"{what} is an array of {array.dtype.name}; codes are integers")
     if array.size and (int(array.min()) < 0 or int(array.max()) >> format.width):
         raise UnsupportedError(f"{what} has codes of more than {format.width} bits, which is {format.name}'s width")
-    return array.astype(container(format))
+    return array.astype(container(format), copy=False)

@@ -23,8 +23,8 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.container import FloatArray
-from floatlab.arrays.conversion import container
 from floatlab.arrays.elements import array_format, checked_codes
+from floatlab.arrays.reading import container
 from floatlab.arrays.sources import format_of
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
@@ -41,6 +41,8 @@ VERSION = 1
 _PLAIN = "biufc"  # the kinds of dtype that other arrays may have
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are names of members as they are
 _MAX_HEADER = 4096  # of a .npy member: a dtype, an order and a shape
+# What zipfile raises besides BadZipFile: encryption, other compressions, odd names, places and sizes.
+_UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
 
 
@@ -150,24 +152,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     OSError for one that cannot be opened.
     """
     said = quoted(os.path.basename(os.fspath(path)), 60)
-    try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as bundle:
-            return _loaded(bundle, os.fstat(file.fileno()).st_size)
-    except FileFormatError as trouble:
-        raise FileFormatError(f"{said}: {trouble}") from None
-    except zipfile.BadZipFile as trouble:
-        raise FileFormatError(f"{said} is no .npz of floatlab: {_line(trouble)}") from None
-    except (
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-        UnicodeError,
-        ValueError,
-        OverflowError,
-        struct.error,
-    ) as trouble:
-        # zipfile's words for what it cannot read: encryption, other compressions, odd names and sizes
-        raise FileFormatError(f"{said} cannot be read: {_line(trouble)}") from None
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as bundle:
+                return _loaded(bundle, os.fstat(file.fileno()).st_size)
+        except FileFormatError as trouble:
+            raise FileFormatError(f"{said}: {trouble}") from None
+        except zipfile.BadZipFile as trouble:
+            raise FileFormatError(f"{said} is no .npz of floatlab: {_line(trouble)}") from None
+        except _UNREADABLE as trouble:
+            raise FileFormatError(f"{said} cannot be read: {_line(trouble)}") from None
 
 
 def _line(trouble: Exception) -> str:
