@@ -25,6 +25,7 @@
 
 enum { NEAREST_EVEN, DIRECTED, STOCHASTIC };
 enum { ANY, LEVEL, SWIFT };
+enum { SHIFTED, IEEE, OTHER };
 enum { INVALID = 1, OVERFLOW_ = 4, UNDERFLOW = 8, INEXACT = 16 }; /* the values of `Flags` */
 enum { SPECIAL = 64, REFUSED = 128 };                            /* and what arrays/compiled.py sees to */
 enum { CHUNK = 1024 };
@@ -46,8 +47,9 @@ typedef struct {
 } Recipe;
 
 typedef struct {
-    int64_t t, cut, adjust, qmin, magnitudes, sign, top, infinity;
-    int64_t subnormals, same_range, payloads, nan_for_negative_zero;
+    int64_t how, cut, adjust, qmin, magnitudes, sign, sign_shift, top, infinity;
+    int64_t normal; /* the smallest magnitude that only changes its bias */
+    int64_t subnormals /* a mask */, nan_for_negative_zero;
 } Reading;
 
 /* What is done to a run of elements; arrays/compiled.py says it with `run`. */

@@ -229,33 +229,47 @@ static unsigned NAME(round_words)(const Unsigned *words, void *codes, int size, 
     return all;
 }
 
-/* Return the word of a code, for formats whose numbers are all words. */
-static INLINE Unsigned NAME(word)(Unsigned code, const Reading *r)
+/* Return the word of a code, for formats whose numbers are all words.  A normal number only changes its bias; a
+   subnormal one, an integer below 2^T, gets its exponent from a conversion, which no mode of the processor can round
+   or flush.  `how` is SHIFTED where the fields lie as the word's do, and IEEE where every code past infinity is a NaN
+   with a payload. */
+static INLINE Unsigned NAME(word)(Unsigned code, const Reading *r, int how)
 {
+    if (how == SHIFTED)
+        return code << r->cut;
     Int magnitude = (Int)(code & (Unsigned)r->magnitudes);
-    Unsigned sign = (code & (Unsigned)r->sign) ? (Unsigned)1 << (BITS - 1) : 0;
-    /* A normal number only changes its bias; a subnormal one, an integer below 2^T, gets its exponent from a
-       conversion, which no mode of the processor can round or flush. */
-    Unsigned normal = ((Unsigned)magnitude << r->cut) + ((Unsigned)r->adjust << T);
+    Unsigned sign = (code & (Unsigned)r->sign) << r->sign_shift;
+    Unsigned word = ((Unsigned)magnitude << r->cut) + ((Unsigned)r->adjust << T);
     NAME(Punned) small;
     small.bits = (magnitude & (HIDDEN - 1)) | ((Int)(T + (1 << (BITS - T - 2)) - 1) << T);
     small.number -= (NAME(Float))HIDDEN;
     Unsigned below = (Unsigned)small.bits + ((Unsigned)r->qmin << T);
-    below = magnitude && r->subnormals ? below : 0;
-    Unsigned word = magnitude >> r->t == 0 && !r->same_range ? below : normal;
-    Unsigned nan = (Unsigned)INFINITE | (r->payloads ? ((Unsigned)magnitude << r->cut) & (HIDDEN - 1) : HIDDEN >> 1);
-    word = magnitude > (Int)r->top ? (magnitude == (Int)r->infinity ? (Unsigned)INFINITE : nan) : word;
-    word |= sign;
-    return r->nan_for_negative_zero && code == (Unsigned)r->sign ? sign | (Unsigned)INFINITE | HIDDEN >> 1 : word;
+    below = magnitude ? below & (Unsigned)r->subnormals : 0;
+    word = magnitude < (Int)r->normal ? below : word;
+    if (how == IEEE)
+        return (word | (magnitude > (Int)r->top ? (Unsigned)INFINITE : 0)) | sign;
+    Unsigned nan = (Unsigned)INFINITE | HIDDEN >> 1, special = magnitude == (Int)r->infinity ? (Unsigned)INFINITE : nan;
+    word = magnitude > (Int)r->top ? special : word;
+    return (r->nan_for_negative_zero && code == (Unsigned)r->sign ? nan : word) | sign;
 }
 
-#define READ_LOOP(In, in)                                                                                        \
-    CLONES static void NAME(read_##in##_)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count, \
-                                          const Reading *r)                                                     \
+#define READ_LOOP_AS(name, In, how)                                                                               \
+    CLONES static void NAME(name)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count,           \
+                                  const Reading *r)                                                               \
+    {                                                                                                             \
+        const Reading own = *r;                                                                                   \
+        for (Py_ssize_t i = 0; i < count; i++)                                                                    \
+            words[i] = NAME(word)((Unsigned)codes[i], &own, how);                                                 \
+    }
+
+#define READ_LOOP(In, in)                                                                                       \
+    READ_LOOP_AS(shift_##in##_, In, SHIFTED)                                                                     \
+    READ_LOOP_AS(read_ieee_##in##_, In, IEEE)                                                                    \
+    READ_LOOP_AS(read_other_##in##_, In, OTHER)                                                                  \
+    static void NAME(read_##in##_)(const In *codes, Unsigned *words, Py_ssize_t count, const Reading *r)        \
     {                                                                                                            \
-        const Reading own = *r;                                                                                  \
-        for (Py_ssize_t i = 0; i < count; i++)                                                                   \
-            words[i] = NAME(word)((Unsigned)codes[i], &own);                                                     \
+        (r->how == SHIFTED ? NAME(shift_##in##_) : r->how == IEEE ? NAME(read_ieee_##in##_)                     \
+                                                                  : NAME(read_other_##in##_))(codes, words, count, r); \
     }
 
 READ_LOOP(uint16_t, 16)
@@ -289,10 +303,11 @@ static void NAME(read_codes)(const void *codes, int size, Unsigned *words, Py_ss
    with two digits less is then right in every direction. */
 static INLINE Int NAME(to_odd)(NAME(Float) nearest, NAME(Float) lost)
 {
-    NAME(Punned) r;
+    NAME(Punned) r, rest;
     r.number = nearest;
-    Int even = ~r.bits & 1, away = (lost > 0) == (nearest > 0);
-    return r.bits + (lost != 0 ? (away ? even : -even) : 0);
+    rest.number = lost;
+    Int even = ~r.bits & 1, apart = (r.bits ^ rest.bits) >> (BITS - 1);
+    return r.bits + (((Unsigned)rest.bits & MAGNITUDE) != 0 ? (even ^ apart) - apart : 0);
 }
 
 static INLINE NAME(Float) NAME(sum_error)(NAME(Float) x, NAME(Float) y, NAME(Float) sum)
@@ -330,7 +345,7 @@ static INLINE Int NAME(is_tame)(NAME(Punned) x)
 #define SUM                                                                          \
     r.number = x.number + y.number;                                                  \
     odd = NAME(to_odd)(r.number, NAME(sum_error)(x.number, y.number, r.number));     \
-    odd = (r.number == 0) & ((x.bits ^ y.bits) < 0) ? (Int)zero : odd;               \
+    odd = (((Unsigned)r.bits << 1) == 0) & ((x.bits ^ y.bits) < 0) ? (Int)zero : odd;               \
     tame = 1;
 
 OPERATION(add, 2, SUM)
@@ -412,6 +427,7 @@ static unsigned NAME(run)(const Work *w, Py_ssize_t count)
 #undef ROUND_LOOPS
 #undef ROUND_LOOP_FOR
 #undef READ_LOOP
+#undef READ_LOOP_AS
 #undef SWIFT_LOOP
 #undef OPERATION
 #undef SUM

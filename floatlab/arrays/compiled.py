@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # Beside the flags of an element: the context refuses it, or another lane is to compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
+_READINGS = ("shifted", "ieee", "other")
 OPERATIONS = ("convert", "add", "subtract", "multiply", "divide", "sqrt", "fma")
 # The addends of directed roundings (see _kernels_word.h): for which signs and parities there is one, whether it is
 # doubled, and whether it is one less; bit 2·negative + odd.
@@ -93,11 +94,14 @@ def _reading_bytes(reading: Reading | None) -> Any:
         return None
     if reading.table is not None:
         return reading.table
-    fmt = reading.format
+    fmt, width = reading.format, reading.word.width
+    shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == width
     return _as_bytes((
-        fmt.trailing_bits, reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
-        fmt.signed << (fmt.width - 1), fmt.largest_magnitude, fmt.infinity_magnitude,
-        fmt.subnormals, reading.same_range, fmt.ieee_nans, fmt.nan_in_place_of_negative_zero,
+        _READINGS.index("shifted" if shifted else "ieee" if fmt.ieee_nans else "other"),
+        reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
+        fmt.signed << (fmt.width - 1), width - fmt.width, fmt.largest_magnitude, fmt.infinity_magnitude,
+        0 if reading.same_range else fmt.smallest_normal_magnitude, -int(fmt.subnormals),
+        fmt.nan_in_place_of_negative_zero,
     ))  # fmt: skip
 
 
