@@ -1,0 +1,327 @@
+"""How blocks of arrays are added, multiplied, divided …: exactly, as pairs of binary64, and then rounded once.
+
+Each operation stands in one table with the pair that is its exact result and the scalar operation that it equals.
+Wherever a pair might not be exact (binary64 overflows, or what is missing underflows), where the result is a NaN, and
+where a stochastic draw would have to see more digits than a pair shows, the scalar operation gives the answer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab import arith
+from floatlab.arith.operands import holds
+from floatlab.arrays import lanes
+from floatlab.arrays.pairs import (
+    fused,
+    in_direction,
+    missed,
+    narrowed,
+    quotient,
+    root,
+    to_odd,
+    two_product,
+    two_sum,
+)
+from floatlab.arrays.reading import WORDS
+from floatlab.arrays.recipe import can_round
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Direction, Flags
+from floatlab.numbers.context import Overflow
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from floatlab.arrays.pairs import Pair
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+SINGLE, DOUBLE = WORDS
+_LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64
+_TWICE = 2  # digits that rounding to odd needs below those of the format
+_DRAWN = 33  # digits that a stochastic rounding needs: those of the draw, and one that is odd
+_STREAM = 0x9E3779B97F4A7C15  # what a seed moves on by from one draw to the next
+
+
+class Operation(Record):
+    """An operation: its name and operands, its exact result, and the scalar operation that it equals."""
+
+    name: str
+    operands: tuple[str, ...]
+    scalar: Callable[..., Any]
+    pair: Callable[..., Pair]  # of whether products need no second float, and numbers
+    small: Callable[..., Any]  # where something in between may be too small for a pair
+    is_defined: Callable[..., Any]  # where numbers have an answer that is a number
+    terms: Callable[..., tuple[Array, Array]] | None  # what is added up at the end
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether a result can lie halfway between floats that have the digits of its operands."""
+        return self.name not in ("divide", "sqrt")
+
+
+def _product(narrow: bool, x: Array, y: Array) -> Pair:
+    return (x * y, None) if narrow else two_product(x, y)
+
+
+def _small_product(x: Array, y: Array, *_: Array) -> Array:
+    found: Array = (np.abs(x * y) < _LEAST) & (x != 0) & (y != 0)
+    return found
+
+
+def _small_quotient(x: Array, y: Array) -> Array:
+    found: Array = (np.minimum(np.abs(x), np.abs(x / y)) < _LEAST) & (x != 0)
+    return found
+
+
+def _never(*_: Array) -> bool:
+    return False
+
+
+def _always(*_: Array) -> bool:
+    return True
+
+
+OPERATIONS = {
+    each.name: each
+    for each in (
+        Operation(
+            "add", ("x", "y"), arith.add,
+            pair=lambda _, x, y: two_sum(x, y), small=_never, is_defined=_always, terms=lambda x, y: (x, y),
+        ),
+        Operation(
+            "subtract", ("x", "y"), arith.subtract,
+            pair=lambda _, x, y: two_sum(x, -y), small=_never, is_defined=_always, terms=lambda x, y: (x, -y),
+        ),
+        Operation(
+            "multiply", ("x", "y"), arith.multiply,
+            pair=_product, small=_small_product, is_defined=_always, terms=None,
+        ),
+        Operation(
+            "divide", ("x", "y"), arith.divide,
+            pair=lambda _, x, y: quotient(x, y), small=_small_quotient, is_defined=lambda x, y: y != 0, terms=None,
+        ),
+        Operation(
+            "sqrt", ("x",), arith.sqrt,
+            pair=lambda _, x: root(x), small=lambda x: (x < _LEAST) & (x > 0), is_defined=lambda x: x >= 0, terms=None,
+        ),
+        Operation(
+            "fma", ("x", "y", "z"), arith.fma,
+            pair=lambda narrow, x, y, z: fused(_product(narrow, x, y), z),
+            small=_small_product, is_defined=_always, terms=lambda x, y, z: (x * y, z),
+        ),
+    )
+}  # fmt: skip
+
+
+def calculator(
+    operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None, count: int
+) -> Callable[..., None]:
+    """Return what computes a block: codes of each operand, the first one's place, codes of the result, flags or None.
+
+    Raises UnsupportedError where the lane that was asked for cannot.
+    """
+    if lane != "scalar" and all(holds(DOUBLE, each) for each in sources) and _is_within(format, context):
+        return Pairwise(operation, sources, format, context, lane, count)
+    if lane not in (None, "scalar"):
+        raise UnsupportedError(f"lane {lane} cannot {operation.name} in {format.name}; lane scalar can")
+    alone = OneByOne(operation, sources, format, context)
+
+    def work(*given: Any) -> None:
+        *blocks, first, codes, flags = given
+        alone.put(np.arange(len(codes)), blocks, first, codes, flags)
+
+    return work
+
+
+def _is_within(format: Format, context: Context) -> bool:
+    """Say whether binary64, rounded to odd, rounds into the format as the number itself does (or is the format)."""
+    if format == DOUBLE:
+        return context.rounding is not Direction.SR
+    digits, depth = DOUBLE.precision - format.precision, format.qmin - DOUBLE.qmin
+    return digits >= _TWICE and depth > _TWICE and can_round(DOUBLE, format)
+
+
+class OneByOne:
+    """Every element through the scalar operation: the scalar lane, and where the others send what they cannot do."""
+
+    def __init__(self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context) -> None:
+        """Take the operation, the formats of its operands and its result, and the context."""
+        self.operation, self.sources, self.format, self.context = operation, sources, format, context
+
+    def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
+        """Return the code and the flags of the operation on codes; `index` numbers the draw."""
+        context = self.context
+        if context.rounding is Direction.SR:
+            # The draw of element i is the first one of the stream that starts i draws further on.
+            context = context.replace(seed=(context.seed + index * _STREAM) % (1 << 64))
+        data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
+        found = self.operation.scalar(*data, format=self.format, context=context)
+        return found.result.code, found.flags.value
+
+    def put(self, where: Array, blocks: list[Array], first: int, codes: Array, flags: Array | None) -> None:
+        """Put the results of some elements of a block."""
+        rows = zip(*(block[where].tolist() for block in blocks), strict=True)
+        for i, row in zip(where.tolist(), rows, strict=True):
+            codes[i], raised = self.answer(row, first + i)
+            if flags is not None:
+                flags[i] = raised
+
+    def put_alike(
+        self, where: Array, kinds: list[Array], blocks: list[Array], codes: Array, flags: Array | None
+    ) -> None:
+        """Put results that are the same for all elements with the same `kinds` of operands, asking once for each."""
+        alike = np.zeros(len(where), np.int64)
+        for kind in kinds:
+            values, place = np.unique(kind, return_inverse=True)
+            alike = alike * len(values) + place.reshape(-1)
+        _, one, place = np.unique(alike, return_index=True, return_inverse=True)
+        asked = [self.answer(tuple(int(block[i]) for block in blocks), 0) for i in where[one].tolist()]
+        found = np.array(asked, np.uint64)[place.reshape(-1)]
+        codes[where] = found[:, 0]
+        if flags is not None:
+            flags[where] = found[:, 1]
+
+
+class Pairwise:
+    """An operation on blocks: numbers as binary64, the exact result as a pair, rounded to odd, and into the format."""
+
+    def __init__(
+        self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None,
+        count: int,
+    ) -> None:  # fmt: skip
+        """Settle what is the same for all blocks."""
+        self.operation, self.sources, self.format, self.context = operation, sources, format, context
+        self.alone = OneByOne(operation, sources, format, context)
+        self.direct = format == DOUBLE
+        # Products of two numbers of binary32 are numbers of binary64, and quotients, roots and sums stay inside.
+        self.narrow = not self.direct and all(holds(SINGLE, each) for each in sources)
+        drawn = context.rounding is Direction.SR
+        self.short_of_digits = drawn and DOUBLE.precision - format.precision < _DRAWN
+        self.single = not drawn and SINGLE.precision - format.precision >= _TWICE and format.qmin - SINGLE.qmin > _TWICE
+        self.all_single = self.single and self.narrow and operation.name in ("add", "subtract")
+        words = [SINGLE if holds(SINGLE, each) else DOUBLE for each in sources]
+        self.words = words
+        self.readers = [
+            None if word == each else lanes.reading(each, word, lane) for each, word in zip(sources, words, strict=True)
+        ]
+        if not self.direct:
+            # What is rounded is a result: none of it counts as an input that is flushed.
+            rules = context.replace(flush_inputs=False)
+            self.round = lanes.rounding(DOUBLE, format, rules, lane, count)
+            if self.single:
+                self.round_single = lanes.rounding(SINGLE, format, rules, lane, count)
+
+    def __call__(self, *given: Any) -> None:
+        """Compute a block: codes of each operand, the first one's place, codes of the result, flags or None."""
+        *blocks, first, codes, flags = given
+        with np.errstate(all="ignore"):
+            numbers = [self._number(i, block) for i, block in enumerate(blocks)]
+            pair = self.operation.pair(self.narrow, *numbers)
+            if self.context.rounding is Direction.RTN and self.operation.terms:
+                _negate_zeros(pair[0], self.operation.terms(*numbers))
+            whole = bool(np.isfinite(pair[0]).all())
+            nans, doubtful = self._set_aside(numbers, pair, whole)
+            if self.single:
+                self._round_single(pair, numbers, whole, first, codes, flags)
+            else:
+                self._round(pair, first, codes, flags)
+            if not whole and flags is not None and self.operation.name == "divide":
+                x, y = numbers
+                flags[(y == 0) & (x != 0) & np.isfinite(x)] = Flags.DIVIDE_BY_ZERO.value
+        if len(nans):
+            kinds = [_kinds(number[nans], block[nans]) for number, block in zip(numbers, blocks, strict=True)]
+            if not any(np.isnan(number[nans]).any() for number in numbers):
+                kinds = []  # an invalid operation gives the same NaN on all numbers
+            self.alone.put_alike(nans, kinds, blocks, codes, flags)
+        if len(doubtful):
+            self.alone.put(doubtful, blocks, first, codes, flags)
+
+    def _number(self, i: int, block: Array) -> Array:
+        """Return a block of codes as floats: binary64, or binary32 where that is enough."""
+        words, read = block, self.readers[i]
+        if read is not None:
+            words = np.empty(len(block), lanes.word_type(self.words[i]))
+            read(block, words)
+        number = words.view(f"f{words.itemsize}")
+        if not self.all_single:
+            number = number.astype(np.float64, copy=False)
+        if self.context.flush_inputs and self.sources[i].zero:
+            subnormal = np.abs(number) < float(self.sources[i].smallest_normal)
+            number = np.where(subnormal, np.copysign(number.dtype.type(0), number), number)
+        return number
+
+    def _set_aside(self, numbers: list[Array], pair: Pair, whole: bool) -> tuple[Array, Array]:
+        """Return where the result is a NaN and where the pair may not be exact; 1 takes its place there."""
+        s, e = pair
+        doubtful: Any = np.False_
+        if not self.narrow:
+            doubtful = self.operation.small(*numbers) | ~np.isfinite(0.0 if e is None else e)
+            for number in numbers:
+                doubtful &= np.isfinite(number)
+            doubtful &= self.operation.is_defined(*numbers)
+        if self.direct:
+            doubtful |= self._is_at_an_edge(s)
+        if self.short_of_digits:
+            doubtful |= missed(pair)
+        nans = np.isnan(s) & ~doubtful if not whole else np.False_
+        aside = np.flatnonzero(nans), np.flatnonzero(doubtful)
+        for where in aside:
+            s[where] = 1
+        return aside
+
+    def _is_at_an_edge(self, s: Array) -> Any:
+        """Say where binary64 itself, as the result's format, may have to obey more than a direction."""
+        found = np.isfinite(s) & (np.abs(s) >= 2.0**DOUBLE.emax)
+        if self.context.overflow is Overflow.SATURATE:
+            found |= np.isinf(s)
+        if self.context.flush_results:
+            found |= (s != 0) & (np.abs(s) < float(DOUBLE.smallest_normal))
+        return found
+
+    def _round(self, pair: Pair, first: int, codes: Array, flags: Array | None) -> None:
+        if self.direct:
+            direction = self.context.rounding
+            if direction is Direction.RNA and not self.operation.has_ties:
+                direction = Direction.RNE
+            codes[...] = in_direction(pair, direction).view(np.uint64)
+            if flags is not None:
+                flags[...] = missed(pair) * np.uint8(Flags.INEXACT.value)
+            return
+        self.round(to_odd(pair).view(np.uint64), first, codes, flags)
+
+    def _round_single(
+        self, pair: Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
+    ) -> None:
+        """Round by way of binary32, which is quicker; what is too large for it goes the long way."""
+        if self.all_single:
+            beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])
+        else:
+            wide, pair = pair[0], narrowed(pair)
+            beyond = np.isinf(pair[0]) & np.isfinite(wide)
+        where = np.flatnonzero(beyond)
+        pair[0][where] = 1
+        self.round_single(to_odd(pair).view(np.uint32), first, codes, flags)
+        if len(where):
+            made, raised = np.empty(len(where), codes.dtype), np.empty(len(where), np.uint8)
+            again = self.operation.pair(self.narrow, *(number[where].astype(np.float64) for number in numbers))
+            self.round(to_odd(again).view(np.uint64), 0, made, raised)
+            codes[where] = made
+            if flags is not None:
+                flags[where] = raised
+
+
+def _negate_zeros(s: Array, terms: tuple[Array, Array]) -> None:
+    """Make a zero sum −0 unless both terms are +0 (6.3, toward −∞)."""
+    a, b = terms
+    s[(s == 0) & (np.signbit(a) | np.signbit(b))] = -0.0
+
+
+def _kinds(number: Array, codes: Array) -> Array:
+    """Return what a NaN's operands may matter by: which NaN, ±∞, ±0, or merely the sign."""
+    kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
+    return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))

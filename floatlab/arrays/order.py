@@ -1,0 +1,234 @@
+"""The order of the numbers of a format, on arrays: ranks, distances in ulps, spacing, neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arith.operands import common_format, holds
+from floatlab.arrays import lanes
+from floatlab.arrays.conversion import written
+from floatlab.arrays.operands import broadcast, is_floating, operand, shared_dtype, telling_values
+from floatlab.arrays.reading import WORDS, container
+from floatlab.arrays.sources import Source, format_of, source_of
+from floatlab.errors import FormatError, UnsupportedError, guess, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+SINGLE, DOUBLE = WORDS
+NAN_RANK = -(1 << 63)  # no number of 64 bits has it
+NOT_COMPARABLE = -1  # a NaN is no distance from a number
+_MOST = (1 << 63) - 1
+_SIDES = {"up": 1, "down": -1}
+
+
+def ordinal(x: Any, format: Format | str | None = None) -> Array:
+    """Return the rank of each number among those of a format, as int64: neighbours differ by 1, and zeros are 0.
+
+    The format is that of x's dtype, unless it is named; x then holds numbers of it. An infinity is one beyond the
+    largest number, and a NaN is −2^63. As `Datum.ordinal`. Raises UnsupportedError for numbers that the format
+    does not have, and FormatError for a format of more than 63 bits beside the sign.
+
+    >>> ordinal(np.float16([0, -0.0, 2**-24, 1, np.inf, -1])).tolist()
+    [0, 0, 1, 15360, 31744, -15360]
+    """
+    (source,), fmt = _operands((x,), ("x",), format)
+    read = _reader(source, fmt, "x")
+
+    def work(codes: Array, first: int, ranks: Array, flags: Array | None) -> None:
+        ranks[...] = _ranks(read(codes), fmt).view(np.uint64)
+
+    return _written(work, ("x",), [source], np.dtype(np.int64))
+
+
+def ulp_distance(x: Any, y: Any, format: Format | str | None = None) -> Array:
+    """Return how many steps apart the numbers of x and y are in a format, as int64; they broadcast.
+
+    The format is the one that the operands have in common, unless it is named. −0 and 0 are the same number, and an
+    infinity is one step from the largest. Two NaNs are 0 apart, a NaN and a number −1. Distances beyond 2^63 − 1,
+    which binary64 has between numbers of opposite signs, are 2^63 − 1. Raises as `ordinal`.
+
+    >>> ulp_distance(np.float32([1, 0, np.inf, np.nan]), np.float32([1.000001, -0.0, 3.4028235e38, 1])).tolist()
+    [8, 0, 1, -1]
+    >>> ulp_distance(1.0, [1.125, -1.0, 448], "e4m3").tolist()
+    [1, 112, 70]
+    """
+    sources, fmt = _operands((x, y), ("x", "y"), format)
+    readers = [_reader(source, fmt, name) for source, name in zip(sources, ("x", "y"), strict=True)]
+
+    def work(x: Array, y: Array, first: int, distances: Array, flags: Array | None) -> None:
+        a, b = (_ranks(read(codes), fmt) for read, codes in zip(readers, (x, y), strict=True))
+        apart = (np.maximum(a, b) - np.minimum(a, b)).view(np.uint64)  # right without a sign, even where it wraps
+        apart = np.minimum(apart, np.uint64(_MOST)).view(np.int64)
+        lone = (a == NAN_RANK) != (b == NAN_RANK)
+        distances[...] = np.where(lone, NOT_COMPARABLE, apart).view(np.uint64)
+
+    return _written(work, ("x", "y"), sources, np.dtype(np.int64))
+
+
+def spacing(x: Any, format: Format | str | None = None) -> Array:
+    """Return the unit in the last place of each number in a format, a power of two; NaN for infinities and NaNs.
+
+    Positive, for negative numbers too. The dtype is x's, if it holds the units, else float32 or float64. Raises as
+    `ordinal`.
+
+    >>> spacing(np.float32([1, 255, 0])).tolist()
+    [1.1920928955078125e-07, 1.52587890625e-05, 1.401298464324817e-45]
+    >>> spacing(np.float32([1, 255, 0]), "bf16").tolist()
+    [0.0078125, 1.0, 9.183549615799121e-41]
+    """
+    (source,), fmt = _operands((x,), ("x",), format)
+    read, kind = _reader(source, fmt, "x"), shared_dtype([x], [source], fmt)
+    if (own := format_of(kind)) is not None and own.least_exponent > fmt.qmin:
+        kind = np.dtype(np.float32 if fmt.qmin >= SINGLE.qmin else np.float64)
+
+    def work(codes: Array, first: int, units: Array, flags: Array | None) -> None:
+        codes = read(codes)
+        field = _magnitudes(codes, fmt) >> fmt.trailing_bits
+        found = np.ldexp(1.0, np.maximum(field, int(fmt.zero)) - fmt.bias - fmt.trailing_bits)
+        found[_magnitudes(codes, fmt) > fmt.largest_magnitude] = np.nan
+        found[_ranks(codes, fmt) == NAN_RANK] = np.nan
+        units[...] = found.astype(kind).view(units.dtype)
+
+    return _written(work, ("x",), [source], kind)
+
+
+def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array:
+    """Return the neighbour of each number in a format: "up", "down", or toward other numbers, which broadcast.
+
+    "up" and "down" are `Datum.next_up` and `next_down`: the last number on a side is its own neighbour there, and
+    the negative number next to zero has −0 above it. Toward a number, as `numpy.nextafter`: equal numbers give the
+    second, and a NaN on either side a NaN. The format is that of x's dtype, unless it is named, and the dtype x's,
+    if it holds the format. Raises as `ordinal`, and for a NaN in `toward` where the format has none.
+
+    >>> next_after(np.float16([1, 65504, -(2**-24)]), "up").tolist()
+    [1.0009765625, inf, -0.0]
+    >>> next_after(np.float32([1, 1, 448]), [2, 0, 500], "e4m3").tolist()
+    [1.125, 0.9375, 448.0]
+    """
+    (source,), fmt = _operands((x,), ("x",), format)
+    read, sources, aimed, side = _reader(source, fmt, "x"), [source], None, 0
+    if isinstance(toward, str):
+        if toward not in _SIDES:
+            raise UnsupportedError(f"toward is up, down or numbers, not {quoted(toward)}{guess(toward, [*_SIDES])}")
+        side = _SIDES[toward]
+    else:
+        aims = source_of(toward, "toward")
+        sources, aimed = [source, aims], (_numbers(fmt, "x"), _numbers(aims.format, "toward"))
+
+    def work(*given: Any) -> None:
+        *blocks, _, made, _ = given
+        codes = read(blocks[0])
+        if aimed is None:
+            made[...] = _moved(codes, fmt, side, side > 0)  # zero from below is −0
+            return
+        here, there = aimed[0](codes), aimed[1](blocks[1])
+        step = (there > here).astype(np.int64) - (there < here)
+        made[...] = _moved(codes, fmt, step, (step > 0) | ((step == 0) & np.signbit(there)))
+        lost = np.isnan(there)
+        if lost.any():
+            if not fmt.has_nan:
+                raise UnsupportedError(f"toward holds a NaN, and {fmt.name} has none")
+            made[lost] = fmt.nan_code
+
+    kind = shared_dtype([x], [source], fmt)
+    told = telling_values(work, fmt, kind, None, source.codes.size)
+    return _written(told, ("x", "toward")[: len(sources)], sources, kind)
+
+
+def _operands(
+    values: tuple[Any, ...], names: tuple[str, ...], format: Format | str | None
+) -> tuple[list[Source], Format]:
+    """Return operands and the format that they are ranked in."""
+    if format is not None:
+        fmt = parse_format(format)
+    else:
+        own = [source_of(x, name).format for x, name in zip(values, names, strict=True) if is_floating(x)]
+        fmt = common_format(own) if own else DOUBLE
+    if fmt.magnitude_bits > 63 or fmt.explicit_integer_bit:
+        raise FormatError(f"{fmt.name} has ranks of {fmt.magnitude_bits} bits; arrays hold at most 63")
+    return [operand(x, name, fmt, Context()) for x, name in zip(values, names, strict=True)], fmt
+
+
+def _numbers(format: Format, name: str) -> Callable[[Array], Array]:
+    """Return what reads a block of a format's codes as binary64."""
+    if not holds(DOUBLE, format):
+        raise FormatError(f"{name} is of {format.name}, which has numbers that float64 does not hold")
+    read = lanes.reading(format, DOUBLE, None) if format != DOUBLE else None
+
+    def numbers(codes: Array) -> Array:
+        if read is None:
+            return codes.view(np.float64)
+        words = np.empty(len(codes), np.uint64)
+        read(codes, words)
+        return words.view(np.float64)
+
+    return numbers
+
+
+def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Array]:
+    """Return what gives a block of an operand's codes in a format that must have its numbers."""
+    if source.format == format:
+        return lambda codes: codes
+    into = lanes.rounding(source.format, format, Context(), None, source.codes.size)
+    given, found, held = _numbers(source.format, name), _numbers(format, name), container(format)
+
+    def read(codes: Array) -> Array:
+        made = np.empty(len(codes), held)
+        into(codes, 0, made, None)
+        x, y = given(codes), found(made)
+        differ = (x != y) & ~(np.isnan(x) & np.isnan(y))
+        if differ.any():
+            culprit = float(x[np.argmax(differ)])
+            raise UnsupportedError(f"{name} holds {culprit}, which {format.name} does not have: quantize it first")
+        return made
+
+    return read
+
+
+def _magnitudes(codes: Array, format: Format) -> Array:
+    """Return codes without their signs, as int64."""
+    found: Array = codes.astype(np.int64) & ((1 << format.magnitude_bits) - 1)
+    return found
+
+
+def _hidden(format: Format) -> int:
+    """Return how many magnitudes above zero have no number of their own, where there are no subnormal numbers."""
+    return format.smallest_normal_magnitude - 1 if format.zero and not format.subnormals else 0
+
+
+def _ranks(codes: Array, format: Format) -> Array:
+    """Return the ranks of codes."""
+    magnitudes = _magnitudes(codes, format)
+    negative = codes >> codes.dtype.type(format.width - 1) != 0 if format.signed else np.zeros(len(codes), bool)
+    ranks: Array = np.maximum(magnitudes - _hidden(format), 0)
+    ranks = np.where(negative, -ranks, ranks)
+    ranks[magnitudes > max(format.largest_magnitude, format.infinity_magnitude)] = NAN_RANK
+    if format.nan_in_place_of_negative_zero:
+        ranks[negative & (magnitudes == 0)] = NAN_RANK
+    return ranks
+
+
+def _moved(codes: Array, format: Format, step: Any, minus: Any) -> Array:
+    """Return the codes that lie a step up or down; zeros are −0 where `minus` is so; NaNs stay."""
+    ranks = _ranks(codes, format)
+    top = max(format.largest_magnitude, format.infinity_magnitude) - _hidden(format)
+    there = np.clip(ranks + step * (ranks != NAN_RANK), -top if format.signed else 0, top)
+    magnitudes = np.abs(there)
+    magnitudes += np.where(magnitudes > 0, _hidden(format), 0)
+    signed = (there < 0) | ((there == 0) & minus & (format.negative_zero and format.zero and format.signed))
+    whole = magnitudes.astype(np.uint64) | (signed.astype(np.uint64) << np.uint64(format.width - 1))
+    found: Array = np.where(ranks == NAN_RANK, codes, whole.astype(codes.dtype))
+    return found
+
+
+def _written(work: Callable[..., None], names: tuple[str, ...], sources: list[Source], dtype: np.dtype[Any]) -> Array:
+    shape = broadcast(names, sources)
+    found: Array = written(work, [each.codes for each in sources], shape, dtype, None, Context(), False, None)
+    return found
