@@ -10,8 +10,9 @@ from floatlab.arrays.lanes import parse_lane, sweep, telling
 from floatlab.arrays.lanes import rounding as _rounding
 from floatlab.arrays.reading import container, words_that_hold
 from floatlab.arrays.sources import format_of, source_of
-from floatlab.errors import FormatError, UnsupportedError
+from floatlab.errors import FormatError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
+from floatlab.formats.blocks import BlockFormat, is_block_format
 from floatlab.numbers import Absent, Context
 
 TYPE_CHECKING = False
@@ -63,6 +64,23 @@ def written(
     return (found, raised.answer) if raised.is_wanted else found
 
 
+def _room_of_blocks(
+    format: Any, of_blocks: dict[str, Any], out: Any, return_flags: bool | str, overflow: str, threads: int | None
+) -> Any:
+    """Return the room that works on formats of blocks if this is one; raises for arguments of the other kind."""
+    if not isinstance(format, BlockFormat) and not (isinstance(format, str) and is_block_format(format)):
+        for name in of_blocks:
+            raise UnsupportedError(f"{name} goes with formats of blocks such as mxfp4, not with {quoted(str(format))}")
+        return None
+    missing = {"out": out is not None, "return_flags": return_flags is not False, "threads": threads not in (None, 1)}
+    for name, is_given in (missing | {"overflow": overflow not in ("native", "saturate")}).items():
+        if is_given:
+            raise UnsupportedError(f"{name} is not for formats of blocks, whose elements saturate in new arrays")
+    from floatlab.arrays import blocks  # which is a floor up, on these very functions
+
+    return blocks
+
+
 def encode(
     x: Any,
     format: Format | str,
@@ -74,6 +92,7 @@ def encode(
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
+    **of_blocks: Any,
 ) -> Any:
     """Return the codes of numbers rounded into a format: unsigned integers, the smallest that hold them.
 
@@ -85,11 +104,17 @@ def encode(
     arrays, and all processors for large ones. Raises UnsupportedError for other arrays, an `out` that does not fit,
     and values that the context refuses; `out` is then as it was.
 
+    A format of blocks (`mxfp4`, `nvfp4` …) gives (scales, codes), and takes `axis`, `scale` and what else
+    `encode_blocks` takes.
+
     >>> encode([1.0, 448.0, 1000.0], "e4m3").tolist()
     [56, 126, 127]
+    >>> from floatlab import Flags
     >>> encode([1.0, 448.0, 1000.0], "e4m3", return_flags="counts")[1][Flags.OVERFLOW]
     1
     """
+    if blocks := _room_of_blocks(format, of_blocks, out, return_flags, overflow, threads):
+        return blocks.encode_blocks(x, format, rounding=rounding, context=context, lane=lane, **of_blocks)
     fmt, source = parse_format(format), source_of(x)
     rules = context or Context(rounding, overflow=overflow)
     work = _rounding(source.format, fmt, rules, parse_lane(lane), source.codes.size)
@@ -105,15 +130,20 @@ def decode(
     *,
     lane: str | None = None,
     threads: int | None = None,
+    **of_blocks: Any,
 ) -> Array:
     """Return the values of codes as floats: float32 where it holds all of the format, else float64.
 
     `codes` are integers of any shape; NaNs keep the payloads they have. Raises FormatError for a format that float64
     does not hold and UnsupportedError for codes that are too wide, or a `dtype` that does not hold the values.
+    For a format of blocks, `codes` is what `encode` returned, and the arguments are those of `decode_blocks`.
 
     >>> decode([56, 126, 127], "e4m3").tolist()
     [1.0, 448.0, nan]
     """
+    if blocks := _room_of_blocks(format, of_blocks, out, False, "native", threads):
+        found: Array = blocks.decode_blocks(codes, format, dtype=dtype, **of_blocks)
+        return found
     fmt, array = parse_format(format), np.asarray(codes)
     if array.dtype.kind not in "iu" and array.size:
         raise UnsupportedError(f"codes is an array of {array.dtype.name}; codes are integers")
@@ -132,8 +162,8 @@ def decode(
     def work(given: Array, first: int, values: Array, flags: Array | None) -> None:
         read(given.astype(held, copy=False), values)
 
-    found: Array = written(work, [array], array.shape, kind, out, Context(), False, threads)
-    return found
+    values: Array = written(work, [array], array.shape, kind, out, Context(), False, threads)
+    return values
 
 
 def _narrowest(format: Format) -> np.dtype[Any]:
@@ -166,16 +196,19 @@ def quantize(
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
+    **of_blocks: Any,
 ) -> Any:
     """Return the numbers of `x` rounded into a format, as floats of x's dtype, or of a wider one that holds them.
 
-    Arguments and errors are `encode`'s.
+    Arguments and errors are `encode`'s; a format of blocks takes those of `quantize_blocks`.
 
     >>> quantize(np.array([0.1, 3.0, 500.0], np.float32), "e4m3").tolist()
     [0.1015625, 3.0, nan]
     >>> quantize(np.float16(65504), "bf16").item()
     65536.0
     """
+    if blocks := _room_of_blocks(format, of_blocks, out, return_flags, overflow, threads):
+        return blocks.quantize_blocks(x, format, rounding=rounding, context=context, lane=lane, **of_blocks)
     fmt, source = parse_format(format), source_of(x)
     rules = context or Context(rounding, overflow=overflow)
     kind, checked, count = dtype_for(source.dtype, fmt), parse_lane(lane), source.codes.size

@@ -101,8 +101,9 @@ def _rounding(
         )
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
-    recipe = recipe_for(format, context, word)
     flushes = context.flush_inputs and source != word
+    # What is subnormal in the source is flushed before it is a word; a word may be subnormal where the source is not.
+    recipe = recipe_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     if _is_compiled(lane) and _can_read(source, word):
         run = compiled.converter(recipe, source, target)
         if not flushes:

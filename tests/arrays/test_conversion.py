@@ -8,6 +8,7 @@ from floatlab import Context
 from floatlab.arrays import decode, encode, quantize
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG
+from tests.arrays.values import telling
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
 
@@ -87,3 +88,47 @@ def test_a_refused_value_leaves_out_as_it_was():
     with pytest.raises(FloatlabError, match="has no infinity"):
         encode([1.0, 2.0, np.inf], "e2m1", context=Context(absent="error"), out=out)
     assert out.tolist() == [7, 7, 7]
+
+
+def test_formats_of_blocks_go_by_the_same_three_functions():
+    x = np.array([957.0, *[1.1] * 31], np.float32)
+    scales, codes = encoded = encode(x, "mxfp8_e4m3")
+    assert scales.tolist() == [128]
+    assert codes[:2].tolist() == [126, 49]
+    assert decode(encoded, "mxfp8_e4m3")[:2].tolist() == [896.0, 1.125]
+    rows = quantize(np.stack([x, x]).T, "mxfp8_e4m3", axis=0)
+    assert np.array_equal(rows[:, 1], quantize(x, "mxfp8_e4m3"))
+    with pytest.raises(FloatlabError, match="axis goes with formats of blocks"):
+        quantize(x, "e4m3", axis=0)
+    with pytest.raises(FloatlabError, match="out is not for formats of blocks"):
+        quantize(x, "mxfp4", out=x)
+
+
+def test_a_result_may_go_where_its_operand_was():
+    x = telling(fl.parse_format("e4m3"), np.float32, 300)
+    expected = quantize(x, "e4m3")
+    for view in (slice(None), slice(None, None, -1)):
+        own = x.copy()
+        quantize(own[view], "e4m3", out=own)
+        assert np.array_equal(own, expected[view], equal_nan=True)
+
+
+def test_flags_are_counted():
+    x = np.array([0.1, 1.0, 1e6, np.nan, 1e-9])
+    _, each = encode(x, "fp16", return_flags="each")
+    _, counts = encode(x, "fp16", return_flags="counts")
+    assert counts == {flag: int(((each & flag.value) != 0).sum()) for flag in fl.Flags}
+    assert counts[fl.Flags.INEXACT] == 3
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu, np.float16])
+def test_arrays_of_any_dtype_are_read_by_their_codes(dtype):
+    width = np.dtype(dtype).itemsize
+    codes = np.arange(1 << 8 * width, dtype=f"u{width}")
+    x = codes.view(dtype)
+    for format in ("e5m2", "e2m1", "fp16", "fp64"):
+        for context in (Context(), Context("RTP", flush_inputs=True)):
+            found, flags = encode(x, format, context=context, return_flags=True)
+            expected, raised = encode(x[::7], format, context=context, return_flags=True, lane="scalar")
+            assert np.array_equal(found[::7], expected)
+            assert np.array_equal(flags[::7], raised)
