@@ -118,8 +118,9 @@ class Job:
         else:
             self.array = decode(source.codes, source.format)
         self.array = self.array.reshape(source.codes.shape)
-        # Integers count as float64, but blocks of them need no more than float32.
-        self.dtype = np.dtype(np.float64 if source.dtype == np.float64 else np.float32)
+        # Integers are read as float64, but blocks of them need no more than float32.
+        whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
+        self.dtype = np.dtype(np.float32) if whole else self.array.dtype
         self.cut = Cut(self.array.shape, axis, self.fmt)
         self.given = _given_scale(tensor_scale, self.fmt)
         self.draws = self.context.rounding is Direction.SR

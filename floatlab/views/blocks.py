@@ -189,6 +189,11 @@ def outcome(element: Element, fmt: BlockFormat) -> str:
     return "underflow" if Flags.UNDERFLOW in element.flags else ""
 
 
+def _happened(element: Element, fmt: BlockFormat) -> Line:
+    words = outcome(element, fmt)
+    return line(Run(words, Role.FLAG if element.flags else Role.HINT)) if words else ()
+
+
 def element_code(element: Element, fmt: BlockFormat) -> str:
     """Return an element's code, zero-padded."""
     return f"0x{element.code:0{-(-fmt.element.width // 4)}x}"
@@ -238,11 +243,10 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     plain = "-0" if element_value.negative and not element_value.c else glance(element_value.as_fraction())
     times = scale if block.tensor is None else f"{scale} × t"
     error = f"error {plain_error(element.error)} ({_share(element)}), " if element.error else ""
-    happened = outcome(element, fmt)
     becomes = f" = {plain}, × {times} = {_decoded(element)}".replace("= ≈", "≈")
     return [
         Row(typed, line(quotient.replace("= ≈", "≈")), digits_line(element, fmt)),
-        Row("", decision(rounded, block.context.rounding), line(Run(happened, Role.FLAG)) if happened else ()),
+        Row("", decision(rounded, block.context.rounding), _happened(element, fmt)),
         Row(
             "",
             line(Run(element_code(element, fmt), Role.CODE), becomes),
@@ -265,6 +269,6 @@ def _table(block: BlockDerivation) -> Table:
             line(Run(element_code(element, fmt), Role.CODE)),
             line(Run(_decoded(element), Role.VALUE)),
             line(_share(element)),
-            line(Run(outcome(element, fmt), Role.FLAG)),
+            _happened(element, fmt),
         ))  # fmt: skip
     return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), tuple(rows))

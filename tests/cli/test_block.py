@@ -1,0 +1,56 @@
+"""`block` on the command line: rows from a pipe, what it refuses, and where its names lead from other verbs."""
+
+import json
+
+import pytest
+
+
+def test_a_row_of_standard_input_is_a_block(feed):
+    ended = feed(b"957 1\n\n1/3 -0.1@bf16\n", "block", "-", "--to", "mxfp4", "--quiet=code")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.splitlines() == ["0x86 0x7 0x0", "0x7b 0x7 0xb"]
+
+
+def test_a_bad_row_is_named_and_the_rest_goes_on(feed):
+    ended = feed(b"957 abc\n2\n", "block", "-", "--to", "mxfp4", "--json")
+    assert ended.status == 2
+    assert ended.err.startswith("floatlab: line 1: 'abc' is not a number")
+    assert json.loads(ended.out)["result"]["values"] == ["2"]
+
+
+def test_every_block_is_a_line_of_json(command):
+    ended = command("block", *["1"] * 33, "--to", "mxfp4", "--json")
+    records = [json.loads(each) for each in ended.out.splitlines()]
+    assert [len(record["steps"]) for record in records] == [32, 1]
+
+
+def test_negative_values_and_options_stand_in_any_order(command):
+    plain = command("block", "-1.5", "-inf", "2", "--to", "mxint8", "-r", "RTZ")
+    assert plain.status == 0
+    assert plain == command("block", "-r", "RTZ", "-1.5", "--to", "mxint8", "-inf", "2")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["block", "1"], "block needs --to NAME"),
+        (["block", "--to", "mxfp4"], "block needs a value, as in floatlab block 957 --to mxfp8_e4m3"),
+        (["block", "1", "--to"], "--to needs NAME: the block format"),
+        (["block", "1", "--to", "fp4"], "e2m1fn is a format of single numbers"),
+        (["block", "1", "--to", "mxfp4", "--fp16"], "block has no --fp16: --to mxfp4 names the block format"),
+        (["block", "1", "--to", "mxfp4", "--scale", "cel"], "did you mean 'ceil'?"),
+        (["block", "1", "--to", "mxfp4", "--overflow", "native"], "unknown option '--overflow'"),
+        (["block", "1", "--to", "mxfp4", "--seed", "x"], "--seed takes an integer"),
+        (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1"], "tensor_scale is a positive number of binary32"),
+        (["block", "1@mxfp4", "--to", "mxfp4"], "mxfp4 is a format of blocks"),
+        (["show", "1", "-f", "mxfp4"], "mxfp4 is a format of blocks: floatlab block VALUE… --to mxfp4 shows one"),
+        (["formats", "nvfp4"], "nvfp4 is a format of blocks"),
+        (["tui", "block", "1", "--to", "mxfp4"], "tui has no screen for block; it opens show convert"),
+        (["blok", "1"], "did you mean 'block'?"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(command, words, said):
+    ended = command(*words)
+    assert (ended.status, ended.out) == (2, "")
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
