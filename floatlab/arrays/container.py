@@ -34,6 +34,8 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     >>> FloatArray([0.1, 3.3, 448, 1000], "e4m3")
     FloatArray([0.1015625, 3.25, 448.0, nan], e4m3fn)
+    >>> FloatArray([1, 2, 3], "bf16") / 3
+    FloatArray([0.33398438, 0.66796875, 1.0], bfloat16)
     """
 
     __slots__ = ("_codes", "_context", "_format")
@@ -190,6 +192,10 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
         """Return the elements along one axis, in C order."""
         return self._same(self._codes.ravel())
 
+    def flatten(self) -> Self:
+        """Return a copy of the elements along one axis, in C order."""
+        return self.ravel().copy()
+
     def squeeze(self, axis: Any = None) -> Self:
         """Return the array without its axes of length 1; a view."""
         return self._same(self._codes.squeeze(axis))
@@ -232,6 +238,13 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
         from floatlab.arrays.dispatch import rounded_operation
 
         return rounded_operation("fma", (self, y, z))
+
+    def clip(self, min: Any = None, max: Any = None) -> FloatArray:
+        """Return the values between two bounds, which take the array's format as every number does."""
+        from floatlab.arrays.dispatch import clipped
+
+        found: FloatArray = clipped(self, min, max)
+        return found
 
     def sum(self, axis: Any = None, keepdims: bool = False, **how: Any) -> FloatArray:
         """Return the sum along axes; `accumulator=`, `schedule=` and `format=` say how (see `accumulation.total`)."""

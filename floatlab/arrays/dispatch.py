@@ -10,6 +10,8 @@ from floatlab.arith.operands import common_format, reading_context
 from floatlab.arrays.container import FloatArray
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.elements import array_format, codes_in, is_number
+from floatlab.arrays.operations import operate
+from floatlab.arrays.order import next_after, spacing
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -71,14 +73,20 @@ def shared_context(values: Iterable[Any]) -> Context | None:
     return given[0] if given else None
 
 
-def operand(x: Any, format: Format, context: Context, dtype: Any = None) -> Array:
-    """Return an operand's values: exactly, where it has a format; numbers, integers and lists rounded into this one."""
+def typed(x: Any, format: Format, context: Context) -> Any:
+    """Return an operand that has a format as it is; numbers, integers and lists rounded into this one."""
     if own_format(x) is not None:
-        exact = x if isinstance(x, FloatArray) else FloatArray(x)
-        return decode(exact.codes, exact.format, dtype)
+        return FloatArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):
         raise UnsupportedError("an operand is text: numbers and arrays of numbers are taken")
-    return decode(codes_in(x, format, reading_context(context)), format, dtype)
+    return FloatArray._of(codes_in(x, format, reading_context(context)), format, None)
+
+
+def operand(x: Any, format: Format, context: Context, dtype: Any = None) -> Array:
+    """Return an operand's values, exactly, once it has a format."""
+    known = typed(x, format, context)
+    exact = known if isinstance(known, FloatArray) else FloatArray(known)
+    return decode(exact.codes, exact.format, dtype)
 
 
 def finished(values: Any, format: Format, context: Context | None, rules: Context = DEFAULT) -> FloatArray:
@@ -90,13 +98,19 @@ def finished(values: Any, format: Format, context: Context | None, rules: Contex
 
 
 def rounded_operation(name: str, values: tuple[Any, ...], into: Format | None = None) -> FloatArray:
-    """Return a correctly rounded operation of `operations` on FloatArrays and what goes with them."""
-    from floatlab.arrays import operations
+    """Return a correctly rounded operation of FloatArrays and what goes with them, NaNs as the scalar one has them."""
+    format, context = shared_format(values), shared_context(values)
+    given = [typed(x, format, context or DEFAULT) for x in values]
+    codes = operate(name, given, into or format, context=context, as_codes=True)
+    return FloatArray._of(codes, into or format, context)
 
+
+def _ordered(name: str, values: tuple[Any, ...]) -> FloatArray:
+    """Return units in the last place, or neighbours toward other numbers."""
     format, context = shared_format(values), shared_context(values)
     given = [operand(x, format, context or DEFAULT) for x in values]
-    found = getattr(operations, name)(*given, into or format, context=context)
-    return finished(found, into or format, context)
+    found = spacing(given[0], format) if name == "spacing" else next_after(given[0], given[1], format)
+    return finished(found, format, context)
 
 
 def _as_float(number: Any) -> float | None:
@@ -188,6 +202,8 @@ def _called(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> An
         return rounded_operation("multiply", values * 2, into)
     if name == "reciprocal":
         return rounded_operation("divide", (1, *values), into)
+    if into is None and name in ("spacing", "nextafter"):
+        return _ordered(name, values)
     if name == "matmul":
         from floatlab.arrays.accumulation import matmul
 
@@ -294,7 +310,9 @@ def _sorted(x: FloatArray, axis: int | None = -1) -> FloatArray:
     return x._same(np.take_along_axis(x.codes, np.argsort(x.values, axis, kind="stable"), axis))
 
 
-def _clipped(x: Any, low: Any = None, high: Any = None) -> Any:
+def clipped(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Return the values between two bounds, by either of NumPy's names for them."""
+    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     x = x if low is None else np.maximum(x, low)
     return x if high is None else np.minimum(x, high)
 
@@ -308,10 +326,9 @@ _OWN: dict[str, Callable[..., Any]] = {
     "dot": lambda x, y: (x if isinstance(x, FloatArray) else FloatArray(x)).dot(y),
     "where": _where,
     "sort": _sorted,
-    "clip": _clipped,
+    "clip": clipped,
     "full_like": lambda x, fill: x._same(np.full(x.shape, codes_in(fill, x.format, x.context))),
-    "array_repr": lambda x: repr(x),
-    "array_str": lambda x: str(x),
+    "outer": lambda x, y: np.multiply.outer(np.ravel(x), np.ravel(y)),
 }
 
 

@@ -1,0 +1,264 @@
+"""Sums, products and matrix products of FloatArrays, in a stated order and a stated accumulator.
+
+Three things decide the bits of a reduction, and all three are arguments:
+
+* `accumulator`: the format that terms, products (of the operands as they are) and partial sums are rounded to, each of
+  them once. By default fp32, or the operands' format where fp32 does not hold it.
+* `schedule`: `serial` is the order of a loop, ((x0 + x1) + x2) + …; `pairwise` adds neighbours, then neighbours of
+  the sums, and so on, an odd one out going to the next round as it is. Terms stand in C order.
+* `format`: what the result is rounded to in the end, once more. By default the operands' own.
+
+Roundings follow the array's context; step n of a stochastic reduction draws with seed + n. Nothing is fused.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.arithmetic import OPERATIONS, calculator
+from floatlab.arrays.container import FloatArray
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.dispatch import finished, shared_context, shared_format, typed
+from floatlab.arrays.elements import array_format, codes_in
+from floatlab.arrays.lanes import sweep
+from floatlab.arrays.operations import operate
+from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context, Direction, Overflow
+from floatlab.numbers.context import DEFAULT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Operation = Callable[[Array, Array], Array]
+
+SCHEDULES = ("serial", "pairwise")
+_TILE = 1 << 20  # products that stand in memory at once
+_NATIVE = {"binary32": np.float32, "binary64": np.float64}
+
+
+class Accumulator:
+    """A format to add in. Its numbers are floats where the machine adds as it does, and codes elsewhere."""
+
+    def __init__(self, format: Any, operands: Format, context: Context | None) -> None:
+        """Settle the format: the one asked for, else fp32 or what holds the operands."""
+        single = parse_format("binary32")
+        if format is None:
+            self.format = single if holds(single, operands) else operands
+        else:
+            self.format = array_format(format)
+        self.context = rules = context or DEFAULT
+        same = (
+            rules.rounding is Direction.RNE
+            and rules.overflow is Overflow.NATIVE
+            and not (rules.flush_inputs or rules.flush_results)
+        )
+        self.native = _NATIVE.get(self.format.name) if same else None
+        self.steps = 0
+        self._works: dict[str, Callable[..., None]] = {}
+
+    def taken(self, x: FloatArray) -> Array:
+        """Return the numbers of an array, each rounded to the accumulator's format."""
+        if self.native is not None and holds(self.format, x.format):
+            return decode(x.codes, x.format, self.native)
+        return self._floats(codes_in(x, self.format, self._next()))
+
+    def _floats(self, codes: Array) -> Array:
+        return codes if self.native is None else decode(codes, self.format, self.native)
+
+    def products(self, x: FloatArray, y: FloatArray) -> Array:
+        """Return the products of two arrays that broadcast, each rounded once to the accumulator's format."""
+        if self.native is not None and holds(self.format, x.format) and holds(self.format, y.format):
+            return self("multiply", self.taken(x), self.taken(y))
+        return self._floats(operate("multiply", (x, y), self.format, context=self._next(), as_codes=True))
+
+    def _next(self) -> Context:
+        """Return the context of the next step: draws differ from step to step."""
+        if self.context.rounding is not Direction.SR:
+            return self.context
+        self.steps += 1
+        return self.context.replace(seed=(self.context.seed + self.steps) % (1 << 64))
+
+    def __call__(self, operation: str, x: Array, y: Array) -> Array:
+        """Return one operation on numbers of the accumulator's format, rounded to it."""
+        if self.native is not None:
+            with np.errstate(all="ignore"):
+                found: Array = getattr(np, operation)(x, y)
+            return found
+        made = np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
+        work = self._works.get(operation)
+        if work is None or self.context.rounding is Direction.SR:
+            formats = (self.format, self.format)
+            work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, made.size)
+            self._works[operation] = work
+        sweep(lambda first, a, b, codes: work(a, b, first, codes, None), [x, y], [made])
+        return made
+
+    def finished(self, found: Array, into: Format, context: Context | None) -> FloatArray:
+        """Return what was found, rounded to the result's format."""
+        values = found if self.native is not None else decode(found, self.format)
+        return finished(values, into, context, self.context)
+
+
+def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str = "add") -> Array:
+    """Return what a schedule makes of the terms along the first axis (at least one).
+
+    >>> terms = np.array([1.0, 2.0**-24, 2.0**-24, 2.0**-24], np.float32)
+    >>> single = Accumulator("fp32", parse_format("fp32"), None)
+    >>> [float(folded(terms, single, schedule) - 1) * 2**23 for schedule in SCHEDULES]
+    [0.0, 1.0]
+    """
+    if schedule not in SCHEDULES:
+        known = " ".join(SCHEDULES)
+        raise UnsupportedError(
+            f"schedule is one of {known}, not {quoted(str(schedule))}{guess(str(schedule), list(SCHEDULES))}"
+        )
+    if schedule == "serial":
+        if accumulator.native is not None and terms.ndim == 1:
+            with np.errstate(all="ignore"):  # a loop in C, in this very order
+                whole: Array = getattr(np, operation).accumulate(terms)
+            return np.asarray(whole[-1])
+        total = terms[0]
+        for term in terms[1:]:
+            total = accumulator(operation, total, term)
+        return np.asarray(total)
+    while len(terms) > 1:
+        even = len(terms) & ~1
+        sums = accumulator(operation, terms[0:even:2], terms[1:even:2])
+        terms = np.concatenate([sums, terms[even:]]) if even < len(terms) else sums
+    return np.asarray(terms[0])
+
+
+def _first(values: Array, axis: Any) -> tuple[Array, tuple[int, ...]]:
+    """Return the reduced axes as one, in C order, before the others; and the shape with lengths 1 in their place."""
+    axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
+    rest = [i for i in range(values.ndim) if i not in axes]
+    kept = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
+    moved = values.transpose(*sorted(axes), *rest)
+    return moved.reshape(prod(values.shape[i] for i in axes), *(values.shape[i] for i in rest)), kept
+
+
+def _reduced(
+    x: FloatArray, axis: Any, keepdims: bool, accumulator: Any, schedule: str, format: Any, operation: str,
+    mean: bool = False,
+) -> FloatArray:  # fmt: skip
+    into = x.format if format is None else array_format(format)
+    work = Accumulator(accumulator, x.format, x._context)
+    terms, kept = _first(work.taken(x), axis)
+    if not len(terms):
+        if mean:
+            raise UnsupportedError("the mean of no elements is no number")
+        terms = work.taken(FloatArray(np.full((1, *terms.shape[1:]), float(operation == "multiply")), "fp64"))
+    found = folded(terms, work, schedule, operation)
+    if mean:
+        found = work("divide", found, work.taken(FloatArray(float(len(terms)), "fp64")))
+    return work.finished(found.reshape(kept) if keepdims else found, into, x._context)
+
+
+def total(
+    x: FloatArray,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    accumulator: Any = None,
+    schedule: str = "serial",
+    format: Any = None,
+) -> FloatArray:
+    """Return the sum along one axis, several, or all; of nothing it is 0.
+
+    Raises UnsupportedError for a schedule that there is not, FormatError for a format.
+
+    >>> ones = FloatArray(np.ones(1000), "bf16")
+    >>> total(ones), total(ones, accumulator="bf16"), total(ones, accumulator="bf16", schedule="pairwise")
+    (FloatArray(1000.0, bfloat16), FloatArray(256.0, bfloat16), FloatArray(1000.0, bfloat16))
+    """
+    return _reduced(x, axis, keepdims, accumulator, schedule, format, "add")
+
+
+def product(
+    x: FloatArray,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    accumulator: Any = None,
+    schedule: str = "serial",
+    format: Any = None,
+) -> FloatArray:
+    """Return the product along axes; of nothing it is 1. Arguments and errors are `total`'s.
+
+    >>> product(FloatArray([1.5, 3.0, 2.0], "e4m3"))
+    FloatArray(9.0, e4m3fn)
+    """
+    return _reduced(x, axis, keepdims, accumulator, schedule, format, "multiply")
+
+
+def mean(
+    x: FloatArray,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    accumulator: Any = None,
+    schedule: str = "serial",
+    format: Any = None,
+) -> FloatArray:
+    """Return the mean along axes: the sum, divided by the count (rounded to the accumulator's format) in it.
+
+    Arguments and errors are `total`'s; of nothing it raises UnsupportedError.
+
+    >>> mean(FloatArray([1.0, 2.0, 4.0], "fp16"))
+    FloatArray(2.3339844, binary16)
+    """
+    return _reduced(x, axis, keepdims, accumulator, schedule, format, "add", mean=True)
+
+
+def matmul(x: Any, y: Any, *, accumulator: Any = None, schedule: str = "serial", format: Any = None) -> FloatArray:
+    """Return the matrix product as `numpy.matmul` shapes it: each element a sum of products in a stated order.
+
+    Every product is rounded to the accumulator's format, every sum too, and the result to `format`. Raises
+    UnsupportedError for shapes that do not fit and a schedule that there is not.
+
+    >>> x = FloatArray([[200.0, 300.0]], "e4m3")
+    >>> matmul(x, x.T), matmul(x, x.T, format="fp32")
+    (FloatArray([[nan]], e4m3fn), FloatArray([[119808.0]], binary32))
+    """
+    own, context = shared_format((x, y)), shared_context((x, y))
+    into = own if format is None else array_format(format)
+    work = Accumulator(accumulator, own, context)
+    a, b = (FloatArray(typed(each, own, work.context)) for each in (x, y))
+    if not a.ndim or not b.ndim:
+        raise UnsupportedError("a matrix product takes vectors and matrices; a number is multiplied with *")
+    left, right = a[None, :] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
+    try:
+        batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    except ValueError:
+        batch = None
+    if batch is None or left.shape[-1] != right.shape[-2]:
+        raise UnsupportedError(f"shapes {a.shape} and {b.shape} do not make a matrix product")
+    left = left._same(np.broadcast_to(left.codes, (*batch, *left.shape[-2:])))
+    right = right._same(np.broadcast_to(right.codes, (*batch, *right.shape[-2:])))
+    zero = work.taken(FloatArray(0.0, "fp64"))
+    found = np.full((*batch, left.shape[-2], right.shape[-1]), zero, zero.dtype)
+    if left.shape[-1]:
+        for index in np.ndindex(*batch):
+            _tiled(left[index], right[index], found[index], work, schedule)
+    if a.ndim == 1:
+        found = found[..., 0, :]
+    if b.ndim == 1:
+        found = found[..., 0]
+    return work.finished(found, into, context)
+
+
+def _tiled(a: FloatArray, b: FloatArray, found: Array, work: Accumulator, schedule: str) -> None:
+    """Multiply two matrices tile by tile, so that not all products stand in memory; each tile is whole in k."""
+    columns = max(1, min(b.shape[1], _TILE // a.shape[1]))
+    rows = max(1, _TILE // (a.shape[1] * columns))
+    for i in range(0, a.shape[0], rows):
+        for j in range(0, b.shape[1], columns):
+            x, y = a[i : i + rows].T[:, :, None], b[:, j : j + columns][:, None, :]
+            found[i : i + rows, j : j + columns] = folded(work.products(x, y), work, schedule)
