@@ -162,8 +162,8 @@ static Py_ssize_t reading_size(int code_size, int word_size)
 static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, PyObject *to, PyObject *to_reading,
                     PyObject *flags, PyObject *marks, PyObject *recipe, Py_ssize_t *count)
 {
-    static const int arity[] = {1, 2, 2, 2, 2, 1, 3};
-    if (w->operation < 0 || w->operation > 6 || PyTuple_Size(operands) != arity[w->operation]) {
+    static const int arity[] = {1, 2, 2, 2, 2, 1, 3, 3};
+    if (w->operation < 0 || w->operation > 7 || PyTuple_Size(operands) != arity[w->operation]) {
         PyErr_SetString(PyExc_ValueError, "no such operation on so many operands");
         return 0;
     }

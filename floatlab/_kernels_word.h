@@ -337,7 +337,7 @@ static INLINE Int NAME(is_tame)(NAME(Punned) x)
             z.bits = few < 3 ? 0 : (Int)zs[i];                                                                    \
             __VA_ARGS__                                                                                           \
             results[i] = (Unsigned)odd;                                                                           \
-            marks[i] = (uint8_t)(tame & ((odd & INFINITE) != INFINITE) ? 0 : SPECIAL);                            \
+            marks[i] = (uint8_t)(tame & ((r.bits & INFINITE) != INFINITE) ? 0 : SPECIAL);                          \
         }                                                                                                         \
     }
 
@@ -371,10 +371,13 @@ OPERATION(fma, 3, NAME(Float) high = x.number * y.number, low = NAME(fused)(x.nu
           odd = r.number == 0 ? ((x.bits ^ y.bits ^ z.bits) < 0 ? (Int)zero : z.bits & (Int)~MAGNITUDE) : odd;
           tame = NAME(is_tame)(x) & NAME(is_tame)(y) & NAME(is_tame)(z);)
 
+/* The processor's own, for results that are words. */
+OPERATION(fma_to_nearest, 3, r.number = NAME(fused)(x.number, y.number, z.number); odd = r.bits; tame = 1; (void)zero;)
+
 typedef void (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, uint8_t *, Py_ssize_t,
                                 Unsigned);
 static const NAME(Operation) NAME(operations)[] = {
-    NULL, NAME(add), NAME(subtract), NAME(multiply), NAME(divide), NAME(sqrt), NAME(fma),
+    NULL, NAME(add), NAME(subtract), NAME(multiply), NAME(divide), NAME(sqrt), NAME(fma), NAME(fma_to_nearest),
 };
 
 /* Everything that is done to a run, in pieces that stay in the nearest cache: operands read as words, the operation,

@@ -7,11 +7,13 @@ where a stochastic draw would have to see more digits than a pair shows, the sca
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from floatlab import arith
 from floatlab.arith.operands import holds
-from floatlab.arrays import lanes
+from floatlab.arrays import lanes, passes
 from floatlab.arrays.pairs import (
     fused,
     in_direction,
@@ -119,14 +121,24 @@ OPERATIONS = {
 
 
 def calculator(
-    operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None, count: int
+    operation: Operation,
+    sources: tuple[Format, ...],
+    format: Format,
+    context: Context,
+    lane: str | None,
+    count: int,
+    told: bool = True,
 ) -> Callable[..., None]:
     """Return what computes a block: codes of each operand, the first one's place, codes of the result, flags or None.
 
-    Raises UnsupportedError where the lane that was asked for cannot.
+    `told` says whether flags will be asked for. Raises UnsupportedError where the lane that was asked for cannot.
     """
     if lane != "scalar" and all(holds(DOUBLE, each) for each in sources) and _is_within(format, context):
-        return Pairwise(operation, sources, format, context, lane, count)
+        by_pairs = partial(Pairwise, operation, sources, format, context, lane, count)
+        made = passes.runs(operation.name, sources, format, context) if lanes.is_compiled(lane) else ()
+        if made and not (told and format == DOUBLE):
+            return passes.Passes(made, by_pairs)
+        return by_pairs()
     if lane not in (None, "scalar"):
         raise UnsupportedError(f"lane {lane} cannot {operation.name} in {format.name}; lane scalar can")
     alone = OneByOne(operation, sources, format, context)

@@ -50,7 +50,7 @@ def rounding(
     """
     if target is not None and target != format:
         word = _word_for(source, format)
-        if target == word and _is_compiled(lane) and _can_read(format, word) and word in words_that_hold(format):
+        if target == word and is_compiled(lane) and can_read(format, word) and word in words_that_hold(format):
             return _rounding(source, format, context, lane, count, word)
         return _in_two_steps(source, format, context, lane, count, target)
     return _rounding(source, format, context, lane, count, None)
@@ -60,11 +60,13 @@ def _word_for(source: Format, format: Format) -> Format | None:
     return next((word for word in words_that_hold(source) if can_round(word, format)), None)
 
 
-def _is_compiled(lane: str | None) -> bool:
+def is_compiled(lane: str | None) -> bool:
+    """Say whether a lane, as parse_lane returned it, is the compiled one."""
     return lane == "compiled" or (lane is None and compiled.is_built())
 
 
-def _can_read(format: Format, word: Format) -> bool:
+def can_read(format: Format, word: Format) -> bool:
+    """Say whether the fast lanes read a format as words."""
     how = reading_for(format, word)
     return how.by_fields or how.table is not None
 
@@ -104,7 +106,7 @@ def _rounding(
     flushes = context.flush_inputs and source != word
     # What is subnormal in the source is flushed before it is a word; a word may be subnormal where the source is not.
     recipe = recipe_for(format, context.replace(flush_inputs=False) if flushes else context, word)
-    if _is_compiled(lane) and _can_read(source, word):
+    if is_compiled(lane) and can_read(source, word):
         run = compiled.converter(recipe, source, target)
         if not flushes:
             return run
@@ -134,9 +136,9 @@ def reading(format: Format, word: Format, lane: str | None) -> Reader:
     """Return what reads a block of a format's codes as words that hold it: codes, words."""
     how = reading_for(format, word)
     read: Reader
-    if lane == "scalar" or not _can_read(format, word):
+    if lane == "scalar" or not can_read(format, word):
         read = one_by_one.reader(how)
-    elif _is_compiled(lane):
+    elif is_compiled(lane):
         read = compiled.reader(how)
     else:
         read = integers.reader(how)

@@ -66,7 +66,7 @@ def operate(
     sources = [operand(x, name, fmt, reading_context(rules)) for x, name in zip(operands, asked.operands, strict=True)]
     shape = broadcast(asked.operands, sources)
     count = math.prod(shape)
-    work = calculator(asked, tuple(each.format for each in sources), fmt, rules, lane, count)
+    work = calculator(asked, tuple(each.format for each in sources), fmt, rules, lane, count, return_flags is not False)
     if not as_codes:
         kind = shared_dtype(operands, sources, fmt)
         work = telling_values(work, fmt, kind, lane, count)

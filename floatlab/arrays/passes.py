@@ -1,0 +1,94 @@
+"""Arithmetic in the compiled lane: a block in one pass, rounded to odd in binary32 where that is enough.
+
+What the kernel marks, since a word of that width may not hold enough of it (numbers far from 1 in products, overflow of
+the word, infinities, NaNs, divisions by zero), goes through the wider word, and what that marks through the pairs.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays import compiled, lanes
+from floatlab.arrays.reading import WORDS, reading_for
+from floatlab.arrays.recipe import can_round, recipe_for
+from floatlab.numbers import Context, Direction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from floatlab.formats import Format
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Work = Callable[..., None]  # blocks of codes, the first one's place, a block to write, flags or None
+
+_TWICE = 2  # digits that rounding to odd needs below those of the format
+_DRAWN = 33  # digits that a stochastic rounding needs: those of the draw, and one that is odd
+
+
+@lru_cache(maxsize=256)
+def runs(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> tuple[compiled.Run, ...]:
+    """Return the passes that an operation goes through, the one of the narrower word first; none: it goes by pairs."""
+    if not compiled.is_built() or context.flush_inputs:
+        return ()
+    words, name = [*WORDS], operation
+    if format == WORDS[1]:
+        # The processor's own; it tells no flags.
+        words, name = WORDS[1:] if operation == "fma" and context == Context() else [], "fma_to_nearest"
+    elif context.rounding is Direction.SR and not all(holds(WORDS[0], each) for each in sources):
+        words = []  # what goes a second way has lost its place, and so its draw
+    found = []
+    for word in words:
+        if not all(holds(word, each) and lanes.can_read(each, word) for each in sources):
+            continue
+        if format != WORDS[1] and not _is_enough(word, format, context):
+            continue
+        recipe = recipe_for(format, context, word)
+        if recipe.refuses:
+            return ()
+        found.append(compiled.Run(recipe, tuple(None if each == word else reading_for(each, word) for each in sources),
+                                  None, name))  # fmt: skip
+    return tuple(found)
+
+
+def _is_enough(word: Format, format: Format, context: Context) -> bool:
+    """Say whether a word rounded to odd rounds into the format as the number itself does."""
+    digits, depth = word.precision - format.precision, format.qmin - word.qmin
+    wanted = _DRAWN if context.rounding is Direction.SR else _TWICE
+    return digits >= wanted and depth > _TWICE and can_round(word, format)
+
+
+class Passes:
+    """An operation on blocks, one pass each; `rest` makes what does its leftovers."""
+
+    def __init__(self, made: tuple[compiled.Run, ...], rest: Callable[[], Work]) -> None:
+        """Take the passes, in order."""
+        (self._first, *self._wider), self._rest = made, rest
+
+    def __call__(self, *given: Any) -> None:
+        """Compute a block: codes of each operand, the first one's place, codes of the result, flags or None."""
+        *blocks, first, codes, flags = given
+        raised, marks = self._first(tuple(blocks), first, codes, flags)
+        if raised & compiled.SPECIAL:
+            self._again(self._wider, blocks, np.flatnonzero(marks), codes, flags)
+
+    def _again(
+        self, wider: Sequence[compiled.Run], blocks: list[Array], where: Array, codes: Array, flags: Array | None
+    ) -> None:
+        """Do the elements that were marked, which are gathered and put back."""
+        blocks = [block[where] for block in blocks]
+        made = np.empty(len(where), codes.dtype)
+        told = None if flags is None else np.empty(len(where), np.uint8)
+        if not wider:
+            self._rest()(*blocks, 0, made, told)
+        else:
+            raised, marks = wider[0](tuple(blocks), 0, made, told)
+            if raised & compiled.SPECIAL:
+                self._again(wider[1:], blocks, np.flatnonzero(marks), made, told)
+        codes[where] = made
+        if flags is not None and told is not None:
+            flags[where] = told
