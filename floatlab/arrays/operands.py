@@ -6,7 +6,7 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays import lanes
-from floatlab.arrays.conversion import dtype_for, encode
+from floatlab.arrays.conversion import dtype_for, written
 from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source, format_of, source_of
 from floatlab.errors import UnsupportedError
@@ -41,8 +41,9 @@ def operand(x: Any, name: str, format: Format, context: Context) -> Source:
     source = source_of(x, name)
     if is_typed(x):
         return source
-    codes = encode(source.codes.view(source.dtype), format, context=context)
-    return Source(codes, format, codes.dtype)
+    read = lanes.rounding(source.format, format, context, None, source.codes.size)
+    codes = written(read, [source.codes], source.codes.shape, container(format), None, context, False, None)
+    return Source(codes, format)
 
 
 def broadcast(names: Sequence[str], sources: Sequence[Source]) -> tuple[int, ...]:
@@ -56,8 +57,8 @@ def broadcast(names: Sequence[str], sources: Sequence[Source]) -> tuple[int, ...
 
 def shared_dtype(operands: Sequence[Any], sources: Sequence[Source], format: Format) -> np.dtype[Any]:
     """Return what the operands that are floats have in common, if it holds the format, else float32 or float64."""
-    given = [source.dtype for x, source in zip(operands, sources, strict=True) if is_floating(x) and source.dtype]
-    given = [each.newbyteorder("=") for each in given if format_of(each) is not None]
+    given = [source.dtype for x, source in zip(operands, sources, strict=True) if is_floating(x)]
+    given = [each.newbyteorder("=") for each in given if each is not None and format_of(each) is not None]
     if not given:
         return dtype_for(None, format)
     try:

@@ -9,7 +9,7 @@ import floatlab as fl
 from floatlab import Context, Datum, Direction, parse_format
 from floatlab.arrays import FloatArray, decode, encode, operate, quantize
 from floatlab.arrays.arithmetic import OPERATIONS
-from floatlab.arrays.sources import source_of
+from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG
 from tests.arrays.hostile import every_pair, operands, products_and_a_bit
@@ -135,21 +135,27 @@ def test_the_processor_has_the_same_results(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "operations"), [("bfloat16", ("add", "subtract", "multiply", "divide", "sqrt")), ("float8_e5m2", ("add",))]
-)
-def test_ml_dtypes_from_float32_agrees_where_twice_rounding_is_innocuous(name, operations):
+    "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3b11fnuz",
+             "float8_e3m4", "float8_e4m3"],
+)  # fmt: skip
+def test_ml_dtypes_agrees_since_rounding_twice_is_innocuous_for_two_operands(name):
     # Theirs rounds to binary32 and then again: harmless, since binary32 has more than 2p + 2 digits of these p.
-    dtype = getattr(ml_dtypes, name)
-    every = np.arange(1 << (8 * np.dtype(dtype).itemsize), dtype=f"u{np.dtype(dtype).itemsize}").view(dtype)
-    rng = np.random.default_rng(2)
-    x, y = rng.choice(every, 60_000), rng.choice(every, 60_000)
-    with np.errstate(all="ignore"):
-        y[:20_000] = (x[:20_000].astype(np.float32) * rng.choice([-1, 0.0078125, 1.5], 20_000)).astype(dtype)
-    for operation in operations:
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    every = np.arange(1 << (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}").view(dtype)
+    if dtype.itemsize == 1:
+        x, y = np.repeat(every, len(every)), np.tile(every, len(every))
+    else:
+        rng = np.random.default_rng(2)
+        x, y = rng.choice(every, 60_000), rng.choice(every, 60_000)
+        with np.errstate(all="ignore"):
+            y[:20_000] = (x[:20_000].astype(np.float32) * rng.choice([-1, 0.0078125, 1.5], 20_000)).astype(dtype)
+            tiny = np.exp2(rng.uniform(-138, -124, 20_000)) / x[20_000:40_000].astype(np.float64)
+            y[20_000:40_000] = tiny.astype(np.float32).astype(dtype)  # products at the end of the range
+    for operation in ("add", "subtract", "multiply", "divide", "sqrt"):
         given = (x,) if operation == "sqrt" else (x, y)
         with np.errstate(all="ignore"):
             theirs = getattr(np, operation)(*given)
-        ours = operate(operation, given, parse_format(name.rpartition("float8_")[2]))
+        ours = operate(operation, given, format_of(dtype))
         numbers = ~np.isnan(theirs.astype(np.float32))
         assert ours.dtype == dtype
         assert np.array_equal(np.isnan(ours.astype(np.float32)), ~numbers)
@@ -189,6 +195,38 @@ def test_an_fma_by_way_of_a_binary64_sum_is_wrong_and_ours_is_not(name):
     ours = operate("fma", given, name, as_codes=True)
     assert np.count_nonzero(naive != ours) > 200  # the test can fail
     assert_as_scalar("fma", [each[:1500] for each in given], format, Context())
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "digits", "exponent"),
+    [("e8m12", np.float32, 13, -62), ("e8m12", np.float64, 13, -62), ("e11m36", np.float64, 37, -500),
+     ("e11m20", np.float64, 21, -500), ("bf16", np.float32, 8, -63)],
+)  # fmt: skip
+def test_what_is_missing_of_a_product_may_be_below_every_float(name, dtype, digits, exponent):
+    # (1 + 2^-d)² is 1 + 2^(1-d) and 2^-2d: the last term of such small numbers underflows, and must not be forgotten.
+    x = ((1 + 2.0**-digits) * 2.0 ** np.arange(exponent - 3, exponent + 4)).astype(dtype)
+    for direction in Direction:
+        context = Context(direction, seed=5)
+        assert_as_scalar("multiply", (x, x), parse_format(name), context)
+        assert_as_scalar("multiply", (-x, x), parse_format(name), context)
+        for z in (np.zeros_like(x), x * x, -x * x):
+            assert_as_scalar("fma", (x, x, z), parse_format(name), context)
+        assert_as_scalar("divide", (x * x, x), parse_format(name), context)
+        assert_as_scalar("sqrt", (x * x,), parse_format(name), context)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["bf16", "e4m3", "fp32", "e8m12"])
+def test_infinities_overflows_and_zeros_among_numbers(name, dtype):
+    huge = np.finfo(dtype).max
+    some = np.array(
+        [np.inf, -np.inf, huge, -huge, 0.0, -0.0, 1.0, -1.0, np.nan, np.finfo(dtype).smallest_subnormal], dtype
+    )
+    x, y, z = (each.reshape(-1) for each in np.meshgrid(some, some, some))
+    for i, (operation, asked) in enumerate(OPERATIONS.items()):
+        given = [each[: 100 if len(asked.operands) < 3 else None] for each in (y, x, z)[-len(asked.operands) :]]
+        for direction in list(Direction)[i % 2 :: 2]:
+            assert_as_scalar(operation, given, parse_format(name), Context(direction))
 
 
 def test_fma_in_binary64_is_correctly_rounded():
@@ -243,6 +281,7 @@ def test_shapes_dtypes_and_numbers():
     assert fl.arrays.add(bf, bf, "bf16").dtype == ml_dtypes.bfloat16
     assert fl.arrays.add(bf, y, "bf16").dtype == np.float32
     assert fl.arrays.add([1, 2], 3, "bf16").dtype == np.float32
+    assert fl.arrays.add([1, 2], 3, "bf16").tolist() == fl.arrays.add([1.0, 2.0], 3.0, "bf16").tolist() == [4, 5]
     assert fl.arrays.multiply(np.arange(3), y, "fp16").dtype == np.float16
     small, other = y.astype(ml_dtypes.float8_e4m3fn), y.astype(ml_dtypes.float8_e5m2)
     assert fl.arrays.add(small, other, "e5m2").dtype == np.float32
