@@ -194,6 +194,8 @@ def _computed(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> 
 
 def _called(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> Any:
     name = ufunc.__name__
+    if name in ("equal", "not_equal") and any(x is None or isinstance(x, str) for x in values):
+        return np.full(next(x.shape for x in values if isinstance(x, FloatArray)), name == "not_equal")
     if name in _ANSWERS:
         return ufunc(*map(_exactly, values))
     if name in _ROUNDED:
@@ -244,10 +246,11 @@ def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: 
     if isinstance(out, FloatArray):
         out[...] = found
         return out
-    given = found.values if isinstance(found, FloatArray) else found
-    if not np.can_cast(given.dtype, out.dtype, "safe"):
-        raise UnsupportedError(f"out has dtype {out.dtype}; {given.dtype} fits")
-    out[...] = given
+    if isinstance(found, FloatArray):
+        found = decode(found.codes, found.format, out.dtype)  # refuses a dtype that does not hold the format
+    elif found.dtype != out.dtype:
+        raise UnsupportedError(f"out has dtype {out.dtype}; {found.dtype} fits")
+    out[...] = found
     return out
 
 

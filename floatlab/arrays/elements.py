@@ -27,7 +27,7 @@ _WIDEST = parse_format("binary64")
 
 def array_format(format: Any) -> Format:
     """Return the format that a name, a Format or a dtype means; raises FormatError for one too wide for arrays."""
-    if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic)):
+    if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic | float)):
         found = format_of(np.dtype(format))
         if found is None:
             raise FormatError(f"dtype {np.dtype(format).name} is no format of floatlab: name one, such as 'fp16'")

@@ -24,9 +24,11 @@ MAX_WIDTH = 8
 
 
 def _width(width: int | str | Format) -> int:
+    format = None if isinstance(width, int) else parse_format(width)
     found = width if isinstance(width, int) else parse_format(width).width
     if isinstance(width, bool) or not 1 <= found <= MAX_WIDTH:
-        raise UnsupportedError(f"width is 1 to {MAX_WIDTH} bits, or a format of so many, not {width!r}")
+        told = f"{width!r}" if format is None else f"{format.name}, which has {found}"
+        raise UnsupportedError(f"width is 1 to {MAX_WIDTH} bits, or a format of so many, not {told}")
     return found
 
 
