@@ -116,7 +116,7 @@ class Job:
             kind = np.float32 if source.format.width == 32 else np.float64
             self.array = np.ascontiguousarray(source.codes).astype(f"u{kind().itemsize}", copy=False).view(kind)
         else:
-            self.array = decode(source.codes, source.format)
+            self.array = decode(source.codes, source.format, threads=1)
         self.array = self.array.reshape(source.codes.shape)
         # Integers are read as float64, but blocks of them need no more than float32.
         whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
@@ -134,7 +134,7 @@ class Job:
             largest = float(finite.max()) if finite.size else 0.0
             tensor = np.float32(float(tensor_scale_for(Fraction(largest), self.fmt)))
         codes = _scale_codes(amax, self.fmt, self.rule, tensor)
-        divisor = decode(codes, self.fmt.scale, dtype=np.float64)
+        divisor = decode(codes, self.fmt.scale, dtype=np.float64, threads=1)
         return codes, tensor, divisor if tensor is None else divisor * np.float64(tensor)
 
     def _amax(self) -> Array:
@@ -168,7 +168,7 @@ class Job:
         element, numbers = self.fmt.element, self.fmt.magnitudes
         if scaled.dtype == np.float64 and numbers.width <= 8 and not self.draws:
             scaled = narrow_to_odd(scaled)
-        codes: Array = encode(scaled, numbers, context=self.context, lane=self.lane)
+        codes: Array = encode(scaled, numbers, context=self.context, lane=self.lane, threads=1)
         return _from_magnitudes(element)[codes] if isinstance(element, TwosComplement) else codes
 
     def _scaled(self, rows: slice, divisor: Array) -> Array:
@@ -214,7 +214,7 @@ def _scale_codes(amax: Array, fmt: BlockFormat, rule: ScaleRule, tensor: np.floa
         largest = numbers.largest * (1 if tensor is None else Fraction(float(tensor)))
         wanted = quotient(known, np.full(known.shape, float(largest)), largest.numerator.bit_length(), kind)
         direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
-    codes: Array = encode(wanted, kind, context=Context(direction, overflow="saturate"))
+    codes: Array = encode(wanted, kind, context=Context(direction, overflow="saturate"), threads=1)
     least = kind.smallest_magnitude
     codes = np.where(known == 0, codes.dtype.type(least), np.maximum(codes, codes.dtype.type(least)))
     return np.where(finite, codes, codes.dtype.type(kind.nan_code))
@@ -294,8 +294,8 @@ def quantize_blocks(
     """Return the numbers of `x` as a block format has them: element × scale × tensor scale.
 
     Arguments and errors are `encode_blocks`'s. The result is float64 where x is, else float32: no narrower float
-    has the range of the scales. In MX it is exact (beyond float32's largest number, which the rule `up` can
-    reach with float32's own largest, ∞); nvfp4's product of up to 30 digits is rounded once, to nearest, into float32.
+    has the range of the scales. In MX it is exact, but for 2^128 (∞ in float32), which float32's largest number can
+    round up to; nvfp4's product of up to 30 digits is rounded once, to nearest, into float32.
 
     >>> quantize_blocks(np.array([957.0, *[1.1] * 31], np.float32), "mxfp8_e4m3")[:2].tolist()
     [896.0, 1.125]
@@ -369,7 +369,7 @@ def _decoded(codes: Array, scales: Array, tensor: np.float32 | None, fmt: BlockF
     exact = np.dtype(np.float32 if kind == np.float32 and digits <= 24 else np.float64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values: Any = _elements(codes, fmt).astype(exact, copy=False)
-        by: Any = decode(scales, fmt.scale).astype(exact, copy=False)
+        by: Any = decode(scales, fmt.scale, threads=1).astype(exact, copy=False)
         if tensor is not None:
             values *= by
             by = exact.type(tensor)
@@ -378,7 +378,7 @@ def _decoded(codes: Array, scales: Array, tensor: np.float32 | None, fmt: BlockF
 
 def _elements(codes: Array, fmt: BlockFormat) -> Array:
     if isinstance(fmt.element, Format):
-        return decode(codes, fmt.element)
+        return decode(codes, fmt.element, threads=1)
     width = fmt.element.width
     if codes.size and (int(codes.min()) < 0 or int(codes.max()) >> width):
         raise UnsupportedError(
