@@ -107,13 +107,12 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     if tensor is None:
         return []
     if tensor.amax is None:
-        made = "given"
-    elif not tensor.amax.numerator:
-        made = "1, since nothing is larger than zero"
-    else:
-        largest = f"{glance(fmt.magnitudes.largest)} × {glance(fmt.scale.largest)}"
-        made = f"t = {glance(tensor.amax.as_fraction())} / ({largest})"
-    return [Row("tensor", line(made), _datum(tensor.datum))]
+        return [Row("tensor", line("given"), _datum(tensor.datum))]
+    if not tensor.amax.numerator:
+        return [Row("tensor", line("1, since nothing is larger than zero"), _datum(tensor.datum))]
+    amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
+    made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
+    return [Row("tensor", line(made), _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
 
 
 def _datum(datum: Datum) -> Line:
@@ -150,9 +149,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         Row("scale", line(wanted.replace("= ≈", "≈")), _datum(block.scale)),
         Row(f"  {block.rule.value}", line(Run(words, Role.HINT))),
     ]
-    if outside := _outside(block):
-        rows.append(Row("", line(Run(outside, Role.FLAG))))
-    return rows
+    return [*rows, *_outside(block.wanted.as_fraction(), block.scale)]
 
 
 def _binade(amax: Ratio) -> Line:
@@ -164,15 +161,13 @@ def _binade(amax: Ratio) -> Line:
     return line(point(f"{exact.c:b}"), f" × 2^{exact.exponent}")
 
 
-def _outside(block: BlockDerivation) -> str:
-    """Say that the scale's format ends before the scale that was wanted, or nothing."""
-    assert block.wanted is not None
-    wanted, kind = block.wanted.as_fraction(), block.scale.format
-    if wanted > kind.largest:
-        return f"beyond the largest {kind.name}, {brief(block.scale)}, which stands for it"
-    if wanted < kind.smallest:
-        return f"below the smallest {kind.name}, {brief(block.scale)}, which stands for it"
-    return ""
+def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
+    """Say that a scale's format ends before the scale that was wanted, or nothing."""
+    kind = scale.format
+    if kind.smallest <= wanted <= kind.largest:
+        return []
+    where = "beyond the largest" if wanted > kind.largest else "below the smallest"
+    return [Row("", line(Run(f"{where} {kind.name}, {brief(scale)}, which stands for it", Role.FLAG)))]
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
