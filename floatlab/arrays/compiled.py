@@ -7,10 +7,10 @@ import struct
 import numpy as np
 
 from floatlab.arrays import one_by_one
-from floatlab.arrays.reading import container, reading_for, word_of
+from floatlab.arrays.reading import container, reading_for
 from floatlab.arrays.recipe import Recipe
 from floatlab.errors import UnsupportedError
-from floatlab.numbers import Datum, Direction, Tininess
+from floatlab.numbers import Direction, Tininess
 
 try:
     from floatlab import _kernels
@@ -66,10 +66,9 @@ def _as_bytes(numbers: Iterable[int]) -> bytes:
 
 def _largest(recipe: Recipe) -> int:
     """Return the word up to which additions to powers of two round: neither rounds past the format nor overflows."""
-    source, fmt = recipe.source, recipe.format
-    top = min(word_of(Datum(fmt, fmt.largest_magnitude), source), source.largest_magnitude)
+    source = recipe.source
     room = ((1 << source.exponent_bits) - 2 - recipe.cut) << source.trailing_bits
-    return top if recipe.low == 1 else min(top, room)
+    return recipe.largest if recipe.low == 1 else min(recipe.largest, room)
 
 
 def _recipe_bytes(recipe: Recipe) -> bytes:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from floatlab.arrays.reading import word_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Direction, Exact, Flags, round_exact
+from floatlab.numbers import Context, Datum, Direction, Exact, Flags, round_exact
 from floatlab.numbers.context import NanRule
 from floatlab.numbers.projection import direction_in, infinity_code, nan_code
 from floatlab.record import Record
@@ -48,6 +49,17 @@ class Recipe(Record):
         """Whether there is nothing to flush or refuse, and the format has a sign, a zero and subnormal numbers."""
         flushes = self.context.flush_inputs or self.context.flush_results
         return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the source's subnormal numbers are its format's too, or else are all less than a quarter of any."""
+        return self.low == 1 or self.low > self.format.precision + 1
+
+    @property
+    def largest(self) -> int:
+        """The source's magnitude of the format's largest number, or of its own: what is not beyond it is no special."""
+        top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
+        return min(top, self.source.largest_magnitude)
 
     @property
     def refuses(self) -> bool:
