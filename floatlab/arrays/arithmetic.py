@@ -30,7 +30,7 @@ from floatlab.arrays.recipe import can_round
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Flags
-from floatlab.numbers.context import Overflow
+from floatlab.numbers.context import Absent, Overflow, Tininess
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -134,6 +134,8 @@ def calculator(
     `told` says whether flags will be asked for. Raises UnsupportedError where the lane that was asked for cannot.
     """
     if lane != "scalar" and all(holds(DOUBLE, each) for each in sources) and _is_within(format, context):
+        if not told and ByProcessor.can(operation, sources, format, context):
+            return ByProcessor(operation, sources, format, lane)
         by_pairs = partial(Pairwise, operation, sources, format, context, lane, count)
         made = passes.runs(operation.name, sources, format, context) if lanes.is_compiled(lane) else ()
         if made and not (told and format == DOUBLE):
@@ -187,16 +189,59 @@ class OneByOne:
         self, where: Array, kinds: list[Array], blocks: list[Array], codes: Array, flags: Array | None
     ) -> None:
         """Put results that are the same for all elements with the same `kinds` of operands, asking once for each."""
-        alike = np.zeros(len(where), np.int64)
-        for kind in kinds:
-            values, place = np.unique(kind, return_inverse=True)
-            alike = alike * len(values) + place.reshape(-1)
-        _, one, place = np.unique(alike, return_index=True, return_inverse=True)
-        asked = [self.answer(tuple(int(block[i]) for block in blocks), 0) for i in where[one].tolist()]
-        found = np.array(asked, np.uint64)[place.reshape(-1)]
-        codes[where] = found[:, 0]
-        if flags is not None:
-            flags[where] = found[:, 1]
+        left = np.arange(len(where))
+        while len(left):
+            i = where[left[0]]
+            code, raised = self.answer(tuple(int(block[i]) for block in blocks), 0)
+            same = np.ones(len(left), bool)
+            for kind in kinds:
+                same &= kind[left] == kind[left[0]]
+            codes[where[left[same]]] = code
+            if flags is not None:
+                flags[where[left[same]]] = raised
+            left = left[~same]
+
+    def put_nans(
+        self, where: Array, numbers: list[Array], blocks: list[Array], codes: Array, flags: Array | None
+    ) -> None:
+        """Put the results that are NaNs, which depend on the NaNs among the operands, and on little else."""
+        kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
+        if not any(np.isnan(number[where]).any() for number in numbers):
+            kinds = []  # an invalid operation gives the same NaN on all numbers
+        self.put_alike(where, kinds, blocks, codes, flags)
+
+
+class ByProcessor:
+    """An operation that the processor has: in a format of its own, to nearest even, and nobody asks for flags."""
+
+    def __init__(self, operation: Operation, sources: tuple[Format, ...], format: Format, lane: str | None) -> None:
+        """Settle how operands are read."""
+        self.operation, self.format = operation, format
+        self.alone = OneByOne(operation, sources, format, Context())
+        self.readers = [None if each == format else lanes.reading(each, format, lane) for each in sources]
+
+    @staticmethod
+    def can(operation: Operation, sources: tuple[Format, ...], format: Format, context: Context) -> bool:
+        """Say whether the processor has the operation, on operands of these formats."""
+        plain = context.replace(seed=0, absent=Absent.LARGEST, tininess=Tininess.AFTER, fma_invalid=True) == Context()
+        return plain and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
+
+    def __call__(self, *given: Any) -> None:
+        """Compute a block: codes of each operand, the first one's place, codes of the result, None."""
+        *blocks, _, codes, _ = given
+        numbers = []
+        for block, read in zip(blocks, self.readers, strict=True):
+            words = block
+            if read is not None:
+                words = np.empty(len(block), codes.dtype)
+                read(block, words)
+            numbers.append(words.view(f"f{words.itemsize}"))
+        with np.errstate(all="ignore"):
+            found = getattr(np, self.operation.name)(*numbers)
+        codes[...] = found.view(codes.dtype)
+        nans = np.flatnonzero(np.isnan(found))
+        if len(nans):
+            self.alone.put_nans(nans, numbers, blocks, codes, None)
 
 
 class Pairwise:
@@ -246,10 +291,7 @@ class Pairwise:
                 x, y = numbers
                 flags[(y == 0) & (x != 0) & np.isfinite(x)] = Flags.DIVIDE_BY_ZERO.value
         if len(nans):
-            kinds = [_kinds(number[nans], block[nans]) for number, block in zip(numbers, blocks, strict=True)]
-            if not any(np.isnan(number[nans]).any() for number in numbers):
-                kinds = []  # an invalid operation gives the same NaN on all numbers
-            self.alone.put_alike(nans, kinds, blocks, codes, flags)
+            self.alone.put_nans(nans, numbers, blocks, codes, flags)
         if len(doubtful):
             self.alone.put(doubtful, blocks, first, codes, flags)
 
