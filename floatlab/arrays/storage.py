@@ -3,7 +3,7 @@
 A file is an uncompressed zip of `.npy` members, one an array: codes as plain unsigned integers, other arrays as they
 are. The member `floatlab.json` says what they mean: which key each belongs to, its format and its context. So
 `numpy.load(path)["weight"]` gives the codes to anyone. Nothing is ever unpickled, and what a file says about itself
-is believed only as far as its own length goes, so that no file takes more memory than it has bytes (twice).
+is believed only as far as its own length goes, so that no file takes more memory than a few times its bytes.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are names o
 _MAX_HEADER = 4096  # of a .npy member: a dtype, an order and a shape
 # What zipfile raises besides BadZipFile: encryption, other compressions, odd names, places and sizes.
 _UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
+_PIECE = 1 << 20  # bytes read at once
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
 
 
@@ -234,12 +235,20 @@ def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
         raise FileFormatError(f"member {name} holds {quoted(str(dtype))}, which is never read")
     if any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in shape) or len(shape) > 32:
         raise FileFormatError(f"member {name} has no shape")
-    data = member.read()
-    if prod(shape) * dtype.itemsize != len(data):
-        raise FileFormatError(f"member {name} has {len(data)} bytes, and its shape {shape} needs others")
+    length = info.file_size - member.tell()
+    if prod(shape) * dtype.itemsize != length:
+        raise FileFormatError(f"member {name} has {length} bytes, and its shape {shape} needs others")
+    flat = np.empty(prod(shape), dtype)
+    octets = flat.view(np.uint8)
+    for first in range(0, length, _PIECE):
+        piece = member.read(wanted := min(_PIECE, length - first))
+        if len(piece) != wanted:
+            raise FileFormatError(f"member {name} ends early")
+        octets[first : first + wanted] = np.frombuffer(piece, np.uint8)
+    if dtype.kind == "b":
+        flat = octets != 0  # other bytes than 0 and 1 are no bool of NumPy's
     try:
-        flat = np.frombuffer(data, dtype).astype(dtype.newbyteorder("="))
-        return flat.reshape(shape, order="F" if by_columns else "C")
+        return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape, order="F" if by_columns else "C")
     except ValueError:
         raise FileFormatError(f"member {name} has a shape that no array has") from None
 

@@ -257,12 +257,18 @@ def test_a_file_cut_anywhere_or_changed_anywhere_does_no_harm(path):
             load(path)
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_a_file_with_any_bytes_changed_is_read_or_refused(tmp_path_factory, data):
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "changed.npz"
     save(path, {"weight": FloatArray([1.0, -2.5, 448.0], "e4m3"), "bias": np.arange(4.0)})
-    changed = bytearray(path.read_bytes())
+    return path, path.read_bytes()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_file_with_any_bytes_changed_is_read_or_refused(whole, data):
+    path, saved = whole
+    changed = bytearray(saved)
     for _ in range(data.draw(st.integers(1, 3))):
         changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(changed)
@@ -271,6 +277,27 @@ def test_a_file_with_any_bytes_changed_is_read_or_refused(tmp_path_factory, data
     except FileFormatError:
         return
     assert all(isinstance(each, FloatArray | np.ndarray) for each in found.values())
+
+
+def test_long_arrays_are_read_in_pieces(path, monkeypatch):
+    from floatlab.arrays import storage
+
+    monkeypatch.setattr(storage, "_PIECE", 7)
+    x = FloatArray(np.linspace(-5, 5, 999).reshape(27, 37), "fp16")
+    save(path, [x, x.T])
+    assert all(map(same, load(path), [x, x.T]))
+
+
+def test_arrays_of_other_machines_and_orders_are_read(path):
+    plain = {"key": None, "member": "array.npy", "format": None, "context": None}
+    for array in (np.arange(6.0).reshape(2, 3).T, np.arange(3, dtype=">u4"), np.array([True, False])):
+        bundle(path, {"floatlab": 1, "kind": "one", "arrays": [plain]}, [("array.npy", npy(array))])
+        found = load(path)
+        assert found.tolist() == array.tolist()
+        assert found.dtype.isnative
+    odd = npy(np.array([True]))[:-1] + b"\x07"
+    bundle(path, {"floatlab": 1, "kind": "one", "arrays": [plain]}, [("array.npy", odd)])
+    assert load(path).view(np.uint8).tolist() == [1]
 
 
 def test_a_missing_file_is_the_systems_business(tmp_path):
