@@ -165,10 +165,10 @@ def quantize_blocks(
     """Scale and round values, `format.block` at a time, and show the way; the last block may be shorter.
 
     Values are what `read` takes, exactly as they are: text and fractions are not rounded first; readings (what
-    `read` returns) are the data that they gave. A tensor's
-    scale is amax / (largest element · largest scale) rounded to nearest into its format, unless it is given.
-    Stochastic draws are numbered along the values. Raises LiteralError for what is no number, UnsupportedError
-    for numbers too long to work with and for a tensor scale that is none.
+    `read` returns) are the data that they gave. A tensor's scale is amax / (largest element · largest scale)
+    rounded to nearest into its format, unless it is given. Stochastic draws are numbered along the values. Raises
+    LiteralError for what is no number, UnsupportedError for numbers too long to work with and for a tensor scale
+    that is none.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
@@ -244,9 +244,11 @@ def given_tensor_scale(value: Any, kind: Format) -> Datum:
     >>> given_tensor_scale("0.1", parse_format("fp32"))
     Datum(binary32 0x3dcccccd = 0.1)
     """
-    scale = encode(value, kind)
+    scale = encode(value.result if isinstance(value, Derivation) else value, kind)
     if not scale.is_finite or scale.sign_bit or not scale.magnitude:
-        raise UnsupportedError(f"tensor_scale is a positive number of {kind.name}, not {quoted(str(value))}")
+        raise UnsupportedError(
+            f"tensor_scale is a positive number of {kind.name}, not {quoted(_typed(value) or str(value))}"
+        )
     return scale
 
 

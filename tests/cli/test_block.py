@@ -42,6 +42,7 @@ def test_negative_values_and_options_stand_in_any_order(command):
         (["block", "1", "--to", "mxfp4", "--overflow", "native"], "unknown option '--overflow'"),
         (["block", "1", "--to", "mxfp4", "--seed", "x"], "--seed takes an integer"),
         (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1"], "tensor_scale is a positive number of binary32"),
+        (["block", "1", "--to", "nvfp4", "--tensor-scale", "-1@bf16"], "of binary32, not '-1@bf16'"),
         (["block", "1@mxfp4", "--to", "mxfp4"], "mxfp4 is a format of blocks"),
         (["show", "1", "-f", "mxfp4"], "mxfp4 is a format of blocks: floatlab block VALUE… --to mxfp4 shows one"),
         (["formats", "nvfp4"], "nvfp4 is a format of blocks"),

@@ -39,6 +39,7 @@ def words(*values: str, to="mxfp8_e4m3", width=80, **ways) -> str:
         (("1e-300",), {}, "below the smallest e8m0fnu, 2^-127, which stands for it"),
         (("3",), {"to": "nvfp4"}, "t = 3 / (6 × 448)"),
         (("3",), {"to": "nvfp4", "tensor_scale": "1/2"}, "tensor given 0x3f000000 = 0.5, binary32 amax 3"),
+        (("3",), {"to": "nvfp4", "tensor_scale": "0.1@bf16"}, "tensor given 0x3dcd0000 = 0.10009765625, binary32"),
         (("1e-400",), {"to": "nvfp4"}, "2^-149, binary32 below the smallest binary32, 2^-149, which stands for it"),
         (("1e400",), {"to": "nvfp4"}, "beyond the largest binary32, ≈ 3.4028235e38, which stands for it"),
         (("0",), {"to": "nvfp4"}, "1, since nothing is larger than zero"),
