@@ -12,6 +12,7 @@ from floatlab.arrays.arithmetic import OPERATIONS
 from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG
+from floatlab.numbers.rounding import draw
 from tests.arrays.hostile import every_pair, operands, products_and_a_bit
 from tests.arrays.test_lanes import HANDMADE
 
@@ -246,6 +247,12 @@ def test_fma_in_binary64_is_correctly_rounded():
     assert found.tolist() == [2**-60, 2**-54, np.inf, 0, 1, -np.inf]
     assert flags.tolist() == [0, 0, 20, 0, 16, 0]
     assert fl.arrays.fma(x, y, z, "fp64", "RTZ").tolist()[2:5] == [np.finfo(float).max, 0, 1]
+    # 321 · 28059810762433 is 2^53 + 1, a tie, and z may break it from far below.
+    z = np.float64([2.0**-100, 0, -(2.0**-100), 2.0**-30])
+    assert fl.arrays.fma(np.float64(321), np.float64(28059810762433), z, "fp64").tolist() == [
+        2**53 + 2, 2**53, 2**53, 2**53 + 2,
+    ]  # fmt: skip
+    assert_as_scalar("fma", (np.full(4, 321.0), np.full(4, 28059810762433.0), z), parse_format("fp64"), Context("RNA"))
     rng = np.random.default_rng(5)
     for exponents in (10, 400, 1020):
         for direction in (each for each in Direction if each is not Direction.SR):
@@ -263,6 +270,21 @@ def test_stochastic_thresholds_are_those_of_the_exact_result(name):
     z = z * np.float32(2.0) ** -rng.integers(0, 60, 250).astype(np.float32)
     for operation, given in (("add", (x, z)), ("divide", (x, y)), ("fma", (x, y, z)), ("sqrt", (x,))):
         assert_as_scalar(operation, given, parse_format(name), Context("SR", seed=11))
+
+
+@pytest.mark.parametrize("name", ["e8m19", "e8m20", "fp32"])
+def test_a_draw_beside_its_threshold_sees_every_digit(name):
+    format = parse_format(name)
+    unit = 2.0 ** (-format.trailing_bits - 32)
+    for seed in range(40):
+        drawn = draw(seed)
+        for rest, steps in ((drawn * unit, False), ((drawn + 1) * unit, True)):  # it is below d + 1, not below d
+            given = np.float64([1]), np.float64([rest])
+            assert_as_scalar("add", given, format, Context("SR", seed=seed))
+            assert (operate("add", given, format, context=Context("SR", seed=seed)) > 1) == steps
+        if unit >= 2.0**-52:  # a little more than d is not d + 1
+            given = np.float64([1 + drawn * unit]), np.float64([2.0**-90])
+            assert_as_scalar("add", given, format, Context("SR", seed=seed))
 
 
 def test_draws_are_numbered_in_c_order_whatever_the_blocks_and_lanes(monkeypatch):
