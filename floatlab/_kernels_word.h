@@ -316,11 +316,12 @@ static INLINE NAME(Float) NAME(sum_error)(NAME(Float) x, NAME(Float) y, NAME(Flo
     return (x - (sum - back)) + (y - back);
 }
 
-/* Whether the errors of a product or a quotient are exact: zero, or neither huge nor tiny. */
+/* Whether the errors of a product or a quotient are exact: zero, or neither huge nor tiny.  The last place of a product
+   of two such numbers is one of the word's. */
 static INLINE Int NAME(is_tame)(NAME(Punned) x)
 {
     Int field = (Int)((Unsigned)x.bits & MAGNITUDE) >> T, middle = ((Int)1 << (BITS - T - 2)) - 1;
-    return (x.number == 0) | ((field > middle - middle / 2) & (field < middle + middle / 2));
+    return (x.number == 0) | ((field > middle - (middle - 1 - T) / 2) & (field < middle + middle / 2));
 }
 
 #define OPERATION(name, few, ...)                                                                                 \

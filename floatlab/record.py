@@ -32,7 +32,7 @@ class RecordType(type):
         annotations = namespace.get("__annotations__", {})
         fields = tuple(f for f, kind in annotations.items() if not kind.startswith("ClassVar"))
         defaults = {f: namespace.pop(f) for f in fields if f in namespace}
-        namespace["__slots__"] = fields
+        namespace["__slots__"] = fields if bases else ("_hash",)
         namespace.setdefault("_fields", fields)
         namespace["__match_args__"] = namespace["_fields"]
         cls = super().__new__(mcls, name, bases, namespace)
@@ -48,6 +48,7 @@ class Record(metaclass=RecordType):
     """A value: its fields are its identity, and none of them can be assigned again."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _hash: ClassVar[int]  # a slot, filled when it is first asked for
 
     def __post_init__(self) -> None:
         """Validate; a subclass overrides this."""
@@ -64,8 +65,12 @@ class Record(metaclass=RecordType):
         return self._values() == other._values()
 
     def __hash__(self) -> int:
-        """Hash the fields."""
-        return hash(self._values())
+        """Hash the fields, once."""
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash(self._values()))
+            return self._hash
 
     def __repr__(self) -> str:
         """Show the fields by name."""

@@ -126,7 +126,6 @@ def calculator(
     format: Format,
     context: Context,
     lane: str | None,
-    count: int,
     told: bool = True,
 ) -> Callable[..., None]:
     """Return what computes a block: codes of each operand, the first one's place, codes of the result, flags or None.
@@ -136,7 +135,7 @@ def calculator(
     if lane != "scalar" and all(holds(DOUBLE, each) for each in sources) and _is_within(format, context):
         if not told and ByProcessor.can(operation, sources, format, context):
             return ByProcessor(operation, sources, format, lane)
-        by_pairs = partial(Pairwise, operation, sources, format, context, lane, count)
+        by_pairs = partial(Pairwise, operation, sources, format, context, lane)
         made = passes.runs(operation.name, sources, format, context) if lanes.is_compiled(lane) else ()
         if made and not (told and format == DOUBLE):
             return passes.Passes(made, by_pairs)
@@ -248,8 +247,7 @@ class Pairwise:
     """An operation on blocks: numbers as binary64, the exact result as a pair, rounded to odd, and into the format."""
 
     def __init__(
-        self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None,
-        count: int,
+        self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None
     ) -> None:  # fmt: skip
         """Settle what is the same for all blocks."""
         self.operation, self.sources, self.format, self.context = operation, sources, format, context
@@ -269,9 +267,9 @@ class Pairwise:
         if not self.direct:
             # What is rounded is a result: none of it counts as an input that is flushed.
             rules = context.replace(flush_inputs=False)
-            self.round = lanes.rounding(DOUBLE, format, rules, lane, count)
+            self.round = lanes.rounding(DOUBLE, format, rules, lane)
             if self.single:
-                self.round_single = lanes.rounding(SINGLE, format, rules, lane, count)
+                self.round_single = lanes.rounding(SINGLE, format, rules, lane)
 
     def __call__(self, *given: Any) -> None:
         """Compute a block: codes of each operand, the first one's place, codes of the result, flags or None."""

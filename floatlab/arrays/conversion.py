@@ -117,7 +117,7 @@ def encode(
         return blocks.encode_blocks(x, format, rounding=rounding, context=context, lane=lane, **of_blocks)
     fmt, source = parse_format(format), source_of(x)
     rules = context or Context(rounding, overflow=overflow)
-    work = _rounding(source.format, fmt, rules, parse_lane(lane), source.codes.size)
+    work = _rounding(source.format, fmt, rules, parse_lane(lane))
     shape = source.codes.shape
     return written(work, [source.codes], shape, container(fmt), out, rules, return_flags, threads)
 
@@ -157,7 +157,7 @@ def decode(
         raise UnsupportedError(
             f"codes has codes that are not {fmt.width} bits: {fmt.name} goes to {(1 << fmt.width) - 1:#x}"
         )
-    read = telling(fmt, target, parse_lane(lane), array.size)
+    read = telling(fmt, target, parse_lane(lane))
 
     def work(given: Array, first: int, values: Array, flags: Array | None) -> None:
         read(given.astype(held, copy=False), values)
@@ -211,8 +211,8 @@ def quantize(
         return blocks.quantize_blocks(x, format, rounding=rounding, context=context, lane=lane, **of_blocks)
     fmt, source = parse_format(format), source_of(x)
     rules = context or Context(rounding, overflow=overflow)
-    kind, checked, count = dtype_for(source.dtype, fmt), parse_lane(lane), source.codes.size
+    kind = dtype_for(source.dtype, fmt)
     target = format_of(kind)
     assert target is not None
-    work = _rounding(source.format, fmt, rules, checked, count, target)
+    work = _rounding(source.format, fmt, rules, parse_lane(lane), target)
     return written(work, [source.codes], source.codes.shape, kind, out, rules, return_flags, threads)

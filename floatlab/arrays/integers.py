@@ -105,7 +105,9 @@ def _encode_plainly(bits: Array, recipe: Recipe) -> Array | None:
     kept += increments(recipe.direction, whole < 0, (kept & 1) != 0, inexact, half, tie)
     narrower = source.width - fmt.width
     sign = (whole >> narrower) & ((1 << (fmt.width - 1)) - (0 if narrower else 1 << fmt.width))  # as a signed word
-    return kept | (sign if fmt.negative_zero else np.where(kept == 0, 0, sign))
+    kept |= sign if fmt.negative_zero else np.where(kept == 0, 0, sign)
+    codes: Array = kept
+    return codes
 
 
 def encode_block(bits: Array, recipe: Recipe, first: int = 0) -> tuple[Array, Array]:
@@ -229,13 +231,13 @@ def table_for(recipe: Recipe) -> tuple[Array, Array]:
     return codes.astype(np.uint8 if recipe.format.width <= 8 else np.uint16), flags
 
 
-def rounder(recipe: Recipe, count: int) -> Rounder:
+def rounder(recipe: Recipe) -> Rounder:
     """Return what rounds a block of words into codes, and tells flags where it is given room for them."""
-    table = table_for(recipe) if count > _WORTH_A_TABLE and has_table(recipe) else None
+    tabled = has_table(recipe)
     swift = recipe.is_plain and recipe.direction is not Direction.SR and recipe.is_apart
 
     def round_block(words: Array, first: int, codes: Array, flags: Array | None) -> None:
-        if table is None:
+        if not tabled or len(words) < _WORTH_A_TABLE:
             plainly = _encode_plainly(words, recipe) if swift and flags is None else None
             if plainly is not None:
                 codes[...] = plainly
@@ -245,6 +247,7 @@ def rounder(recipe: Recipe, count: int) -> Rounder:
             if flags is not None:
                 flags[...] = raised
             return
+        table = table_for(recipe)
         places = (words >> np.uint32(16)) | ((words & np.uint32(0xFFFF)) != 0)
         np.take(table[0], places, out=codes, mode="clip")
         if flags is not None:

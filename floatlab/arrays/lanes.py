@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 
 import numpy as np
 
@@ -41,8 +42,9 @@ def parse_lane(name: str | None) -> str | None:
     return name
 
 
+@lru_cache(maxsize=256)
 def rounding(
-    source: Format, format: Format, context: Context, lane: str | None, count: int, target: Format | None = None
+    source: Format, format: Format, context: Context, lane: str | None, target: Format | None = None
 ) -> Rounder:
     """Return what rounds a block of one format's codes into another's; with `target`, into the codes of values in it.
 
@@ -51,9 +53,9 @@ def rounding(
     if target is not None and target != format:
         word = _word_for(source, format)
         if target == word and is_compiled(lane) and can_read(format, word) and word in words_that_hold(format):
-            return _rounding(source, format, context, lane, count, word)
-        return _in_two_steps(source, format, context, lane, count, target)
-    return _rounding(source, format, context, lane, count, None)
+            return _rounding(source, format, context, lane, word)
+        return _in_two_steps(source, format, context, lane, target)
+    return _rounding(source, format, context, lane, None)
 
 
 def _word_for(source: Format, format: Format) -> Format | None:
@@ -71,11 +73,9 @@ def can_read(format: Format, word: Format) -> bool:
     return how.by_fields or how.table is not None
 
 
-def _in_two_steps(
-    source: Format, format: Format, context: Context, lane: str | None, count: int, target: Format
-) -> Rounder:
-    into = _rounding(source, format, context, lane, count, None)
-    tell, held = telling(format, target, lane, count), container(format)
+def _in_two_steps(source: Format, format: Format, context: Context, lane: str | None, target: Format) -> Rounder:
+    into = _rounding(source, format, context, lane, None)
+    tell, held = telling(format, target, lane), container(format)
 
     def through_codes(given: Array, first: int, values: Array, flags: Array | None) -> None:
         codes = np.empty(len(given), held)
@@ -85,17 +85,15 @@ def _in_two_steps(
     return through_codes
 
 
-def telling(format: Format, target: Format, lane: str | None, count: int) -> Reader:
+def telling(format: Format, target: Format, lane: str | None) -> Reader:
     """Return what writes a block of codes as values: codes of a format that has all the numbers that there are."""
     if target in words_that_hold(format):
         return reading(format, target, lane)
-    exactly = _rounding(format, target, Context(), lane if lane == "scalar" else None, count, None)
+    exactly = _rounding(format, target, Context(), lane if lane == "scalar" else None, None)
     return lambda codes, values: exactly(codes, 0, values, None)
 
 
-def _rounding(
-    source: Format, format: Format, context: Context, lane: str | None, count: int, target: Format | None
-) -> Rounder:
+def _rounding(source: Format, format: Format, context: Context, lane: str | None, target: Format | None) -> Rounder:
     word = _word_for(source, format)
     if lane == "scalar" or (word is None and lane is None):
         return lambda given, first, codes, flags: one_by_one.round_codes(
@@ -111,7 +109,7 @@ def _rounding(
         if not flushes:
             return run
         return lambda given, first, to, flags: run(_flushed(given, source), first, to, flags)
-    rounder: Rounder = integers.rounder(recipe, count)
+    rounder: Rounder = integers.rounder(recipe)
     if source == word:
         return rounder
     read = reading(source, word, lane)
@@ -186,7 +184,8 @@ def sweep(
             itershape=shape,
             buffersize=BLOCK,
         ) as walk:
-            walk.reset()
+            # This makes the buffers, too. A reset before it would make them at the first element, which may be another
+            # thread's, and write them back there.
             walk.iterrange = (low, high)  # type: ignore[misc]  # its stub says that it is read-only
             for blocks in walk:
                 work(low, *blocks)

@@ -41,7 +41,7 @@ def operand(x: Any, name: str, format: Format, context: Context) -> Source:
     source = source_of(x, name)
     if is_typed(x):
         return source
-    read = lanes.rounding(source.format, format, context, None, source.codes.size)
+    read = lanes.rounding(source.format, format, context, None)
     codes = written(read, [source.codes], source.codes.shape, container(format), None, context, False, None)
     return Source(codes, format)
 
@@ -69,12 +69,12 @@ def shared_dtype(operands: Sequence[Any], sources: Sequence[Source], format: For
     return common if own is not None and holds(own, format) else dtype_for(None, format)
 
 
-def telling_values(work: Work, format: Format, dtype: np.dtype[Any], lane: str | None, count: int) -> Work:
+def telling_values(work: Work, format: Format, dtype: np.dtype[Any], lane: str | None) -> Work:
     """Return work that writes values of a dtype which holds the format, in place of work that writes its codes."""
     target, held = format_of(dtype), container(format)
     if target is None or target == format:
         return work
-    tell = lanes.telling(format, target, lane, count)
+    tell = lanes.telling(format, target, lane)
 
     def both(*given: Any) -> None:
         *blocks, first, values, flags = given

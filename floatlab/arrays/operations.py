@@ -5,8 +5,6 @@ The scalar operations of the same names, element by element: the same values, si
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from floatlab.arith.operands import reading_context
@@ -65,11 +63,10 @@ def operate(
     kind = container(fmt)
     sources = [operand(x, name, fmt, reading_context(rules)) for x, name in zip(operands, asked.operands, strict=True)]
     shape = broadcast(asked.operands, sources)
-    count = math.prod(shape)
-    work = calculator(asked, tuple(each.format for each in sources), fmt, rules, lane, count, return_flags is not False)
+    work = calculator(asked, tuple(each.format for each in sources), fmt, rules, lane, return_flags is not False)
     if not as_codes:
         kind = shared_dtype(operands, sources, fmt)
-        work = telling_values(work, fmt, kind, lane, count)
+        work = telling_values(work, fmt, kind, lane)
     return written(work, [each.codes for each in sources], shape, kind, out, rules, return_flags, threads)
 
 

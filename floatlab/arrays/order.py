@@ -138,7 +138,7 @@ def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array
             made[lost] = fmt.nan_code
 
     kind = shared_dtype([x], [source], fmt)
-    told = telling_values(work, fmt, kind, None, source.codes.size)
+    told = telling_values(work, fmt, kind, None)
     return _written(told, ("x", "toward")[: len(sources)], sources, kind)
 
 
@@ -176,7 +176,7 @@ def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Arra
     """Return what gives a block of an operand's codes in a format that must have its numbers."""
     if source.format == format:
         return lambda codes: codes
-    into = lanes.rounding(source.format, format, Context(), None, source.codes.size)
+    into = lanes.rounding(source.format, format, Context(), None)
     given, found, held = _numbers(source.format, name), _numbers(format, name), container(format)
 
     def read(codes: Array) -> Array:

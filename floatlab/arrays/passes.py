@@ -35,7 +35,8 @@ def runs(operation: str, sources: tuple[Format, ...], format: Format, context: C
     """Return the passes that an operation goes through, the one of the narrower word first; none: it goes by pairs."""
     if not compiled.is_built() or context.flush_inputs:
         return ()
-    words, name = [*WORDS], operation
+    words: Sequence[Format] = WORDS
+    name = operation
     if format == WORDS[1]:
         # The processor's own; it tells no flags.
         words, name = WORDS[1:] if operation == "fma" and context == Context() else [], "fma_to_nearest"

@@ -195,3 +195,11 @@ def test_threads_change_nothing(threads, monkeypatch):
         expected, raised = encode(x.T, "e4m3", context=context, lane="scalar", return_flags=True)
         assert np.array_equal(found, expected)
         assert np.array_equal(flags, raised)
+
+
+@pytest.mark.parametrize("shape", [(1 << 17, 1), (7, 1 << 15), (1 << 16, 2)])
+def test_threads_write_their_own_shares_only(shape):
+    x = np.full(shape, 1.5, np.float32)
+    for lane in LANES:
+        for given in (x, x[::-1], x.T):
+            assert (encode(given, "e4m3", threads=3, lane=lane) == 0x3C).all()
