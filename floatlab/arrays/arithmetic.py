@@ -7,7 +7,7 @@ where a stochastic draw would have to see more digits than a pair shows, the sca
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -120,6 +120,7 @@ OPERATIONS = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=256)
 def calculator(
     operation: Operation,
     sources: tuple[Format, ...],
