@@ -125,40 +125,41 @@ class Job:
         self.given = _given_scale(tensor_scale, self.fmt)
         self.draws = self.context.rounding is Direction.SR
 
-    def run(self) -> tuple[Array, np.float32 | None, Array]:
-        """Return the codes of the scales, the tensor's scale, and what elements are divided by, a row a block."""
-        amax = self._amax()
+    def run(self) -> tuple[Array, np.float32 | None]:
+        """Return the codes of the scales, a row a block, and the tensor's scale."""
         tensor = self.given
         if self.fmt.tensor is not None and tensor is None:
-            finite = amax[np.isfinite(amax)]
-            largest = float(finite.max()) if finite.size else 0.0
+            largest = max((self._largest(rows) for rows in self.cut.slabs()), default=0.0)
             tensor = np.float32(float(tensor_scale_for(Fraction(largest), self.fmt)))
-        codes = _scale_codes(amax, self.fmt, self.rule, tensor)
-        divisor = decode(codes, self.fmt.scale, dtype=np.float64, threads=1)
-        return codes, tensor, divisor if tensor is None else divisor * np.float64(tensor)
-
-    def _amax(self) -> Array:
-        """Return the largest magnitude of each block: NaN or ∞ where there is one."""
-        word: Any = np.int32 if self.array.dtype == np.float32 else np.int64
-        magnitude = np.iinfo(word).max
-        blocks = self.cut.blocks(self.array).view(word)
-        found = np.zeros((self.cut.rows, 1, self.cut.inner), word)
+        codes = np.empty((self.cut.rows, 1, self.cut.inner), container(self.fmt.scale))
         for rows in self.cut.slabs():
-            # As integers, magnitudes have the order of the numbers, and NaNs come last.
-            np.max(blocks[rows] & magnitude, axis=1, keepdims=True, out=found[rows], initial=0)
+            codes[rows] = _scale_codes(self._amax(rows), self.fmt, self.rule, tensor)
+        return codes, tensor
+
+    def _amax(self, rows: slice) -> Array:
+        """Return the largest magnitude of some blocks: NaN or ∞ where there is one."""
+        word: Any = np.int32 if self.array.dtype == np.float32 else np.int64
+        blocks = self.cut.blocks(self.array)[rows].view(word)
+        # As integers, magnitudes have the order of the numbers, and NaNs come last.
+        found: Array = np.max(blocks & np.iinfo(word).max, axis=1, keepdims=True, initial=0)
         return found.view(self.array.dtype)
 
-    def encoded(self, divisor: Array) -> Iterator[tuple[slice, Array]]:
+    def _largest(self, rows: slice) -> float:
+        """Return the largest magnitude of those blocks whose numbers are all finite."""
+        amax = self._amax(rows)
+        return float(np.max(amax, where=np.isfinite(amax), initial=0))
+
+    def encoded(self, scales: Array, tensor: np.float32 | None) -> Iterator[tuple[slice, Array]]:
         """Give the codes of the elements, some blocks at a time."""
         if not self.draws:
             for rows in self.cut.slabs():
-                yield rows, self._codes(self._scaled(rows, divisor))
+                yield rows, self._codes(self._scaled(rows, scales, tensor))
             return
         # Draws are numbered through the whole array, so its elements are rounded together.
         kind = self.array.dtype if self.fmt.scales_by_powers else np.float64
         whole = np.empty((self.cut.rows, self.cut.size, self.cut.inner), kind)
         for rows in self.cut.slabs():
-            whole[rows] = self._scaled(rows, divisor)
+            whole[rows] = self._scaled(rows, scales, tensor)
         codes = self._codes(whole)
         for rows in self.cut.slabs():
             yield rows, codes[rows]
@@ -171,9 +172,10 @@ class Job:
         codes: Array = encode(scaled, numbers, context=self.context, lane=self.lane, threads=1)
         return _from_magnitudes(element)[codes] if isinstance(element, TwosComplement) else codes
 
-    def _scaled(self, rows: slice, divisor: Array) -> Array:
-        """Return x / divisor for some blocks: numbers that round into the elements as the exact quotients do."""
-        x, over = self.cut.blocks(self.array)[rows], divisor[rows]
+    def _scaled(self, rows: slice, scales: Array, tensor: np.float32 | None) -> Array:
+        """Return x / (s·t) for some blocks: numbers that round into the elements as the exact quotients do."""
+        x, over = self.cut.blocks(self.array)[rows], decode(scales[rows], self.fmt.scale, dtype=np.float64, threads=1)
+        over = over if tensor is None else over * np.float64(tensor)
         scaled = self._quotients(x, over)
         if (lost := np.isnan(over)).any():
             scaled[np.broadcast_to(lost, scaled.shape)] = 0
@@ -271,10 +273,10 @@ def encode_blocks(
     ([128], [126, 48])
     """
     job = Job(x, format, axis, scale, rounding, context, tensor_scale, block, lane)
-    codes, tensor, divisor = job.run()
+    codes, tensor = job.run()
     elements = np.empty(job.array.shape, container(job.fmt.magnitudes))
     into = job.cut.blocks(elements)
-    for rows, made in job.encoded(divisor):
+    for rows, made in job.encoded(codes, tensor):
         into[rows] = made
     return Blocks(codes.reshape(job.cut.scales_shape), elements, tensor)
 
@@ -301,10 +303,10 @@ def quantize_blocks(
     [896.0, 1.125]
     """
     job = Job(x, format, axis, scale, rounding, context, tensor_scale, block, lane)
-    codes, tensor, divisor = job.run()
+    codes, tensor = job.run()
     values = np.empty(job.array.shape, job.dtype)
     into = job.cut.blocks(values)
-    for rows, made in job.encoded(divisor):
+    for rows, made in job.encoded(codes, tensor):
         _decoded(made, codes[rows], tensor, job.fmt, into[rows])
     return values
 

@@ -1,5 +1,7 @@
 """Arrays into formats and back: every code, shapes and dtypes, and what is refused."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -132,3 +134,17 @@ def test_arrays_of_any_dtype_are_read_by_their_codes(dtype):
             expected, raised = encode(x[::7], format, context=context, return_flags=True, lane="scalar")
             assert np.array_equal(found[::7], expected)
             assert np.array_equal(flags[::7], raised)
+
+
+@pytest.mark.parametrize("format", ["e4m3", "fp16", "mxfp4", "nvfp4"])
+@pytest.mark.parametrize("lane", [None, "numpy"])
+def test_memory_beside_the_result_does_not_grow_with_it(format, lane):
+    x = np.ones((1 << 14, 1 << 9), np.float32)
+    quantize(x[:1], format, lane=lane)
+    tracemalloc.start()
+    try:
+        made = quantize(x, format, lane=lane)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak - made.nbytes < 16 << 20  # of 32 MiB
