@@ -31,6 +31,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Flags
 from floatlab.numbers.context import Absent, Overflow, Tininess
+from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -46,7 +47,6 @@ SINGLE, DOUBLE = WORDS
 _LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64
 _TWICE = 2  # digits that rounding to odd needs below those of the format
 _DRAWN = 33  # digits that a stochastic rounding needs: those of the draw, and one that is odd
-_STREAM = 0x9E3779B97F4A7C15  # what a seed moves on by from one draw to the next
 
 
 class Operation(Record):
@@ -172,7 +172,7 @@ class OneByOne:
         context = self.context
         if context.rounding is Direction.SR:
             # The draw of element i is the first one of the stream that starts i draws further on.
-            context = context.replace(seed=(context.seed + index * _STREAM) % (1 << 64))
+            context = context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
         data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
         found = self.operation.scalar(*data, format=self.format, context=context)
         return found.result.code, found.flags.value

@@ -132,6 +132,9 @@ def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half
     raise ContextError(f"{direction.value} needs a random draw: see increments_stochastic")
 
 
+STREAM = 0x9E3779B97F4A7C15  # what a seed moves on by from one draw to the next
+
+
 def draw(seed: int, index: Any = 0) -> Any:
     """Return 32 random bits that depend on (seed, index) only: output `index` of SplitMix64(seed), upper half.
 
@@ -144,7 +147,7 @@ def draw(seed: int, index: Any = 0) -> Any:
     ('0xe220a839', '0x6e789e6a')
     """
     mask = (1 << 64) - 1
-    z = (seed + (index + 1) * 0x9E3779B97F4A7C15) & mask
+    z = (seed + (index + 1) * STREAM) & mask
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
     return (z ^ (z >> 31)) >> 32
