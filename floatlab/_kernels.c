@@ -42,6 +42,8 @@ typedef struct {
     int64_t sign, negative_zero /* a mask */, is_signed, zero, payload /* a mask */;
     int64_t sign_place, largest; /* where the sign bit is, and the word of the largest number */
     int64_t flush_inputs, flush_results, after;
+    int64_t own; /* the processor has this very conversion */
+    int64_t one; /* 1, which must not be a constant: GCC 12 makes no vectors of a 64-bit constant's shifts */
     uint64_t seed;
     Settled overflow[2], infinity[2], nan[2], zeros[2], negatives[2];
 } Recipe;
@@ -97,6 +99,54 @@ typedef double Float64;
 #define fused64 __builtin_fma
 #define root32 __builtin_sqrtf
 #define root64 __builtin_sqrt
+
+/* Conversions that processors have: binary32 to binary16, where this is x86 with F16C, and binary64 to binary32. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+__attribute__((target("avx512f"))) static Py_ssize_t halves_by_16(const uint32_t *words, uint16_t *codes,
+                                                                  Py_ssize_t count)
+{
+    Py_ssize_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        _mm256_storeu_si256((__m256i *)(codes + i),
+                            _mm512_cvtps_ph(_mm512_loadu_ps(words + i), _MM_FROUND_TO_NEAREST_INT));
+    return i;
+}
+
+__attribute__((target("avx,f16c"))) static Py_ssize_t halves_by_8(const uint32_t *words, uint16_t *codes,
+                                                                  Py_ssize_t count)
+{
+    Py_ssize_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        _mm_storeu_si128((__m128i *)(codes + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps((const float *)words + i), _MM_FROUND_TO_NEAREST_INT));
+    return i;
+}
+
+/* Return how many of the first words were converted. */
+static Py_ssize_t halves(const uint32_t *words, uint16_t *codes, Py_ssize_t count)
+{
+    if (__builtin_cpu_supports("avx512f"))
+        return halves_by_16(words, codes, count);
+    return __builtin_cpu_supports("f16c") ? halves_by_8(words, codes, count) : 0;
+}
+#else
+static Py_ssize_t halves(const uint32_t *words, uint16_t *codes, Py_ssize_t count)
+{
+    return 0;
+}
+#endif
+
+CLONES static Py_ssize_t singles(const uint64_t *restrict words, uint32_t *restrict codes, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        union { uint64_t bits; double number; } wide = {.bits = words[i]};
+        union { uint32_t bits; float number; } narrow = {.number = (float)wide.number};
+        codes[i] = narrow.bits;
+    }
+    return rounds_to_nearest() ? count : 0;
+}
 
 #define BITS 32
 #define T 23

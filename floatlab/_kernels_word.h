@@ -25,7 +25,7 @@ static INLINE Int NAME(cut)(Int c, Int shift, Int base, Int negative, const Reci
                             Int *lost)
 {
     Int near = shift < FAR ? shift : FAR;
-    Unsigned unit = (Unsigned)1 << near, u = (Unsigned)c, kept = u >> near;
+    Unsigned unit = (Unsigned)r->one << near, u = (Unsigned)c, kept = u >> near;
     Unsigned rest = u & (unit - 1), addend;
     *lost = rest != 0;
     if (how == STOCHASTIC) {
@@ -40,7 +40,7 @@ static INLINE Int NAME(cut)(Int c, Int shift, Int base, Int negative, const Reci
         addend = unit - 1 + odd;
     else {
         /* One of eight addends, by sign and parity: (unit << doubled) - less, or none. */
-        int which = (int)(negative & 2) | (int)odd;
+        Int which = (negative & 2) | (Int)odd;
         Unsigned doubled = (Unsigned)(r->doubled >> which) & 1, less = (Unsigned)(r->less >> which) & 1;
         Unsigned any = (Unsigned)0 - ((Unsigned)(r->any >> which) & 1);
         addend = ((unit << doubled) - less) & any;
@@ -213,6 +213,11 @@ static unsigned NAME(round_words)(const Unsigned *words, void *codes, int size, 
                                   const Recipe *r, uint64_t first)
 {
     unsigned all = 0;
+    if (r->own && !flags) {
+        Py_ssize_t done = BITS == 32 ? halves((const uint32_t *)words, (uint16_t *)codes, count)
+                                     : singles((const uint64_t *)words, (uint32_t *)codes, count);
+        words += done, count -= done, codes = (char *)codes + done * size;
+    }
     int how = (int)r->how, way = how != NEAREST_EVEN ? ANY : r->low == 1 ? LEVEL : r->t && rounds_to_nearest() ? SWIFT : ANY;
     if (size == 1) {
         ROUND_LOOP_FOR(uint8_t, 8)

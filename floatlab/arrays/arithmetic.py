@@ -25,6 +25,7 @@ from floatlab.arrays.pairs import (
     two_product,
     two_sum,
 )
+from floatlab.arrays.pieces import in_pieces
 from floatlab.arrays.reading import WORDS
 from floatlab.arrays.recipe import can_round
 from floatlab.errors import UnsupportedError
@@ -135,12 +136,12 @@ def calculator(
     """
     if lane != "scalar" and all(holds(DOUBLE, each) for each in sources) and _is_within(format, context):
         if not told and ByProcessor.can(operation, sources, format, context):
-            return ByProcessor(operation, sources, format, lane)
+            return in_pieces(ByProcessor(operation, sources, format, lane))
         by_pairs = partial(Pairwise, operation, sources, format, context, lane)
         made = passes.runs(operation.name, sources, format, context) if lanes.is_compiled(lane) else ()
         if made and not (told and format == DOUBLE):
             return passes.Passes(made, by_pairs)
-        return by_pairs()
+        return in_pieces(by_pairs())
     if lane not in (None, "scalar"):
         raise UnsupportedError(f"lane {lane} cannot {operation.name} in {format.name}; lane scalar can")
     alone = OneByOne(operation, sources, format, context)

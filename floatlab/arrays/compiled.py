@@ -10,7 +10,7 @@ from floatlab.arrays import one_by_one
 from floatlab.arrays.reading import container, reading_for
 from floatlab.arrays.recipe import Recipe
 from floatlab.errors import UnsupportedError
-from floatlab.numbers import Direction, Tininess
+from floatlab.numbers import Context, Direction, Tininess
 
 try:
     from floatlab import _kernels
@@ -71,6 +71,13 @@ def _largest(recipe: Recipe) -> int:
     return recipe.largest if recipe.low == 1 else min(recipe.largest, room)
 
 
+def _is_the_processors(recipe: Recipe) -> bool:
+    """Say whether processors have this conversion, NaNs included; they may not have it, and then the kernel does it."""
+    pair = recipe.source.name, recipe.format.name
+    known = pair in (("binary32", "binary16"), ("binary64", "binary32"))
+    return known and recipe.is_plain and recipe.keeps_payloads and recipe.context == Context()
+
+
 def _recipe_bytes(recipe: Recipe) -> bytes:
     fmt, context = recipe.format, recipe.context
     addend, doubled, less = _ADDENDS.get(recipe.direction, (0, 0, 0))
@@ -80,7 +87,8 @@ def _recipe_bytes(recipe: Recipe) -> bytes:
         fmt.signed << (fmt.width - 1), -int(fmt.negative_zero), fmt.signed, fmt.zero,
         (1 << (recipe.source.trailing_bits - 1)) - 1 if recipe.keeps_payloads else 0,
         fmt.width - 1, _largest(recipe),
-        context.flush_inputs, context.flush_results and fmt.zero, context.tininess is Tininess.AFTER, context.seed,
+        context.flush_inputs, context.flush_results and fmt.zero, context.tininess is Tininess.AFTER,
+        _is_the_processors(recipe), 1, context.seed,
     ]  # fmt: skip
     negative = (recipe.negative, recipe.negative) if recipe.negative is not None else recipe.zero
     for pair in (recipe.overflow, recipe.infinity, recipe.nan, recipe.zero, negative):

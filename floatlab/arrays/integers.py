@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from floatlab.arrays.pieces import in_pieces
 from floatlab.arrays.recipe import Recipe
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
@@ -253,7 +254,7 @@ def rounder(recipe: Recipe) -> Rounder:
         if flags is not None:
             np.take(table[1], places, out=flags, mode="clip")
 
-    return round_block
+    return in_pieces(round_block)
 
 
 def reader(reading: Reading) -> Reader:

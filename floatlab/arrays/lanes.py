@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Reader = Callable[[Array, Array], None]  # codes, words
 
 LANES = ("compiled", "numpy", "scalar")
-BLOCK = 1 << 16  # elements that stay in the cache while they are worked on
+BLOCK = 1 << 18  # elements that go through a lane at once; the compiled one has pieces of its own
 _WORTH_THREADS = 1 << 21  # elements; below that a second thread costs about what it brings
 _MOST_THREADS = 64
 
