@@ -18,12 +18,12 @@ import struct
 import zipfile
 from contextlib import suppress
 from enum import Enum
-from math import prod
 
 import numpy as np
 
 from floatlab.arrays.container import FloatArray
 from floatlab.arrays.elements import array_format, checked_codes
+from floatlab.arrays.npy import PLAIN, read_header
 from floatlab.arrays.reading import container
 from floatlab.arrays.sources import format_of
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 
 CONTENTS = "floatlab.json"
 VERSION = 1
-_PLAIN = "biufc"  # the kinds of dtype that other arrays may have
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are names of members as they are
-_MAX_HEADER = 4096  # of a .npy member: a dtype, an order and a shape
 # What zipfile raises besides BadZipFile: encryption, other compressions, odd names, places and sizes.
 _UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
 _PIECE = 1 << 20  # bytes read at once
@@ -69,7 +67,7 @@ def _entry(key: Any, x: Any) -> tuple[dict[str, Any], Array]:
     if not isinstance(x, np.ndarray | np.generic):
         raise UnsupportedError(f"obj holds {type(x).__name__}; FloatArrays and NumPy arrays are saved")
     array = np.asarray(x)
-    if array.dtype.kind not in _PLAIN or array.dtype.hasobject:
+    if array.dtype.kind not in PLAIN or array.dtype.hasobject:
         hint = ": FloatArray(x) keeps it" if format_of(array.dtype) else ""
         raise UnsupportedError(f"obj holds an array of {array.dtype.name}, which has no safe .npy{hint}")
     return {"key": key, "format": None, "context": None}, array
@@ -182,7 +180,7 @@ def _loaded(bundle: zipfile.ZipFile, length: int) -> Any:
         raise FileFormatError("its members say that they are longer than the file")
     if CONTENTS not in members:
         raise FileFormatError(f"there is no {CONTENTS} in it; numpy.load reads files of plain arrays")
-    contents = _contents(bundle.read(CONTENTS))
+    contents = read_contents(bundle.read(CONTENTS))
     entries, kind = contents["arrays"], contents["kind"]
     named = [entry["member"] for entry in entries]
     if len(set(named)) != len(named):
@@ -199,7 +197,7 @@ def _loaded(bundle: zipfile.ZipFile, length: int) -> Any:
     return arrays if kind == "list" else arrays[0]
 
 
-def _contents(text: bytes) -> dict[str, Any]:
+def read_contents(text: bytes) -> dict[str, Any]:
     """Read what the file says of its arrays, and check all of it but the formats and contexts."""
     try:
         found = json.loads(text)
@@ -225,20 +223,11 @@ def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
     """Read a .npy member whose header is short and says exactly as many bytes as there are."""
     name = quoted(info.filename)
     try:
-        version = np.lib.format.read_magic(member)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, by_columns, dtype = read(member, max_header_size=_MAX_HEADER)
-    except Exception as trouble:
-        # NumPy parses the header as Python's literals; what may go wrong in that is not listed anywhere.
-        raise FileFormatError(f"member {name} is no .npy ({type(trouble).__name__})") from None
-    if dtype.hasobject or dtype.kind not in _PLAIN or dtype.shape:
-        raise FileFormatError(f"member {name} holds {quoted(str(dtype))}, which is never read")
-    if any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in shape) or len(shape) > 32:
-        raise FileFormatError(f"member {name} has no shape")
-    length = info.file_size - member.tell()
-    if prod(shape) * dtype.itemsize != length:
-        raise FileFormatError(f"member {name} has {length} bytes, and its shape {shape} needs others")
-    flat = np.empty(prod(shape), dtype)
+        header = read_header(member, info.file_size)
+    except FileFormatError as trouble:
+        raise FileFormatError(f"member {name} {trouble}") from None
+    dtype, length = header.dtype, header.nbytes
+    flat = np.empty(header.size, dtype)
     octets = flat.view(np.uint8)
     for first in range(0, length, _PIECE):
         piece = member.read(wanted := min(_PIECE, length - first))
@@ -248,7 +237,9 @@ def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
     if dtype.kind == "b":
         flat = octets != 0  # other bytes than 0 and 1 are no bool of NumPy's
     try:
-        return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape, order="F" if by_columns else "C")
+        return flat.astype(dtype.newbyteorder("="), copy=False).reshape(
+            header.shape, order="F" if header.by_columns else "C"
+        )
     except ValueError:
         raise FileFormatError(f"member {name} has a shape that no array has") from None
 
@@ -258,7 +249,7 @@ def _restored(entry: dict[str, Any], array: Array) -> Any:
     if entry["format"] is None:
         return array
     try:
-        format = _format_read(entry["format"])
+        format = read_format(entry["format"])
         context = None if entry["context"] is None else _context_read(entry["context"])
         if array.dtype != container(format):
             raise FileFormatError(f"its codes are {array.dtype.name}, and {format.name}'s are {container(format).name}")
@@ -267,7 +258,8 @@ def _restored(entry: dict[str, Any], array: Array) -> Any:
         raise FileFormatError(f"member {name}: {trouble}") from None
 
 
-def _format_read(said: Any) -> Format:
+def read_format(said: Any) -> Format:
+    """Return the format that a file says of an array, by its name or its parameters; raises FloatlabError."""
     if isinstance(said, str):
         return array_format(said)
     kinds = {"name": str, "precision": int, "exponent_bits": int, "bias": int, "nans": int}

@@ -1,0 +1,161 @@
+"""Arrays in `.npz`, NumPy's own and those that `floatlab.arrays.save` wrote, read as a stream."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from contextlib import contextmanager
+
+import numpy as np
+
+from floatlab.arrays.npy import read_header
+from floatlab.arrays.reading import container
+from floatlab.arrays.sources import Source
+from floatlab.arrays.storage import CONTENTS, read_contents, read_format
+from floatlab.arrays.streams import ArraySource
+from floatlab.errors import FileFormatError, FloatlabError, quoted
+from floatlab.files.opened import length_of, named, open_file, read_into
+from floatlab.files.plain import checked, plain
+from floatlab.files.safetensors import chosen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO, Any
+
+    from floatlab.arrays.npy import Header
+    from floatlab.arrays.streams import Piece
+    from floatlab.formats import Format
+
+_MAX_DIRECTORY = 4 << 20  # bytes of a list of members: about 50,000 of them
+_MAX_PACKED = 1 << 33  # bytes that a member may have unpacked
+_DENSEST = 1032  # how many bytes deflate can make of one
+_KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What zipfile raises besides BadZipFile: encryption, odd names, places and sizes, bytes that do not unpack.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error)
+
+
+class _Sparing(io.RawIOBase):
+    """A file that is never read in large pieces, as zipfile does with a list of members as long as it is said to be."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def read(self, size: int = -1) -> bytes:
+        found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
+        if max(size, len(found)) > _MAX_DIRECTORY:
+            raise FileFormatError(f"is no .npz: its list of members has over {_MAX_DIRECTORY:,} bytes")
+        return found
+
+
+@contextmanager
+def _zipped(path: str) -> Iterator[None]:
+    """Tell what zipfile finds wrong in one line with the file's name."""
+    with named(path):
+        try:
+            yield
+        except FloatlabError:
+            raise
+        except _UNREADABLE as trouble:
+            words = " ".join(str(trouble).split()) or type(trouble).__name__
+            raise FileFormatError(f"cannot be read: {''.join(ch for ch in words if ch.isprintable())[:80]}") from None
+
+
+class MemberSource(ArraySource):
+    """An array in a member of a zip, read from front to back; going back begins anew."""
+
+    def __init__(self, name: str, path: str, file: IO[bytes], bundle: zipfile.ZipFile, member: str) -> None:
+        """Open a member and read its header."""
+        self.path, self.file, self.bundle, self.member = path, file, bundle, member
+        self.info = bundle.getinfo(member)
+        _checked(self.info)
+        self.header = self._rewind()
+        super().__init__(name, self.header.shape, self._kind(), self.header.by_columns)
+
+    def _kind(self) -> Format | np.dtype[Any]:
+        """Return the dtype, or the format that floatlab's own file gives to the codes."""
+        names = self.bundle.namelist()
+        if CONTENTS in names:
+            info = self.bundle.getinfo(CONTENTS)
+            if info.file_size > _MAX_DIRECTORY:
+                raise FileFormatError(f"has a {CONTENTS} of {info.file_size:,} bytes")
+            for entry in read_contents(self.bundle.read(CONTENTS))["arrays"]:
+                if entry["member"] == self.member and entry["format"] is not None:
+                    format = read_format(entry["format"])
+                    if self.header.dtype != container(format):
+                        raise FileFormatError(f"has codes of {format.name} as {self.header.dtype.name}")
+                    return format
+        return self.header.dtype
+
+    def _rewind(self) -> Header:
+        self.stream, self.reached = self.bundle.open(self.member), 0
+        try:
+            return read_header(self.stream, self.info.file_size)
+        except FileFormatError as trouble:
+            raise FileFormatError(f"has a member {quoted(self.member)} that {trouble}") from None
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return so many numbers from one on; raises FileFormatError for bytes that are not what they were."""
+        dtype = self.header.dtype
+        with _zipped(self.path):
+            if first < self.reached:
+                self._rewind()
+            while self.reached < first:
+                self._take(min(first - self.reached, 1 << 17))
+            found = self._take(count)
+            if self.dtype is None:
+                return Source(checked(found.astype(dtype.newbyteorder("="), copy=False), self.format), self.format)
+        return plain(found, self.dtype)
+
+    def _take(self, count: int) -> np.ndarray[Any, np.dtype[Any]]:
+        found = np.empty(count, self.header.dtype)
+        read_into(self.stream, found.view(np.uint8))
+        self.reached += count
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+def _checked(info: zipfile.ZipInfo) -> None:
+    """Refuse what would unpack to more than it can hold, or by a way that takes all memory it likes."""
+    name = quoted(info.filename)
+    if info.compress_type not in _KNOWN:
+        raise FileFormatError(f"has a member {name} packed in a way that is not read: only deflate is")
+    if info.file_size > _DENSEST * info.compress_size + _DENSEST:
+        raise FileFormatError(f"has a member {name} that says it unpacks to {info.file_size:,} bytes, which it cannot")
+    if info.compress_type != zipfile.ZIP_STORED and info.file_size > _MAX_PACKED:
+        raise FileFormatError(f"has a member {name} that unpacks to {info.file_size:,} bytes: unpack it first")
+
+
+def open_npz(path: str, name: str | None) -> ArraySource:
+    """Open an array of a `.npz` by its name, or the only one; raises FileFormatError in one line."""
+    file = open_file(path)
+    try:
+        with _zipped(path):
+            length_of(file)
+            bundle = zipfile.ZipFile(_Sparing(file))
+            members = bundle.namelist()
+            if len(set(members)) != len(members):
+                raise FileFormatError("has two members of one name")
+            names = [each.removesuffix(".npy") for each in members if each.endswith(".npy")]
+            word = path if name is None else f"{path}::{name}"
+            return MemberSource(word, path, file, bundle, f"{chosen(name, names, 'array')}.npy")
+    except BaseException:
+        file.close()
+        raise

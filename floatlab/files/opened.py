@@ -1,0 +1,97 @@
+"""Files as they really are: opened without hanging, read without trusting what they say, whole or with one line why.
+
+Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGBUS), one that is read ends early.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager
+
+import numpy as np
+
+from floatlab.errors import FileFormatError, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO, Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_PIECE = 1 << 22  # bytes asked for at once
+_KINDS = {
+    stat.S_ISDIR: "is a directory",
+    stat.S_ISFIFO: "is a pipe",
+    stat.S_ISCHR: "is a device",
+    stat.S_ISBLK: "is a device",
+    stat.S_ISSOCK: "is a socket",
+}
+
+
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Put the file's name before what is wrong with it, whatever way that is told."""
+    try:
+        yield
+    except FileFormatError as trouble:
+        raise FileFormatError(f"{quoted(path, 80)} {trouble}") from None
+    except OSError as trouble:
+        raise FileFormatError(f"{quoted(path, 80)} cannot be read: {trouble.strerror or trouble}") from None
+
+
+def open_file(path: str) -> IO[bytes]:
+    """Open a file of bytes; raises FileFormatError for what is none: a directory, a pipe, a device, nothing at all."""
+    with named(path):
+        try:
+            _require_file(os.stat(path).st_mode)
+            file = open(path, "rb", buffering=0, opener=_at_once)  # noqa: SIM115
+        except FileNotFoundError:
+            raise FileFormatError("is no file") from None
+        except ValueError:  # a null character
+            raise FileFormatError("is no name of a file") from None
+        try:
+            _require_file(os.fstat(file.fileno()).st_mode)  # what was asked about may have been replaced
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open without waiting: a pipe without a writer would never come back."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _require_file(mode: int) -> None:
+    for kind, words in _KINDS.items():
+        if kind(mode):
+            raise FileFormatError(f"{words}, not a file")
+    if not stat.S_ISREG(mode):
+        raise FileFormatError("is no file")
+
+
+def length_of(file: IO[bytes]) -> int:
+    """Return how many bytes a file has now."""
+    return os.fstat(file.fileno()).st_size
+
+
+def read_into(file: IO[bytes], octets: Array, offset: int | None = None) -> None:
+    """Fill an array of bytes from a file, from `offset` on or from where it stands; raises where it ends before."""
+    if offset is not None:
+        file.seek(offset)
+    done = 0
+    while done < len(octets):
+        piece = file.read(min(_PIECE, len(octets) - done))
+        if not piece:
+            raise FileFormatError(f"ends early: {len(octets) - done:,} bytes that it had are missing")
+        octets[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
+        done += len(piece)
+
+
+def read_bytes(file: IO[bytes], offset: int, count: int) -> bytes:
+    """Return so many bytes from `offset` on; raises where the file ends before."""
+    found = np.empty(count, np.uint8)
+    read_into(file, found, offset)
+    return found.tobytes()

@@ -1,0 +1,169 @@
+"""Numbers that lie in a file one after the other: `.npy`, tensors of `.safetensors`, raw binary."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.elements import array_format
+from floatlab.arrays.npy import read_header
+from floatlab.arrays.packing import packed_length, unpack
+from floatlab.arrays.reading import container
+from floatlab.arrays.sources import Source
+from floatlab.arrays.streams import ArraySource
+from floatlab.errors import FileFormatError, FormatError, UnsupportedError, quoted
+from floatlab.files.opened import length_of, named, open_file, read_into
+from floatlab.formats import Format
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+    from floatlab.arrays.streams import Piece
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_FILLED = 8  # codes of any width that end on a byte
+
+
+class PlainSource(ArraySource):
+    """An array in a file from `offset` on, in the bytes of its dtype, or as codes, packed where they are short."""
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        file: IO[bytes],
+        shape: tuple[int, ...],
+        kind: Format | np.dtype[Any],
+        offset: int,
+        by_columns: bool = False,
+        swapped: bool = False,
+    ) -> None:
+        """Take an open file whose length has been checked; `swapped` where codes have their bytes turned round."""
+        super().__init__(name, shape, kind, by_columns)
+        self.path, self.file, self.offset = path, file, offset
+        self.stored = container(kind) if isinstance(kind, Format) else kind
+        if swapped:
+            self.stored = self.stored.newbyteorder()
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return so many numbers from one on; raises FileFormatError where the file has become shorter."""
+        with named(self.path):
+            if self.dtype is None and self.format.width < 8:
+                return Source(self._unpacked(first, count), self.format)
+            found = self._filled(np.empty(count, self.stored), self.offset + first * self.stored.itemsize)
+            if self.dtype is None:
+                codes = found.astype(self.stored.newbyteorder("="), copy=False)
+                return Source(checked(codes, self.format), self.format)
+        return plain(found, self.dtype)
+
+    def _filled(self, found: Array, offset: int) -> Array:
+        read_into(self.file, found.view(np.uint8), offset)
+        return found
+
+    def _unpacked(self, first: int, count: int) -> Array:
+        """Read codes of fewer than eight bits, from a place where one begins on a byte."""
+        width, before = self.format.width, first % _FILLED
+        octets = np.empty(packed_length(before + count, width), np.uint8)
+        self._filled(octets, self.offset + (first - before) * width // 8)
+        return unpack(octets, width, before + count)[before:]
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+def plain(found: Array, dtype: np.dtype[Any]) -> Array:
+    """Return numbers as the machine has them; other bytes than 0 and 1 are no bool of NumPy's."""
+    kept: Array = found.view(np.uint8) != 0 if dtype.kind == "b" else found.astype(dtype, copy=False)
+    return kept
+
+
+def checked(codes: Array, format: Format) -> Array:
+    """Return codes that the format has; raises FileFormatError for wider ones."""
+    if codes.size and int(codes.max()) >> format.width:
+        raise FileFormatError(f"has codes of more than {format.width} bits, which is {format.name}'s width")
+    return codes
+
+
+def open_npy(path: str) -> ArraySource:
+    """Open a `.npy`; raises FileFormatError in one line."""
+    file = open_file(path)
+    try:
+        with named(path):
+            header = read_header(file, length_of(file))
+            return PlainSource(path, path, file, header.shape, header.dtype, header.offset, header.by_columns)
+    except BaseException:
+        file.close()
+        raise
+
+
+@lru_cache(maxsize=64)
+def parse_dtype(text: str) -> tuple[Format | np.dtype[Any], bool]:
+    """Return what a name such as f32, >f4, bf16, e2m1 or int32 says of stored numbers: the kind, and if turned round.
+
+    Formats' names come first, so that f16 is binary16; `<` or `>` before a name says which byte comes first.
+
+    >>> parse_dtype(">bf16")[0].name, parse_dtype("f32")[0], parse_dtype("int8")[0]
+    ('bfloat16', dtype('float32'), dtype('int8'))
+    """
+    order = text[:1] if text[:1] in "<>" else "<"
+    swapped = np.dtype(f"{order}u2") != np.dtype("=u2")
+    name = text[1:] if text[:1] in ("<", ">") else text
+    native = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
+    try:
+        fmt = array_format(name)
+    except FormatError:
+        fmt = None
+    if fmt is not None and fmt.name not in native:
+        return fmt, swapped
+    try:
+        kind = np.dtype(native[fmt.name] if fmt is not None else name)
+    except (TypeError, ValueError, SyntaxError, KeyError):
+        kind = np.dtype(object)
+    if kind.kind not in "fiub" or kind.itemsize > 8:
+        raise UnsupportedError(
+            f"--dtype {quoted(text)} is no dtype: names are formats (fp32, bf16, e4m3), or as NumPy has them (int8)"
+        )
+    return kind, swapped
+
+
+def parse_shape(text: str) -> tuple[int, ...]:
+    """Return the shape that 400x400, or 400,400, says.
+
+    >>> parse_shape("400x300")
+    (400, 300)
+    """
+    parts = text.replace("×", "x").replace(",", "x").split("x")
+    if not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in parts) or len(parts) > 32:
+        raise UnsupportedError(f"--shape {quoted(text)} is no shape: shapes look like 400x400")
+    return tuple(int(part) for part in parts)
+
+
+def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
+    """Open a file of numbers and nothing else, of a dtype, and of one axis where no shape is given."""
+    kind, swapped = parse_dtype(dtype)
+    wanted = None if shape is None else parse_shape(shape)
+    file = open_file(path)
+    try:
+        with named(path):
+            length = length_of(file)
+            width = kind.width if isinstance(kind, Format) and kind.width < 8 else 8 * _itemsize(kind)
+            if wanted is None:
+                if length * 8 % width >= 8 or length % (width // 8 or 1):
+                    raise FileFormatError(f"has {length:,} bytes, which are no whole number of {quoted(dtype)}")
+                wanted = (length * 8 // width,)
+            needed = -(-prod(wanted) * width // 8)
+            if needed != length:
+                raise FileFormatError(f"has {length:,} bytes, and {quoted(dtype)} in that shape takes {needed:,}")
+            return PlainSource(path, path, file, wanted, kind, 0, swapped=swapped)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _itemsize(kind: Format | np.dtype[Any]) -> int:
+    return (container(kind) if isinstance(kind, Format) else kind).itemsize

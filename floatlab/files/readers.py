@@ -1,0 +1,111 @@
+"""One door to all arrays that words can name: files of any kind, lists of numbers, random ones."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from floatlab.errors import FileFormatError, quoted
+from floatlab.files.bundles import open_npz
+from floatlab.files.chance import PREFIX, parse_random
+from floatlab.files.opened import named, open_file
+from floatlab.files.plain import open_npy, open_raw
+from floatlab.files.safetensors import open_safetensors
+from floatlab.files.text import open_text, parse_list
+from floatlab.formats import Format, parse_format
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.arrays.streams import ArraySource
+
+_LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:)[^/\\]*", re.IGNORECASE)
+_PLACE = "::"
+# How kinds of files begin, and how their names end.
+_STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
+_ENDS = {".npy": "npy", ".npz": "npz", ".safetensors": "safetensors"}
+
+
+def open_array(
+    word: str,
+    format: Format | str = "binary64",
+    *,
+    dtype: str | None = None,
+    shape: str | None = None,
+) -> ArraySource:
+    """Return the array that a word names, to be read piece by piece; close it, or use it in a `with`.
+
+    A word is a list (`1.5,-2,0x1p-3`, with `;` between rows), a random array (`random:uniform:400x400:seed=1`), or a
+    file: `.npy`, `.npz::NAME`, `.safetensors::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
+    Text and random numbers are rounded into `format`, or into that of `WORD@FORMAT`; other files say what they hold.
+    Raises FileFormatError, LiteralError or UnsupportedError, in one line.
+
+    >>> with open_array("random:normal:100:seed=7@bf16") as x:
+    ...     x.shape, x.kind
+    ((100,), 'bfloat16')
+    """
+    if not os.path.exists(word):
+        text, at, own = word.rpartition("@")
+        if at and (text.startswith(PREFIX) or is_list(text)):
+            return _made(text, parse_format(own), word)
+        if word.startswith(PREFIX) or is_list(word):
+            return _made(word, parse_format(format), word)
+    path, name = _placed(word)
+    kind = _kind(path, dtype)
+    if kind not in ("npz", "safetensors") and name is not None:
+        raise FileFormatError(f"{quoted(path, 80)} has one array, and {quoted(name)} names one of several")
+    if kind == "npy":
+        return open_npy(path)
+    if kind == "npz":
+        return open_npz(path, name)
+    if kind == "safetensors":
+        return open_safetensors(path, name)
+    if kind == "raw" and dtype is not None:
+        return open_raw(path, dtype, shape)
+    return open_text(path, parse_format(format))
+
+
+def says_format(word: str) -> bool:
+    """Say whether a word names an array that has a format of its own, not text that is read into any."""
+    if not os.path.exists(word):
+        text, at, _ = word.rpartition("@")
+        if word.startswith(PREFIX) or is_list(text if at else word):
+            return bool(at)
+    return _kind(_placed(word)[0], None) != "text"
+
+
+def is_list(word: str) -> bool:
+    """Say whether a word is meant as a list of numbers."""
+    return _LIST.fullmatch(word) is not None
+
+
+def _made(text: str, format: Format, name: str) -> ArraySource:
+    found = parse_random(text, format) if text.startswith(PREFIX) else parse_list(text, format)
+    found.name = name
+    return found
+
+
+def _placed(word: str) -> tuple[str, str | None]:
+    """Divide FILE::NAME, where no file is called so itself."""
+    if os.path.exists(word) or _PLACE not in word:
+        return word, None
+    parts = word.split(_PLACE)
+    for i in range(len(parts) - 1, 0, -1):
+        if os.path.exists(path := _PLACE.join(parts[:i])):
+            return path, _PLACE.join(parts[i:])
+    return parts[0], _PLACE.join(parts[1:])
+
+
+def _kind(path: str, dtype: str | None) -> str:
+    """Tell what a file is: by how it begins, else by its name; with a dtype it is raw numbers, else text."""
+    try:
+        with open_file(path) as file, named(path):
+            start = file.read(6)
+    except FileFormatError as trouble:
+        if os.path.exists(path):
+            raise
+        raise FileFormatError(f"{trouble}, nor a list of numbers") from None
+    by_start = next((kind for begins, kind in _STARTS.items() if start.startswith(begins)), None)
+    by_name = next((kind for end, kind in _ENDS.items() if path.lower().endswith(end)), None)
+    if dtype is not None and by_name is None:
+        return "raw"
+    return by_name or by_start or "text"

@@ -1,0 +1,157 @@
+"""`.safetensors`, read by hand: its library maps files into memory and knows no NumPy array of bfloat16 or fp8.
+
+A file is eight bytes that say how long the header is, the header (JSON: for each tensor its dtype, its shape, and
+where its bytes begin and end after the header), and the bytes, which the tensors fill without gap or overlap.
+The rules are those of the format's own description, <https://github.com/huggingface/safetensors>.
+"""
+
+from __future__ import annotations
+
+import json
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.streams import ArraySource
+from floatlab.errors import FileFormatError, guess, quoted
+from floatlab.files.opened import length_of, named, open_file, read_bytes
+from floatlab.files.plain import PlainSource
+from floatlab.formats import Format, parse_format
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+MAX_HEADER = 16 << 20  # bytes; a hundred thousand tensors
+_MAX_NESTING = 1 << 20  # brackets in it
+_MAX_AXES = 32
+_NUMPY = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+}  # fmt: skip
+_FORMATS = {
+    "BF16": "bf16", "F8_E4M3": "e4m3fn", "F8_E5M2": "e5m2", "F8_E8M0": "e8m0", "F8_E4M3FNUZ": "e4m3fnuz",
+    "F8_E5M2FNUZ": "e5m2fnuz", "F6_E2M3": "e2m3fn", "F6_E3M2": "e3m2fn", "F4": "e2m1fn",
+}  # fmt: skip
+_WIDTHS = {"C64": 64}  # known, so that files that have them can be read around them
+
+
+class Tensor(Record):
+    """What the header says of one tensor; `start` is counted from the start of the file."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
+    """Return the tensors of an open file, all of the header checked; raises FileFormatError."""
+    length = length_of(file)
+    if length < 8:
+        raise FileFormatError("is no .safetensors: it has fewer than 8 bytes")
+    told = int.from_bytes(read_bytes(file, 0, 8), "little")
+    if told > min(length - 8, MAX_HEADER):
+        turned = int.from_bytes(told.to_bytes(8, "little"), "big")
+        hint = " (its bytes may be in the wrong order)" if turned <= min(length - 8, MAX_HEADER) else ""
+        most = f"{MAX_HEADER:,} are read" if told <= length - 8 else f"the file has {length:,}"
+        raise FileFormatError(f"is no .safetensors: its header says {told:,} bytes, and {most}{hint}")
+    found = [_tensor(name, said, 8 + told) for name, said in _header(read_bytes(file, 8, told)).items()]
+    reached = 8 + told
+    for each in sorted(found, key=lambda each: (each.start, each.end)):
+        if each.start != reached:
+            how = "overlaps another" if each.start < reached else "leaves a gap before it"
+            raise FileFormatError(f"is no .safetensors: the tensor {quoted(each.name)} {how}")
+        reached = each.end
+    if reached != length:
+        how = "is cut off" if reached > length else "goes on past its tensors"
+        raise FileFormatError(f"{how}: its header tells of {reached:,} bytes, and it has {length:,}")
+    return {each.name: each for each in found}
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    if text[:1] != b"{" or text.count(b"[") + text.count(b"{") > _MAX_NESTING:
+        raise FileFormatError("is no .safetensors: its header is no JSON object of tensors")
+    try:
+        header = json.loads(text.decode("utf-8"), object_pairs_hook=_once)
+    except FileFormatError:
+        raise
+    except (ValueError, RecursionError):
+        raise FileFormatError("is no .safetensors: its header is no JSON") from None
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
+        raise FileFormatError("is no .safetensors: its metadata are not text by name")
+    return header if isinstance(header, dict) else {}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise FileFormatError("is no .safetensors: its header has a name twice")
+    return found
+
+
+def _width(dtype: str) -> int | None:
+    """Return the bits of an element, or None for an unknown dtype."""
+    if dtype in _NUMPY:
+        return np.dtype(_NUMPY[dtype]).itemsize * 8
+    return parse_format(_FORMATS[dtype]).width if dtype in _FORMATS else _WIDTHS.get(dtype)
+
+
+def _tensor(name: str, said: Any, base: int) -> Tensor:
+    def integers(found: Any, most: int) -> bool:
+        return (
+            isinstance(found, list) and len(found) <= most and all(type(n) is int and 0 <= n < 1 << 63 for n in found)
+        )
+
+    wrong = f"is no .safetensors: of the tensor {quoted(name)} its header says"
+    if not isinstance(said, dict) or set(said) != {"dtype", "shape", "data_offsets"}:
+        raise FileFormatError(f"{wrong} other things than dtype, shape and data_offsets")
+    dtype, shape, offsets = said["dtype"], said["shape"], said["data_offsets"]
+    if not isinstance(dtype, str) or not integers(shape, _MAX_AXES) or not integers(offsets, 2) or len(offsets) != 2:
+        raise FileFormatError(f"{wrong} no dtype, no shape or no place")
+    start, end = offsets
+    width = _width(dtype)
+    if end < start or (width is not None and prod(shape) * width != (end - start) * 8):
+        raise FileFormatError(f"{wrong} {max(end - start, 0):,} bytes, and its shape takes others")
+    return Tensor(name, dtype, tuple(shape), base + start, base + end)
+
+
+def open_safetensors(path: str, name: str | None) -> ArraySource:
+    """Open a tensor of a file by its name, or the only one; raises FileFormatError in one line."""
+    file = open_file(path)
+    try:
+        with named(path):
+            tensors = read_tensors(file)
+            tensor = tensors[chosen(name, list(tensors), "tensor")]
+            kind = _kind(tensor)
+            word = path if name is None else f"{path}::{name}"
+            return PlainSource(word, path, file, tensor.shape, kind, tensor.start)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _kind(tensor: Tensor) -> Format | np.dtype[Any]:
+    if tensor.dtype in _NUMPY:
+        return np.dtype(_NUMPY[tensor.dtype])
+    if tensor.dtype in _FORMATS:
+        return parse_format(_FORMATS[tensor.dtype])
+    raise FileFormatError(f"has the tensor {quoted(tensor.name)} in {quoted(tensor.dtype)}, which is not read")
+
+
+def chosen(name: str | None, names: list[str], noun: str) -> str:
+    """Return which array of a file is meant: the one named, or the only one; raises FileFormatError."""
+    if name is None and len(names) == 1:
+        return names[0]
+    few = ", ".join(quoted(each) for each in names[:4]) + ", …" * (len(names) > 4)
+    if not names:
+        raise FileFormatError(f"has no {noun}")
+    if name is None:
+        raise FileFormatError(f"has {len(names):,} {noun}s: name one as FILE::NAME, of {few}")
+    if name not in names:
+        near = guess(name, names) if len(names) < 1000 else ""
+        raise FileFormatError(f"has no {noun} {quoted(name)}{near or f'; it has {few}'}")
+    return name

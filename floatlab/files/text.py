@@ -1,0 +1,172 @@
+"""Numbers as text: rows of them in a file, or a list on the command line, each rounded once into a format."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from io import BufferedReader
+from math import isfinite
+
+import numpy as np
+
+from floatlab.arrays.conversion import encode as encode_all
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.elements import array_format
+from floatlab.arrays.reading import WORDS, container
+from floatlab.arrays.sources import Source
+from floatlab.arrays.streams import ArraySource
+from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
+from floatlab.files.opened import length_of, named, open_file
+from floatlab.formats import Format
+from floatlab.numbers import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO, Any
+
+    from floatlab.arrays.streams import Piece
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+MAX_TEXT = 1 << 28  # bytes of a file of text
+MAX_LINE = 1 << 22
+_DOUBLE = WORDS[1]
+_NATIVE: dict[str, np.dtype[Any]] = {
+    "binary16": np.dtype(np.float16),
+    "binary32": np.dtype(np.float32),
+    "binary64": np.dtype(np.float64),
+}
+_BATCH = 1 << 16  # literals that are rounded at once
+_PLAIN = frozenset("0123456789.eE+-_")
+
+
+def stored_kind(format: Format) -> Format | np.dtype[Any]:
+    """Return NumPy's dtype of a format where it has one of its own, else the format."""
+    return _NATIVE.get(format.name, format)
+
+
+class CodesSource(ArraySource):
+    """An array in memory, as codes of a format."""
+
+    def __init__(self, name: str, codes: Array, format: Format) -> None:
+        """Take the codes, in their shape."""
+        super().__init__(name, codes.shape, stored_kind(format))
+        self._flat = codes.reshape(-1)
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return so many numbers from one on."""
+        codes = self._flat[first : first + count]
+        return Source(codes, self.format) if self.dtype is None else codes.view(self.dtype)
+
+
+class Reader:
+    """Literals on their way to codes: decimals by way of binary64 where that rounds no other way, all else exactly."""
+
+    def __init__(self, format: Format) -> None:
+        """Start with none; raises FormatError for a format that arrays do not compute in."""
+        self.format = array_format(format)
+        self._done: list[Array] = []
+        self._words: list[str] = []
+        self._values: list[float] = []
+        self._exact: dict[int, int] = {}
+
+    def take(self, word: str) -> None:
+        """Read one literal; raises LiteralError for what is none."""
+        value = 0.0
+        if _PLAIN.issuperset(word):
+            with suppress(ValueError):  # the codec says what is wrong
+                value = float(word)
+        if value == 0.0 or not isfinite(value):  # no decimal, or one outside binary64
+            self._exact[len(self._words)] = encode(word, self.format).code
+            value = 0.0
+        self._words.append(word)
+        self._values.append(value)
+        if len(self._words) == _BATCH:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Round a batch; what binary64 has in the middle between two numbers may have been on one side of it."""
+        values = np.array(self._values, np.float64)
+        codes = np.asarray(encode_all(values, self.format))
+        if self.format != _DOUBLE:
+            with np.errstate(all="ignore"):
+                down, up = (quantize(values, self.format, each) for each in ("RTN", "RTP"))
+                decided = (values - down < up - values) | (values - down > up - values) | (down == up)
+            for place in np.flatnonzero(~decided | ~np.isfinite(up - down)).tolist():
+                self._exact[place] = encode(self._words[place], self.format).code
+        for place, code in self._exact.items():
+            codes[place] = code
+        self._done.append(codes)
+        self._words, self._values, self._exact = [], [], {}
+
+    def codes(self) -> Array:
+        """Return the codes of all that was read."""
+        self._settle()
+        return np.concatenate(self._done).astype(container(self.format), copy=False)
+
+
+def parse_list(text: str, format: Format, name: str = "") -> ArraySource:
+    """Return the array of `1.5,-2,0x1p-3`, with `;` between the rows of a matrix; raises LiteralError.
+
+    >>> from floatlab.formats import parse_format
+    >>> parse_list("1,2;3,0x1p-3", parse_format("fp16")).whole().tolist()
+    [[1.0, 2.0], [3.0, 0.125]]
+    """
+    reader, widths = Reader(format), list[int]()
+    rows = text.split(";")
+    for row in rows:
+        words = row.split(",")
+        for word in words:
+            if not word.strip():
+                raise LiteralError(f"{quoted(text)}: a number is missing; lists look like 1.5,-2,0x1p-3")
+            reader.take(word.strip())
+        widths.append(len(words))
+    if len(set(widths)) > 1:
+        raise LiteralError(f"{quoted(text)}: its rows have {widths[0]} numbers and others")
+    shape = (len(rows), widths[0]) if len(rows) > 1 else (widths[0],)
+    return CodesSource(name or text, reader.codes().reshape(shape), reader.format)
+
+
+def open_text(path: str, format: Format) -> ArraySource:
+    """Open a file of numbers, in rows of as many, with commas or spaces between them; # begins a remark.
+
+    Raises FileFormatError in one line for what is no number, with its line, and for rows of unequal length.
+    """
+    reader, widths = Reader(format), set[int]()
+    rows = 0
+    with open_file(path) as file, named(path):
+        if length_of(file) > MAX_TEXT:
+            raise FileFormatError(f"has {length_of(file):,} bytes; text is read up to {MAX_TEXT:,}")
+        for number, row in _rows(file):
+            words = row.replace(",", " ").split()
+            for word in words:
+                try:
+                    reader.take(word)
+                except FloatlabError as trouble:
+                    raise FileFormatError(f"line {number:,}: {trouble}") from None
+            widths.add(len(words))
+            rows += 1
+            if len(widths) > 1:
+                raise FileFormatError(f"line {number:,} has {len(words):,} numbers, and those before it another count")
+        if not rows:
+            raise FileFormatError("has no numbers")
+        width = widths.pop()
+        shape = (rows, width) if rows > 1 and width > 1 else (rows * width,)
+        return CodesSource(path, reader.codes().reshape(shape), reader.format)
+
+
+def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that hold something, with their numbers; raises FileFormatError for what is no text."""
+    stream, number = BufferedReader(file), 0  # type: ignore[type-var]
+    while raw := stream.readline(MAX_LINE + 1):
+        number += 1
+        if len(raw) > MAX_LINE:
+            raise FileFormatError(f"line {number:,} has over {MAX_LINE:,} bytes")
+        if b"\0" in raw:
+            raise FileFormatError("is neither text nor a file of arrays: --dtype NAME reads it as raw numbers")
+        if number == 1:
+            raw = raw.removeprefix(b"\xef\xbb\xbf")
+        row = raw.decode("utf-8", "backslashreplace").partition("#")[0].strip().rstrip(",")
+        if row:
+            yield number, row
+    stream.detach()
