@@ -25,8 +25,9 @@ from floatlab.arrays.dispatch import finished, shared_context, shared_format, ty
 from floatlab.arrays.elements import array_format, codes_in
 from floatlab.arrays.lanes import sweep
 from floatlab.arrays.operations import operate
+from floatlab.arrays.reading import SINGLE
 from floatlab.errors import UnsupportedError, guess, quoted
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Overflow
 from floatlab.numbers.context import DEFAULT
 
@@ -48,9 +49,8 @@ class Accumulator:
 
     def __init__(self, format: Any, operands: Format, context: Context | None) -> None:
         """Settle the format: the one asked for, else fp32 or what holds the operands."""
-        single = parse_format("binary32")
         if format is None:
-            self.format = single if holds(single, operands) else operands
+            self.format = SINGLE if holds(SINGLE, operands) else operands
         else:
             self.format = array_format(format)
         self.context = rules = context or DEFAULT
@@ -110,7 +110,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
     """Return what a schedule makes of the terms along the first axis (at least one).
 
     >>> terms = np.array([1.0, 2.0**-24, 2.0**-24, 2.0**-24], np.float32)
-    >>> single = Accumulator("fp32", parse_format("fp32"), None)
+    >>> single = Accumulator("fp32", SINGLE, None)
     >>> [float(folded(terms, single, schedule) - 1) * 2**23 for schedule in SCHEDULES]
     [0.0, 1.0]
     """

@@ -17,6 +17,7 @@ from floatlab.arrays import lanes, passes
 from floatlab.arrays.pairs import (
     fused,
     in_direction,
+    is_enough,
     missed,
     narrowed,
     quotient,
@@ -26,8 +27,7 @@ from floatlab.arrays.pairs import (
     two_sum,
 )
 from floatlab.arrays.pieces import in_pieces
-from floatlab.arrays.reading import WORDS
-from floatlab.arrays.recipe import can_round
+from floatlab.arrays.reading import DOUBLE, SINGLE, WORDS, container
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Flags
@@ -44,10 +44,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SINGLE, DOUBLE = WORDS
 _LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64
-_TWICE = 2  # digits that rounding to odd needs below those of the format
-_DRAWN = 33  # digits that a stochastic rounding needs: those of the draw, and one that is odd
 
 
 class Operation(Record):
@@ -154,11 +151,8 @@ def calculator(
 
 
 def _is_within(format: Format, context: Context) -> bool:
-    """Say whether binary64, rounded to odd, rounds into the format as the number itself does (or is the format)."""
-    if format == DOUBLE:
-        return context.rounding is not Direction.SR
-    digits, depth = DOUBLE.precision - format.precision, format.qmin - DOUBLE.qmin
-    return digits >= _TWICE and depth > _TWICE and can_round(DOUBLE, format)
+    """Say whether binary64, rounded to odd, is enough for the format (or is the format)."""
+    return context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
 
 
 class OneByOne:
@@ -258,13 +252,13 @@ class Pairwise:
         # Products of two numbers of binary32 are numbers of binary64, and quotients, roots and sums stay inside.
         self.narrow = not self.direct and all(holds(SINGLE, each) for each in sources)
         drawn = context.rounding is Direction.SR
-        self.short_of_digits = drawn and DOUBLE.precision - format.precision < _DRAWN
-        self.single = not drawn and SINGLE.precision - format.precision >= _TWICE and format.qmin - SINGLE.qmin > _TWICE
+        self.short_of_digits = drawn and not is_enough(DOUBLE, format, drawn)
+        self.single = not drawn and is_enough(SINGLE, format)
         self.all_single = self.single and self.narrow and operation.name in ("add", "subtract")
-        words = [SINGLE if holds(SINGLE, each) else DOUBLE for each in sources]
-        self.words = words
+        self.words = [SINGLE if holds(SINGLE, each) else DOUBLE for each in sources]
         self.readers = [
-            None if word == each else lanes.reading(each, word, lane) for each, word in zip(sources, words, strict=True)
+            None if word == each else lanes.reading(each, word, lane)
+            for each, word in zip(sources, self.words, strict=True)
         ]
         if not self.direct:
             # What is rounded is a result: none of it counts as an input that is flushed.
@@ -299,7 +293,7 @@ class Pairwise:
         """Return a block of codes as floats: binary64, or binary32 where that is enough."""
         words, read = block, self.readers[i]
         if read is not None:
-            words = np.empty(len(block), lanes.word_type(self.words[i]))
+            words = np.empty(len(block), container(self.words[i]))
             read(block, words)
         number = words.view(f"f{words.itemsize}")
         if not self.all_single:

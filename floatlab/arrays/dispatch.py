@@ -12,9 +12,10 @@ from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.elements import array_format, codes_in, is_number
 from floatlab.arrays.operations import operate
 from floatlab.arrays.order import next_after, spacing
+from floatlab.arrays.reading import DOUBLE
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FormatError, UnsupportedError
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
 
@@ -38,9 +39,6 @@ _REDUCTIONS = {
 }  # fmt: skip
 
 
-_WIDEST = parse_format("binary64")
-
-
 def own_format(x: Any) -> Format | None:
     """Return the format that an operand brings; None for numbers, lists and integers, which take the others'."""
     if isinstance(x, FloatArray | Datum):
@@ -59,7 +57,7 @@ def shared_format(values: Iterable[Any]) -> Format:
     """
     formats = [format for format in map(own_format, values) if format is not None]
     try:
-        return array_format(common_format(formats or [_WIDEST]))
+        return array_format(common_format(formats or [DOUBLE]))
     except FormatError:
         names = ", ".join(dict.fromkeys(each.name for each in formats))
         raise FormatError(f"no one of fp16, bf16, fp32 and fp64 holds {names}: convert one with astype") from None
@@ -136,11 +134,11 @@ def _exactly(x: Any) -> Array:
             raise UnsupportedError(f"{x} is compared exactly, and float64 does not have it")
         return np.asarray(near)
     if own_format(x) is not None:
-        return operand(x, _WIDEST, DEFAULT, np.float64)
+        return operand(x, DOUBLE, DEFAULT, np.float64)
     array = np.asarray(x)
     if array.dtype.kind in "USO":
         raise UnsupportedError(f"an operand is {type(x).__name__}: numbers and arrays of numbers are taken")
-    return array if array.dtype == bool else operand(array, _WIDEST, DEFAULT, np.float64)
+    return array if array.dtype == bool else operand(array, DOUBLE, DEFAULT, np.float64)
 
 
 def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.reading import container
+from floatlab.arrays.reading import DOUBLE, container
 from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-_WIDEST = parse_format("binary64")
-
 
 def array_format(format: Any) -> Format:
     """Return the format that a name, a Format or a dtype means; raises FormatError for one too wide for arrays."""
@@ -33,7 +31,7 @@ def array_format(format: Any) -> Format:
             raise FormatError(f"dtype {np.dtype(format).name} is no format of floatlab: name one, such as 'fp16'")
         return found
     fmt = parse_format(format)
-    if not holds(_WIDEST, fmt):
+    if not holds(DOUBLE, fmt):
         raise FormatError(f"{fmt.name} has numbers that float64 does not hold; a FloatArray cannot compute with them")
     return fmt
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arrays.pieces import in_pieces
+from floatlab.arrays.reading import container
 from floatlab.arrays.recipe import Recipe
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
@@ -260,7 +261,7 @@ def rounder(recipe: Recipe) -> Rounder:
 def reader(reading: Reading) -> Reader:
     """Return what reads a block of codes as words."""
     fmt, word = reading.format, reading.word
-    unsigned: Any = np.uint32 if word.width == 32 else np.uint64
+    unsigned: Any = container(word).type
     number: Any = np.float32 if word.width == 32 else np.float64
     infinity = unsigned(word.infinity_magnitude)
 

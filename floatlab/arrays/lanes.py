@@ -115,7 +115,7 @@ def _rounding(source: Format, format: Format, context: Context, lane: str | None
     read = reading(source, word, lane)
 
     def read_and_round(given: Array, first: int, codes: Array, flags: Array | None) -> None:
-        words = np.empty(len(given), word_type(word))
+        words = np.empty(len(given), container(word))
         read(_flushed(given, source) if flushes else given, words)
         rounder(words, first, codes, flags)
 
@@ -141,11 +141,6 @@ def reading(format: Format, word: Format, lane: str | None) -> Reader:
     else:
         read = integers.reader(how)
     return read
-
-
-def word_type(word: Format) -> Any:
-    """Return the dtype of words as integers."""
-    return np.uint32 if word.width == 32 else np.uint64
 
 
 def threads_for(count: int, threads: int | None) -> int:

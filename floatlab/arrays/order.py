@@ -8,7 +8,7 @@ from floatlab.arith.operands import common_format, holds
 from floatlab.arrays import lanes
 from floatlab.arrays.conversion import written
 from floatlab.arrays.operands import broadcast, is_floating, operand, shared_dtype, telling_values
-from floatlab.arrays.reading import WORDS, container
+from floatlab.arrays.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.sources import Source, format_of, source_of
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SINGLE, DOUBLE = WORDS
 NAN_RANK = -(1 << 63)  # no number of 64 bits has it
 NOT_COMPARABLE = -1  # a NaN is no distance from a number
 _MOST = (1 << 63) - 1

@@ -12,8 +12,9 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays import compiled, lanes
-from floatlab.arrays.reading import WORDS, reading_for
-from floatlab.arrays.recipe import can_round, recipe_for
+from floatlab.arrays.pairs import is_enough
+from floatlab.arrays.reading import DOUBLE, SINGLE, WORDS, reading_for
+from floatlab.arrays.recipe import recipe_for
 from floatlab.numbers import Context, Direction
 
 TYPE_CHECKING = False
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
     Work = Callable[..., None]  # blocks of codes, the first one's place, a block to write, flags or None
 
-_TWICE = 2  # digits that rounding to odd needs below those of the format
-_DRAWN = 33  # digits that a stochastic rounding needs: those of the draw, and one that is odd
-
 
 @lru_cache(maxsize=256)
 def runs(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> tuple[compiled.Run, ...]:
@@ -36,17 +34,17 @@ def runs(operation: str, sources: tuple[Format, ...], format: Format, context: C
     if not compiled.is_built() or context.flush_inputs:
         return ()
     words: Sequence[Format] = WORDS
-    name = operation
-    if format == WORDS[1]:
+    name, drawn = operation, context.rounding is Direction.SR
+    if format == DOUBLE:
         # The processor's own; it tells no flags.
-        words, name = WORDS[1:] if operation == "fma" and context == Context() else [], "fma_to_nearest"
-    elif context.rounding is Direction.SR and not all(holds(WORDS[0], each) for each in sources):
+        words, name = [DOUBLE] if operation == "fma" and context == Context() else [], "fma_to_nearest"
+    elif drawn and not all(holds(SINGLE, each) for each in sources):
         words = []  # what goes a second way has lost its place, and so its draw
     found = []
     for word in words:
         if not all(holds(word, each) and lanes.can_read(each, word) for each in sources):
             continue
-        if format != WORDS[1] and not _is_enough(word, format, context):
+        if format != DOUBLE and not is_enough(word, format, drawn):
             continue
         recipe = recipe_for(format, context, word)
         if recipe.refuses:
@@ -54,13 +52,6 @@ def runs(operation: str, sources: tuple[Format, ...], format: Format, context: C
         found.append(compiled.Run(recipe, tuple(None if each == word else reading_for(each, word) for each in sources),
                                   None, name))  # fmt: skip
     return tuple(found)
-
-
-def _is_enough(word: Format, format: Format, context: Context) -> bool:
-    """Say whether a word rounded to odd rounds into the format as the number itself does."""
-    digits, depth = word.precision - format.precision, format.qmin - word.qmin
-    wanted = _DRAWN if context.rounding is Direction.SR else _TWICE
-    return digits >= wanted and depth > _TWICE and can_round(word, format)
 
 
 class Passes:

@@ -6,14 +6,15 @@ x/d from m by more than half an ulp of m (that ulp is more than 2^−53·m·d, a
 rounding is monotone, the quotient stays on its side of every m, and a second rounding is as good as the first.
 
 Only a random draw looks closer than that, and where m·d has more than 53 digits nothing is said. There the quotient
-is rounded to odd, after which a second rounding is as good as the first too (Boldo and Melquiond, *Emulation of FMA
-and correctly rounded sums: proved algorithms using rounding to odd*, IEEE TC 57(4), 2008).
+is rounded to odd, after which a second rounding is as good as the first too (see `pairs`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays import pairs
+from floatlab.arrays.reading import DOUBLE
 from floatlab.formats import Format
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-DIGITS = 53  # of float64
+DIGITS = DOUBLE.precision
 TINY = -200  # a binade that is tiny for every small format, and from which no draw tells smaller ones
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the digits of float64 that float32 has not
@@ -43,8 +44,7 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 def divide_to_odd(x: Array, divisor: Array) -> Array:
     """Return x / divisor (> 0) as float64 rounded to odd; far outside, a number in its place that rounds as it does.
 
-    Special values give anything. What the nearest quotient leaves, which an exact product by Dekker's method shows,
-    says on which side of it the exact one lies.
+    Special values give anything.
 
     >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
     [0.09999999999999999, 0.25]
@@ -52,21 +52,9 @@ def divide_to_odd(x: Array, divisor: Array) -> Array:
     with np.errstate(all="ignore"):
         m, e = np.frexp(np.abs(x).astype(np.float64))
         d, f = np.frexp(divisor)
-        q = m / d
-        product = q * d
-        (qh, ql), (dh, dl) = _halves(q), _halves(d)
-        rest = (m - product) - (((qh * dh - product) + qh * dl + ql * dh) + ql * dl)
-        bits = q.view(np.int64)
-        bits += np.where((bits & 1) == 0, np.sign(rest), 0).astype(np.int64)
-        found: Array = np.copysign(np.ldexp(q, np.clip(e - f, TINY, _HUGE)), x)
+        magnitude = pairs.to_odd(pairs.quotient(m, d)).view(np.float64)
+        found: Array = np.copysign(np.ldexp(magnitude, np.clip(e - f, TINY, _HUGE)), x)
         return found
-
-
-def _halves(x: Array) -> tuple[Array, Array]:
-    """Split numbers into two of at most 26 digits (Veltkamp; Dekker, Numer. Math. 18, 1971)."""
-    high = x * 134217729.0
-    high = high - (high - x)
-    return high, x - high
 
 
 def narrow_to_odd(x: Array) -> Array:

@@ -71,8 +71,7 @@ def word_of(datum: Datum, word: Format) -> int:
 
 def table_of(format: Format, word: Format) -> Array:
     """Return the word of every code of a small format, read by the codec."""
-    kind = np.uint32 if word.width == 32 else np.uint64
-    found = np.zeros(256, kind)
+    found = np.zeros(256, container(word))
     found[: 1 << format.width] = [word_of(Datum(format, code), word) for code in range(1 << format.width)]
     return found
 
@@ -83,7 +82,7 @@ def reading_for(format: Format, word: Format) -> Reading:
     return Reading(format, word)
 
 
-WORDS = (parse_format("binary32"), parse_format("binary64"))
+SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
 
 
 def words_that_hold(format: Format) -> list[Format]:
