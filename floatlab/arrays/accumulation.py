@@ -95,7 +95,7 @@ class Accumulator:
         work = self._works.get(operation)
         if work is None or self.context.rounding is Direction.SR:
             formats = (self.format, self.format)
-            work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None)
+            work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, told=False)
             self._works[operation] = work
         sweep(lambda first, a, b, codes: work(a, b, first, codes, None), [x, y], [made])
         return made

@@ -125,7 +125,7 @@ def calculator(
     format: Format,
     context: Context,
     lane: str | None,
-    told: bool = True,
+    told: bool,
 ) -> Callable[..., None]:
     """Return what computes a block: codes of each operand, the first one's place, codes of the result, flags or None.
 
@@ -213,7 +213,7 @@ class ByProcessor:
         """Settle how operands are read."""
         self.operation, self.format = operation, format
         self.alone = OneByOne(operation, sources, format, Context())
-        self.readers = [None if each == format else lanes.reading(each, format, lane) for each in sources]
+        self.readers = [None if each == format else lanes.reader(each, format, lane) for each in sources]
 
     @staticmethod
     def can(operation: Operation, sources: tuple[Format, ...], format: Format, context: Context) -> bool:
@@ -257,15 +257,15 @@ class Pairwise:
         self.all_single = self.single and self.narrow and operation.name in ("add", "subtract")
         self.words = [SINGLE if holds(SINGLE, each) else DOUBLE for each in sources]
         self.readers = [
-            None if word == each else lanes.reading(each, word, lane)
+            None if word == each else lanes.reader(each, word, lane)
             for each, word in zip(sources, self.words, strict=True)
         ]
         if not self.direct:
             # What is rounded is a result: none of it counts as an input that is flushed.
             rules = context.replace(flush_inputs=False)
-            self.round = lanes.rounding(DOUBLE, format, rules, lane)
+            self.round = lanes.rounder(DOUBLE, format, rules, lane)
             if self.single:
-                self.round_single = lanes.rounding(SINGLE, format, rules, lane)
+                self.round_single = lanes.rounder(SINGLE, format, rules, lane)
 
     def __call__(self, *given: Any) -> None:
         """Compute a block: codes of each operand, the first one's place, codes of the result, flags or None."""

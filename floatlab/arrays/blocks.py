@@ -20,7 +20,7 @@ from floatlab.arith.blocks import (
 )
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.quotients import DIGITS, TINY, divide_to_odd, narrow_to_odd, quotient
-from floatlab.arrays.reading import container
+from floatlab.arrays.reading import checked_codes, container
 from floatlab.arrays.sources import source_of
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
@@ -330,7 +330,8 @@ def decode_blocks(
     [896.0, 1.0]
     """
     fmt = _block_format(format, block)
-    scales, codes = (_codes(each, name) for each, name in zip(_pair(blocks), ("scales", "codes"), strict=True))
+    scales, codes = _pair(blocks)
+    scales, codes = checked_codes(scales, fmt.scale, "scales"), checked_codes(codes, fmt.element.width)
     if tensor_scale is None and isinstance(blocks, Blocks):
         tensor_scale = blocks.tensor_scale
     tensor = _given_scale(tensor_scale, fmt)
@@ -357,13 +358,6 @@ def _pair(blocks: Any) -> tuple[Any, Any]:
     return scales, codes
 
 
-def _codes(codes: Any, name: str) -> Array:
-    array = np.asarray(codes)
-    if array.dtype.kind not in "iu":
-        raise UnsupportedError(f"{name} is an array of {array.dtype.name}; codes are integers")
-    return array
-
-
 def _decoded(codes: Array, scales: Array, tensor: np.float32 | None, fmt: BlockFormat, into: Array) -> None:
     """Write element × scale × tensor scale: exactly where the dtype has room, else rounded once to nearest."""
     kind = into.dtype
@@ -381,10 +375,5 @@ def _decoded(codes: Array, scales: Array, tensor: np.float32 | None, fmt: BlockF
 def _elements(codes: Array, fmt: BlockFormat) -> Array:
     if isinstance(fmt.element, Format):
         return decode(codes, fmt.element, threads=1)
-    width = fmt.element.width
-    if codes.size and (int(codes.min()) < 0 or int(codes.max()) >> width):
-        raise UnsupportedError(
-            f"codes has codes that are not {width} bits: {fmt.name} has two's complement as unsigned"
-        )
-    table = np.array([fmt.element.integer(code) for code in range(1 << width)], np.float32)
+    table = np.array([fmt.element.integer(code) for code in range(1 << fmt.element.width)], np.float32)
     return table[codes] * np.float32(2.0**fmt.element.quantum)

@@ -140,7 +140,7 @@ class Run:
         return raised, flags if marks is None else marks
 
 
-def converter(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
+def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
     """Return what rounds a block of one format's codes into another's, or into values that `target` holds."""
     word, fmt, context = recipe.source, recipe.format, recipe.context
     read = None if source == word else reading_for(source, word)

@@ -7,7 +7,8 @@ from importlib import import_module
 import numpy as np
 
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.elements import array_format, checked_codes, codes_in
+from floatlab.arrays.elements import array_format, codes_in
+from floatlab.arrays.reading import checked_codes, container
 from floatlab.arrays.sources import source_of
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -71,7 +72,7 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
         FloatArray([1.0, 448.0], e4m3fn)
         """
         fmt = array_format(format)
-        return cls._of(np.array(checked_codes(codes, fmt)), fmt, context)
+        return cls._of(checked_codes(codes, fmt).astype(container(fmt)), fmt, context)
 
     @classmethod
     def from_dlpack(cls, x: Any, format: Any = None, context: Context | None = None) -> Self:

@@ -5,63 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.flags import Raised
-from floatlab.arrays.lanes import parse_lane, sweep, telling
-from floatlab.arrays.lanes import rounding as _rounding
-from floatlab.arrays.reading import container, words_that_hold
+from floatlab.arrays import lanes
+from floatlab.arrays.reading import checked_codes, container
+from floatlab.arrays.results import dtype_for, float_for, written
 from floatlab.arrays.sources import format_of, source_of
-from floatlab.errors import FormatError, UnsupportedError, quoted
+from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format
-from floatlab.numbers import Absent, Context
+from floatlab.numbers import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse an `out` that does not fit, before anything is computed; raises UnsupportedError."""
-    if out is None:
-        return
-    if not isinstance(out, np.ndarray):
-        raise UnsupportedError(f"out is a NumPy array, not {type(out).__name__}")
-    if out.shape != shape or out.dtype != dtype:
-        raise UnsupportedError(f"out has shape {out.shape} and dtype {out.dtype}; {shape} and {dtype} fit")
-    if not out.flags.writeable:
-        raise UnsupportedError("out is read-only")
-
-
-def written(
-    work: Callable[..., None], reads: list[Array], shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None,
-    context: Context, return_flags: bool | str, threads: int | None,
-) -> Any:  # fmt: skip
-    """Return what `work` makes of arrays, in `out` where there is one, and with flags the two of them.
-
-    `work(*blocks read, the first one's place, block written, flags or None)`. Nothing is written to `out` before the
-    last refusal is past, nor over what is still to be read.
-    """
-    check_out(out, shape, dtype)
-    raised = Raised(return_flags, shape)
-    aside = out is None or context.absent is Absent.ERROR or any(np.may_share_memory(each, out) for each in reads)
-    found = np.empty(shape, dtype) if aside or out is None else out
-    # Integers, since an iterator knows nothing of the dtypes of other libraries.
-    bits = found.view(f"u{found.itemsize}")
-
-    def told(first: int, *blocks: Array) -> None:
-        *given, made = blocks if raised.each is None else blocks[:-1]
-        flags = blocks[-1] if raised.each is not None else raised.room(len(made))
-        work(*given, first, made, flags)
-        raised.count(flags)
-
-    sweep(told, reads, [bits] if raised.each is None else [bits, raised.each], threads)
-    if out is not None and found is not out:
-        out[...] = found
-        found = out
-    return (found, raised.answer) if raised.is_wanted else found
 
 
 def _room_of_blocks(
@@ -117,7 +74,7 @@ def encode(
         return blocks.encode_blocks(x, format, rounding=rounding, context=context, lane=lane, **of_blocks)
     fmt, source = parse_format(format), source_of(x)
     rules = context or Context(rounding, overflow=overflow)
-    work = _rounding(source.format, fmt, rules, parse_lane(lane))
+    work = lanes.rounder(source.format, fmt, rules, lanes.parse_lane(lane))
     shape = source.codes.shape
     return written(work, [source.codes], shape, container(fmt), out, rules, return_flags, threads)
 
@@ -144,45 +101,19 @@ def decode(
     if blocks := _room_of_blocks(format, of_blocks, out, False, "native", threads):
         found: Array = blocks.decode_blocks(codes, format, dtype=dtype, **of_blocks)
         return found
-    fmt, array = parse_format(format), np.asarray(codes)
-    if array.dtype.kind not in "iu" and array.size:
-        raise UnsupportedError(f"codes is an array of {array.dtype.name}; codes are integers")
-    kind = np.dtype(dtype) if dtype is not None else _narrowest(fmt)
+    fmt = parse_format(format)
+    array, held = checked_codes(codes, fmt), container(fmt)
+    kind = np.dtype(dtype) if dtype is not None else float_for(fmt)
     target = format_of(kind)
     if target is None or not holds(target, fmt):
         raise UnsupportedError(f"dtype {kind.name} does not hold all of {fmt.name}")
-    held = container(fmt)
-    whole = array.dtype == held and fmt.width == 8 * held.itemsize
-    if not whole and array.size and (array.min() < 0 or int(array.max()) >> fmt.width):
-        raise UnsupportedError(
-            f"codes has codes that are not {fmt.width} bits: {fmt.name} goes to {(1 << fmt.width) - 1:#x}"
-        )
-    read = telling(fmt, target, parse_lane(lane))
+    read = lanes.reader(fmt, target, lanes.parse_lane(lane))
 
     def work(given: Array, first: int, values: Array, flags: Array | None) -> None:
         read(given.astype(held, copy=False), values)
 
     values: Array = written(work, [array], array.shape, kind, out, Context(), False, threads)
     return values
-
-
-def _narrowest(format: Format) -> np.dtype[Any]:
-    for word in words_that_hold(format):
-        return np.dtype(np.float32 if word.width == 32 else np.float64)
-    raise FormatError(f"{format.name} has numbers that float64 does not hold; encode gives its codes")
-
-
-def dtype_for(given: np.dtype[Any] | None, format: Format) -> np.dtype[Any]:
-    """Return the dtype of values rounded into a format: the one they had, or a wider one that holds them.
-
-    >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
-    (dtype('float16'), dtype('float32'))
-    """
-    own = format_of(given) if given is not None else None
-    # What the dtype holds is kept in it; and a format that holds the dtype changes nothing but what it lacks.
-    if given is not None and own is not None and (holds(own, format) or holds(format, own)):
-        return given.newbyteorder("=")
-    return _narrowest(format)
 
 
 def quantize(
@@ -214,5 +145,5 @@ def quantize(
     kind = dtype_for(source.dtype, fmt)
     target = format_of(kind)
     assert target is not None
-    work = _rounding(source.format, fmt, rules, parse_lane(lane), target)
+    work = lanes.rounder(source.format, fmt, rules, lanes.parse_lane(lane), target)
     return written(work, [source.codes], source.codes.shape, kind, out, rules, return_flags, threads)

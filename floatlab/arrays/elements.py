@@ -10,8 +10,9 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.reading import DOUBLE, container
+from floatlab.arrays.reading import checked_codes as checked_codes  # for storage
 from floatlab.arrays.sources import format_of, source_of
-from floatlab.errors import FormatError, UnsupportedError
+from floatlab.errors import FormatError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, convert
 from floatlab.numbers import encode as encode_one
@@ -59,15 +60,3 @@ def codes_in(x: Any, format: Format, context: Context) -> Array:
         return found
     found = encode(x, format, context=context)
     return np.asarray(found)
-
-
-def checked_codes(codes: Any, format: Format, what: str = "codes") -> Array:
-    """Return codes as the smallest unsigned integers, copied where they are not; raises UnsupportedError for others."""
-    array = np.asarray(codes)
-    if array.size == 0 and array.dtype.kind == "f":  # an empty list
-        array = array.astype(np.uint8)
-    if array.dtype.kind not in "iu":
-        raise UnsupportedError(f"{what} is an array of {array.dtype.name}; codes are integers")
-    if array.size and (int(array.min()) < 0 or int(array.max()) >> format.width):
-        raise UnsupportedError(f"{what} has codes of more than {format.width} bits, which is {format.name}'s width")
-    return array.astype(container(format), copy=False)

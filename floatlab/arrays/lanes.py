@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
     Rounder = Callable[[Array, int, Array, Array | None], None]  # words, the first one's place, codes, flags
     Reader = Callable[[Array, Array], None]  # codes, words
+    Work = Callable[..., None]  # blocks of codes, the first one's place, a block to write, flags or None
 
 LANES = ("compiled", "numpy", "scalar")
 BLOCK = 1 << 18  # elements that go through a lane at once; the compiled one has pieces of its own
@@ -43,7 +44,7 @@ def parse_lane(name: str | None) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def rounding(
+def rounder(
     source: Format, format: Format, context: Context, lane: str | None, target: Format | None = None
 ) -> Rounder:
     """Return what rounds a block of one format's codes into another's; with `target`, into the codes of values in it.
@@ -53,9 +54,9 @@ def rounding(
     if target is not None and target != format:
         word = _word_for(source, format)
         if target == word and is_compiled(lane) and can_read(format, word) and word in words_that_hold(format):
-            return _rounding(source, format, context, lane, word)
-        return _in_two_steps(source, format, context, lane, target)
-    return _rounding(source, format, context, lane, None)
+            return _rounder(source, format, context, lane, word)
+        return telling_values(_rounder(source, format, context, lane, None), format, target, lane)
+    return _rounder(source, format, context, lane, None)
 
 
 def _word_for(source: Format, format: Format) -> Format | None:
@@ -73,27 +74,22 @@ def can_read(format: Format, word: Format) -> bool:
     return how.by_fields or how.table is not None
 
 
-def _in_two_steps(source: Format, format: Format, context: Context, lane: str | None, target: Format) -> Rounder:
-    into = _rounding(source, format, context, lane, None)
-    tell, held = telling(format, target, lane), container(format)
+def telling_values(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
+    """Return work that writes values, in a target that has them all, in place of work that writes a format's codes."""
+    if target is None or target == format:
+        return work
+    read, held = reader(format, target, lane), container(format)
 
-    def through_codes(given: Array, first: int, values: Array, flags: Array | None) -> None:
-        codes = np.empty(len(given), held)
-        into(given, first, codes, flags)
-        tell(codes, values)
+    def through_codes(*given: Any) -> None:
+        *blocks, first, values, flags = given
+        codes = np.empty(len(values), held)
+        work(*blocks, first, codes, flags)
+        read(codes, values)
 
     return through_codes
 
 
-def telling(format: Format, target: Format, lane: str | None) -> Reader:
-    """Return what writes a block of codes as values: codes of a format that has all the numbers that there are."""
-    if target in words_that_hold(format):
-        return reading(format, target, lane)
-    exactly = _rounding(format, target, Context(), lane if lane == "scalar" else None, None)
-    return lambda codes, values: exactly(codes, 0, values, None)
-
-
-def _rounding(source: Format, format: Format, context: Context, lane: str | None, target: Format | None) -> Rounder:
+def _rounder(source: Format, format: Format, context: Context, lane: str | None, target: Format | None) -> Rounder:
     word = _word_for(source, format)
     if lane == "scalar" or (word is None and lane is None):
         return lambda given, first, codes, flags: one_by_one.round_codes(
@@ -105,19 +101,19 @@ def _rounding(source: Format, format: Format, context: Context, lane: str | None
     # What is subnormal in the source is flushed before it is a word; a word may be subnormal where the source is not.
     recipe = recipe_for(format, context.replace(flush_inputs=False) if flushes else context, word)
     if is_compiled(lane) and can_read(source, word):
-        run = compiled.converter(recipe, source, target)
+        run = compiled.rounder(recipe, source, target)
         if not flushes:
             return run
         return lambda given, first, to, flags: run(_flushed(given, source), first, to, flags)
-    rounder: Rounder = integers.rounder(recipe)
+    of_words: Rounder = integers.rounder(recipe)
     if source == word:
-        return rounder
-    read = reading(source, word, lane)
+        return of_words
+    read = reader(source, word, lane)
 
     def read_and_round(given: Array, first: int, codes: Array, flags: Array | None) -> None:
         words = np.empty(len(given), container(word))
         read(_flushed(given, source) if flushes else given, words)
-        rounder(words, first, codes, flags)
+        of_words(words, first, codes, flags)
 
     return read_and_round
 
@@ -130,11 +126,14 @@ def _flushed(codes: Array, format: Format) -> Array:
     return np.where(small, codes & sign, codes)
 
 
-def reading(format: Format, word: Format, lane: str | None) -> Reader:
-    """Return what reads a block of a format's codes as words that hold it: codes, words."""
-    how = reading_for(format, word)
+def reader(format: Format, target: Format, lane: str | None) -> Reader:
+    """Return what reads a block of a format's codes as those of a target, which has all the numbers that there are."""
+    if target not in words_that_hold(format):
+        exactly = _rounder(format, target, Context(), lane if lane == "scalar" else None, None)
+        return lambda codes, values: exactly(codes, 0, values, None)
+    how = reading_for(format, target)
     read: Reader
-    if lane == "scalar" or not can_read(format, word):
+    if lane == "scalar" or not can_read(format, target):
         read = one_by_one.reader(how)
     elif is_compiled(lane):
         read = compiled.reader(how)

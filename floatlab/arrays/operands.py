@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays import lanes
-from floatlab.arrays.conversion import dtype_for, written
-from floatlab.arrays.reading import container
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.results import float_for
 from floatlab.arrays.sources import Source, format_of, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
@@ -15,11 +14,8 @@ from floatlab.numbers import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Work = Callable[..., None]  # blocks of codes, the first one's place, a block to write, flags or None
 
 
 def is_typed(x: Any) -> bool:
@@ -41,9 +37,7 @@ def operand(x: Any, name: str, format: Format, context: Context) -> Source:
     source = source_of(x, name)
     if is_typed(x):
         return source
-    read = lanes.rounding(source.format, format, context, None)
-    codes = written(read, [source.codes], source.codes.shape, container(format), None, context, False, None)
-    return Source(codes, format)
+    return Source(encode(source, format, context=context), format)
 
 
 def broadcast(names: Sequence[str], sources: Sequence[Source]) -> tuple[int, ...]:
@@ -60,26 +54,10 @@ def shared_dtype(operands: Sequence[Any], sources: Sequence[Source], format: For
     given = [source.dtype for x, source in zip(operands, sources, strict=True) if is_floating(x)]
     given = [each.newbyteorder("=") for each in given if each is not None and format_of(each) is not None]
     if not given:
-        return dtype_for(None, format)
+        return float_for(format)
     try:
         common = np.result_type(*given)
     except TypeError:  # two 8-bit floats of ml_dtypes
-        return dtype_for(None, format)
+        return float_for(format)
     own = format_of(common)
-    return common if own is not None and holds(own, format) else dtype_for(None, format)
-
-
-def telling_values(work: Work, format: Format, dtype: np.dtype[Any], lane: str | None) -> Work:
-    """Return work that writes values of a dtype which holds the format, in place of work that writes its codes."""
-    target, held = format_of(dtype), container(format)
-    if target is None or target == format:
-        return work
-    tell = lanes.telling(format, target, lane)
-
-    def both(*given: Any) -> None:
-        *blocks, first, values, flags = given
-        codes = np.empty(len(values), held)
-        work(*blocks, first, codes, flags)
-        tell(codes, values)
-
-    return both
+    return common if own is not None and holds(own, format) else float_for(format)

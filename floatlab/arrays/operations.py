@@ -10,9 +10,10 @@ import numpy as np
 from floatlab.arith.operands import reading_context
 from floatlab.arrays import lanes
 from floatlab.arrays.arithmetic import OPERATIONS, calculator
-from floatlab.arrays.conversion import written
-from floatlab.arrays.operands import broadcast, operand, shared_dtype, telling_values
+from floatlab.arrays.operands import broadcast, operand, shared_dtype
 from floatlab.arrays.reading import container
+from floatlab.arrays.results import written
+from floatlab.arrays.sources import format_of
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context
@@ -66,7 +67,7 @@ def operate(
     work = calculator(asked, tuple(each.format for each in sources), fmt, rules, lane, return_flags is not False)
     if not as_codes:
         kind = shared_dtype(operands, sources, fmt)
-        work = telling_values(work, fmt, kind, lane)
+        work = lanes.telling_values(work, fmt, format_of(kind), lane)
     return written(work, [each.codes for each in sources], shape, kind, out, rules, return_flags, threads)
 
 
@@ -89,7 +90,7 @@ def add(
     [1.5, 256.0]
     """
     return operate(
-        "add", (x, y,), format, rounding, overflow, out,
+        "add", (x, y), format, rounding, overflow, out,
         context=context, return_flags=return_flags, lane=lane, threads=threads,
     )  # fmt: skip
 
@@ -113,7 +114,7 @@ def subtract(
     [-0.0, 2047.0]
     """
     return operate(
-        "subtract", (x, y,), format, rounding, overflow, out,
+        "subtract", (x, y), format, rounding, overflow, out,
         context=context, return_flags=return_flags, lane=lane, threads=threads,
     )  # fmt: skip
 
@@ -137,7 +138,7 @@ def multiply(
     [1.25, 448.0]
     """
     return operate(
-        "multiply", (x, y,), format, rounding, overflow, out,
+        "multiply", (x, y), format, rounding, overflow, out,
         context=context, return_flags=return_flags, lane=lane, threads=threads,
     )  # fmt: skip
 
@@ -162,7 +163,7 @@ def divide(
     ([0.333251953125, inf], [16, 2])
     """
     return operate(
-        "divide", (x, y,), format, rounding, overflow, out,
+        "divide", (x, y), format, rounding, overflow, out,
         context=context, return_flags=return_flags, lane=lane, threads=threads,
     )  # fmt: skip
 
@@ -210,6 +211,6 @@ def fma(
     [8.673617379884035e-19]
     """
     return operate(
-        "fma", (x, y, z,), format, rounding, overflow, out,
+        "fma", (x, y, z), format, rounding, overflow, out,
         context=context, return_flags=return_flags, lane=lane, threads=threads,
     )  # fmt: skip

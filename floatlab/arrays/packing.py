@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.reading import checked_codes
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 
@@ -64,15 +65,9 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
     if width is None:
         raise UnsupportedError("width says how many bits a code has (4, 6, or a format): plain integers do not")
     bits = _width(width)
-    array = np.asarray(codes)
-    if array.size == 0 and array.dtype.kind == "f":  # an empty list
-        array = array.astype(np.uint8)
-    if array.dtype.kind not in "iu":
-        raise UnsupportedError(f"codes is an array of {array.dtype.name}; codes are integers")
+    array = checked_codes(codes, bits)
     if array.ndim == 0:
         raise UnsupportedError("codes has no axis to pack along: give at least one row")
-    if array.size and (int(array.min()) < 0 or int(array.max()) >> bits):
-        raise UnsupportedError(f"codes has codes that are not {bits} bits: they go from 0 to {(1 << bits) - 1:#x}")
     small = array.astype(np.uint8)
     count = small.shape[-1]
     group, octets, places = _places(bits)

@@ -1,4 +1,7 @@
-"""What a lane must know to read the codes of a format as binary32 or binary64 words; NaNs keep their payloads."""
+"""Codes as arrays hold them, and what a lane must know to read them as binary32 or binary64 words.
+
+NaNs keep their payloads.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.errors import FormatError
+from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Datum, round_exact
 from floatlab.record import Record
@@ -104,3 +107,23 @@ def container(format: Format) -> np.dtype[Any]:
         if format.width <= 8 * kind(0).itemsize:
             return np.dtype(kind)
     raise FormatError(f"{format.name} has codes of {format.width} bits; arrays hold at most 64")
+
+
+def checked_codes(codes: Any, of: Format | int, name: str = "codes") -> Array:
+    """Return codes as the array of integers that they are; raises UnsupportedError where a format has no such codes.
+
+    `of` is the format, or how many bits its codes have; `name` is what the caller calls them.
+    """
+    array = np.asarray(codes)
+    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+        array = array.astype(np.uint8)
+    if array.dtype.kind not in "iu":
+        raise UnsupportedError(f"{name} is an array of {array.dtype.name}; codes are integers")
+    width, whose = (of, "they") if isinstance(of, int) else (of.width, f"those of {of.name}")
+    if array.dtype.kind == "u" and 8 * array.itemsize <= width:  # no integer of this dtype is too wide
+        return array
+    if array.size and (int(array.min()) < 0 or int(array.max()) >> width):
+        raise UnsupportedError(
+            f"{name} has codes that are not {width} bits: {whose} go from 0 to {(1 << width) - 1:#x}"
+        )
+    return array
