@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         IntegerResult,
         Relation,
         add,
-        compare,
         contrast,
         divide,
         equal,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         to_integer,
     )
     from floatlab.arrays import FloatArray
+    from floatlab.arrays.errors import Differences, compare
     from floatlab.errors import (
         ContextError,
         FileFormatError,
@@ -82,12 +82,15 @@ _ROOMS = {
         "Overflow", "Rounded", "Tininess", "convert", "decode", "encode", "read",
     ),
     "floatlab.arith": (
-        "Comparison", "Contrast", "IntegerResult", "Relation", "add", "compare", "contrast", "divide",
-        "equal", "fma", "from_integer", "less", "less_equal", "multiply", "multiply_then_add", "remainder",
+        "Comparison", "Contrast", "IntegerResult", "Relation", "add", "contrast", "divide", "equal", "fma",
+        "from_integer", "less", "less_equal", "multiply", "multiply_then_add", "remainder",
         "round_to_integral", "sqrt", "subtract", "to_integer",
     ),
     "floatlab.arrays": (
         "FloatArray",
+    ),
+    "floatlab.arrays.errors": (
+        "Differences", "compare",
     ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
@@ -95,7 +98,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _OPEN_ROOMS = ("arrays",)
 
 __all__ = [
-    "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Direction",
+    "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Differences", "Direction",
     "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError",
     "IntegerResult", "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "PlanError",
     "Relation", "Rounded", "Tininess", "UnsupportedError", "add", "compare", "contrast", "convert",

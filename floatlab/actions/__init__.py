@@ -120,6 +120,21 @@ ACTIONS: dict[str, Action] = {
             asks=False,
         ),
         Action(
+            "compare",
+            "two arrays: how far apart, in errors and ulps, within which tolerance, and where",
+            (
+                "compare 0.1,0.2,0.3 0.1,0.2,0.30000001 --fp32",
+                "compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@bf16 --rtol 0.01",
+            ),
+            "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
+            "a list (1.5,-2,0x1p-3; rows apart by ;), or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
+            "the last two with @FORMAT where they have one of their own. Ulps are those of the narrower array, or of "
+            "-f NAME, which text is read into. Within tolerance is numpy.allclose's |actual − expected| <= atol + "
+            "rtol × |expected|; beyond it the status is 1. torch.testing.assert_close is asked too, with its own "
+            "tolerances unless both are given. Files are read piece by piece, and of any size.",
+            asks=False,
+        ),
+        Action(
             "tui",
             "explore all of it with keys and mouse: bits to flip, steps to walk, formats to compare",
             ("tui", "tui show 0.1 --fp16", "tui fma 1.0009765625 1.0009765625 -1.001953125 --fp16"),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 WORST = 5  # elements listed unless more are asked for
 MOST_WORST = 10_000
+_NONE = np.zeros(0, np.intp)
 
 
 class Operand(Record):
@@ -202,6 +203,7 @@ class _Measure:
         self.listed: list[tuple[float, int, tuple[Any, ...]]] = []
 
     def run(self, progress: Callable[[int], None] | None) -> Differences:
+        """Go through both arrays once."""
         if self.shape is None:
             return self._apart()
         for first in range(0, self.size, BLOCK):
@@ -222,10 +224,14 @@ class _Measure:
         p, q = native(x), native(y)
         if a.format != b.format:
             same = (p == q) & (np.signbit(p) == np.signbit(q))
-        finite = np.isfinite(p) & np.isfinite(q)
+        finite = np.isfinite(p)
+        if same.all():
+            rest = np.flatnonzero(np.isnan(p)) if not finite.all() else _NONE
+        else:
+            finite &= np.isfinite(q)
+            rest = np.flatnonzero(~same | np.isnan(p))
         self.finite += int(np.count_nonzero(finite))
-        self.nonzero += int(np.count_nonzero(finite & (q != 0)))
-        rest = np.flatnonzero(~same | np.isnan(p))
+        self.nonzero += int(np.count_nonzero((q != 0) & finite))
         self.equal += len(p) - len(rest)
         self.distances.count(0, len(p) - len(rest))
         if not len(rest):

@@ -36,7 +36,7 @@ TORCH = {
 class Extreme(Record):
     """A largest value, and the index of the first element that has it."""
 
-    value: float
+    value: float | int
     index: tuple[int, ...]
 
 

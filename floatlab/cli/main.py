@@ -92,6 +92,10 @@ def _command(words: list[str]) -> int:
         from floatlab.cli.vectors import run_vectors
 
         return run_vectors(words[1:])
+    if words[0] == "compare":
+        from floatlab.cli.comparing import run_compare
+
+        return run_compare(words[1:])
     if words[0] == "tui":
         from floatlab.cli.explorer import run_explorer
 

@@ -90,7 +90,7 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
         picture = _picture(_page(answers), manner.width)
         if manner.svg == "-":
             return picture
-        _save(picture, manner.svg)
+        save("--svg", manner.svg, picture)
     if manner.json:
         from json import dumps
 
@@ -122,13 +122,14 @@ def _picture(page: Page, width: int) -> str:
     return picture.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
-def _save(picture: str, path: str) -> None:
+def save(option: str, path: str, text: str) -> None:
+    """Write what an option asked for into its file; raises FileFormatError that names both."""
     try:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(picture)
+            file.write(text)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise FileFormatError(f"--svg {quoted(path)} cannot be written: {reason}") from None
+        raise FileFormatError(f"{option} {quoted(path)} cannot be written: {reason}") from None
 
 
-__all__ = ["Manner", "manner_of", "write"]
+__all__ = ["Manner", "manner_of", "save", "write"]

@@ -44,18 +44,23 @@ class _Sparing(io.RawIOBase):
         self.file = file
 
     def readable(self) -> bool:
+        """Say so."""
         return True
 
     def seekable(self) -> bool:
+        """Say so."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a place."""
         return self.file.seek(offset, whence)
 
     def tell(self) -> int:
+        """Tell the place."""
         return self.file.tell()
 
     def read(self, size: int = -1) -> bytes:
+        """Read so many bytes, or to the end, but never more than a list of members may have."""
         found = b"" if size > _MAX_DIRECTORY else self.file.read(size if size >= 0 else _MAX_DIRECTORY + 1)
         if max(size, len(found)) > _MAX_DIRECTORY:
             raise FileFormatError(f"is no .npz: its list of members has over {_MAX_DIRECTORY:,} bytes")

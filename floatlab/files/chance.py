@@ -2,10 +2,10 @@
 
 Element i is made of the draws 2i and 2i + 1 of a seed, those of stochastic rounding (`floatlab.numbers.rounding.draw`,
 SplitMix64): so any part of an array can be made by itself, on any machine. Together they are an integer n of 64 bits.
-`uniform` is floor(n / 2^11) / 2^53, from low up to but not including high. `normal` is Box and Muller's
+`uniform` is low + (high − low)·floor(n / 2^11) / 2^53. `normal` is Box and Muller's
 sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v = b/2^32 of the two draws a and b; `lognormal` is e to that; both
-depend on the last place of the machine's ln, cos and exp. Then the number is rounded once into the format, uniform ones
-downward, so that none of them is high.
+depend on the last place of the machine's ln, cos and exp. Then the number is rounded once, to nearest, into the format:
+so the same array in two formats differs by that rounding, and in a narrow one `high` may be the nearest number.
 """
 
 from __future__ import annotations
@@ -61,13 +61,12 @@ class RandomSource(ArraySource):
             if self.distribution == "uniform":
                 part = ((a << np.uint64(21)) | (b >> np.uint64(11))).astype(np.float64) * 2.0**-53
                 values = given["low"] + (given["high"] - given["low"]) * part
-                values = np.minimum(values, np.nextafter(given["high"], given["low"]))
             else:
                 u, v = (a + np.uint64(1)).astype(np.float64) * 2.0**-32, b.astype(np.float64) * 2.0**-32
                 values = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
                 values = given["mean"] + given.get("std", given.get("sigma", 1.0)) * values
                 values = np.exp(values) if self.distribution == "lognormal" else values
-        codes = np.asarray(encode(values, self.format, "RTN" if self.distribution == "uniform" else "RNE"))
+        codes = np.asarray(encode(values, self.format))
         return Source(codes, self.format) if self.dtype is None else codes.view(self.dtype)
 
 
@@ -78,7 +77,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
 
     >>> from floatlab.formats import parse_format
     >>> parse_random("random:uniform:2x2:seed=1", parse_format("fp16")).whole().tolist()
-    [[0.56640625, 0.970703125], [0.444091796875, 0.876953125]]
+    [[0.56640625, 0.97119140625], [0.4443359375, 0.87744140625]]
     """
     kind, _, rest = text.removeprefix(PREFIX).partition(":")
     if kind not in _CHOICES:

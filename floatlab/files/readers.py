@@ -43,14 +43,10 @@ def open_array(
     ...     x.shape, x.kind
     ((100,), 'bfloat16')
     """
-    if not os.path.exists(word):
-        text, at, own = word.rpartition("@")
-        if at and (text.startswith(PREFIX) or is_list(text)):
-            return _made(text, parse_format(own), word)
-        if word.startswith(PREFIX) or is_list(word):
-            return _made(word, parse_format(format), word)
+    kind = kind_of(word, dtype)
+    if kind in ("list", "random"):
+        return _made(word, kind, format)
     path, name = _placed(word)
-    kind = _kind(path, dtype)
     if kind not in ("npz", "safetensors") and name is not None:
         raise FileFormatError(f"{quoted(path, 80)} has one array, and {quoted(name)} names one of several")
     if kind == "npy":
@@ -64,23 +60,33 @@ def open_array(
     return open_text(path, parse_format(format))
 
 
-def says_format(word: str) -> bool:
-    """Say whether a word names an array that has a format of its own, not text that is read into any."""
+def kind_of(word: str, dtype: str | None = None) -> str:
+    """Return what a word names: list, random, text, npy, npz, safetensors, or raw where a dtype is given for it."""
     if not os.path.exists(word):
-        text, at, _ = word.rpartition("@")
-        if word.startswith(PREFIX) or is_list(text if at else word):
-            return bool(at)
-    return _kind(_placed(word)[0], None) != "text"
+        if word.startswith(PREFIX):
+            return "random"
+        if _is_list(word.rpartition("@")[0]) or _is_list(word):
+            return "list"
+    return _file_kind(_placed(word)[0], dtype)
 
 
-def is_list(word: str) -> bool:
-    """Say whether a word is meant as a list of numbers."""
+def says_format(word: str, dtype: str | None = None) -> bool:
+    """Say whether a word names an array that has a format of its own, and is no text that is read into any."""
+    kind = kind_of(word, dtype)
+    return "@" in word if kind in ("list", "random") else kind != "text"
+
+
+def _is_list(word: str) -> bool:
     return _LIST.fullmatch(word) is not None
 
 
-def _made(text: str, format: Format, name: str) -> ArraySource:
-    found = parse_random(text, format) if text.startswith(PREFIX) else parse_list(text, format)
-    found.name = name
+def _made(word: str, kind: str, format: Format | str) -> ArraySource:
+    """Make an array of a list or of chance, in the format after the @, if there is one."""
+    text, at, own = word.rpartition("@")
+    text, chosen = (text, own) if at else (word, format)
+    make = parse_random if kind == "random" else parse_list
+    found = make(text, parse_format(chosen))
+    found.name = word
     return found
 
 
@@ -95,7 +101,7 @@ def _placed(word: str) -> tuple[str, str | None]:
     return parts[0], _PLACE.join(parts[1:])
 
 
-def _kind(path: str, dtype: str | None) -> str:
+def _file_kind(path: str, dtype: str | None) -> str:
     """Tell what a file is: by how it begins, else by its name; with a dtype it is raw numbers, else text."""
     try:
         with open_file(path) as file, named(path):

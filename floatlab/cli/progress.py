@@ -1,0 +1,60 @@
+"""A bar on standard error, only where somebody watches and the work takes a while: share, rate, time left."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_EVERY = 0.25  # seconds between pictures
+_PATIENCE = 0.5  # seconds of work before the first
+_WIDTH = 24
+
+
+class Progress:
+    """So much of a known amount of work done."""
+
+    def __init__(self, total: int, noun: str, stream: TextIO | None = None) -> None:
+        """Start the clock; nothing is drawn yet."""
+        self.total, self.noun, self.done, self.shown = total, noun, 0, False
+        self.stream = sys.stderr if stream is None else stream
+        self.watched = self.stream is not None and self.stream.isatty()
+        self.start = time.monotonic()
+        self.next = self.start + _PATIENCE
+
+    def add(self, count: int) -> None:
+        """Count what was done, and draw now and then."""
+        self.done += count
+        if self.watched and (now := time.monotonic()) >= self.next:
+            self.next, self.shown = now + _EVERY, True
+            self._write(f"\r{self.text(now - self.start)}\x1b[K")
+
+    def text(self, seconds: float) -> str:
+        """Return the bar after so many seconds.
+
+        >>> bar = Progress(4_000_000, "elements")
+        >>> bar.add(1_000_000)
+        >>> bar.text(2.0)
+        '[######..................]  25 %  500,000 elements a second, 6 s left'
+        """
+        share, rate = self.done / max(self.total, 1), self.done / max(seconds, 1e-9)
+        left = (self.total - self.done) / max(rate, 1e-9)
+        when = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+        bar = "#" * int(_WIDTH * share)
+        return f"[{bar:.<{_WIDTH}}] {100 * share:3.0f} %  {rate:,.0f} {self.noun} a second, {when} left"
+
+    def clear(self) -> None:
+        """Take the bar away."""
+        if self.shown:
+            self.shown = False
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except OSError:  # the terminal has gone: the work goes on
+            self.watched = False

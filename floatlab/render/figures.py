@@ -1,0 +1,55 @@
+"""Figures by matplotlib, the optional part `plot`: for papers and slides, where a page of text will not do."""
+
+from __future__ import annotations
+
+from floatlab.errors import FileFormatError, MissingPartError, quoted
+from floatlab.render.theme import SVG, SVG_TEXT
+from floatlab.views.differences import bin_label, verdict_words
+from floatlab.views.page import Role
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.arrays.errors import Differences
+
+_MANY = 8  # bins whose names do not fit side by side
+_SIZE = (7.0, 3.8)  # inches
+
+
+def require_matplotlib() -> None:
+    """Raise MissingPartError, with what installs it, where matplotlib is not there."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingPartError("--plot needs matplotlib: pip install 'floatlab[plot]'") from None
+
+
+def difference_figure(found: Differences, path: str) -> None:
+    """Draw how many elements are how many ulps apart into a file, whose name says in what way (.png, .pdf, .svg).
+
+    Raises MissingPartError without matplotlib, and FileFormatError for a file that cannot be written.
+    """
+    require_matplotlib()
+    from textwrap import fill
+
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    ulps = found.ulps
+    bins = ulps.histogram if ulps is not None else ()
+    labels = [bin_label(low, high).replace("from 2^", "2^") for low, high, _ in bins]
+    axes.bar(range(len(bins)), [count for _, _, count in bins], color=SVG[Role.SIGNIFICAND])
+    turned = {"rotation": 45, "ha": "right"} if len(bins) > _MANY else {}
+    axes.set_xticks(range(len(bins)), labels, **turned)
+    if bins:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.5)
+    axes.set_xlabel("distance in ulps" + (f" of {ulps.format.name}" if ulps is not None else ""))
+    axes.set_ylabel("elements")
+    axes.set_title(fill(verdict_words(found), 80), fontsize=9, color=SVG_TEXT)
+    axes.spines[["top", "right"]].set_visible(False)
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as trouble:
+        reason = getattr(trouble, "strerror", None) or str(trouble).partition("(")[0].strip()
+        raise FileFormatError(f"--plot {quoted(path)} cannot be written: {reason}") from None
