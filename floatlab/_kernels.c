@@ -69,6 +69,10 @@ typedef struct {
     Recipe recipe;
 } Work;
 
+typedef struct {
+    Py_ssize_t inner, row, column;
+} Strides;
+
 /* Output `index` of SplitMix64(seed), upper half: numbers/rounding.py, draw(). */
 static INLINE uint64_t draw(uint64_t seed, uint64_t index)
 {
@@ -320,7 +324,59 @@ done:
     return result;
 }
 
+PyDoc_STRVAR(accumulate_doc,
+             "accumulate(sums, x, y, fma)\n\n"
+             "Add x[k] * y[k] to sums for k = 0, 1, …, in place: x and y of three axes, sums of two, all float32 or all\n"
+             "float64, sums contiguous.");
+
+/* Check an operand's shape, and return its strides in elements; 0 with an exception set. */
+static int strides_of(const Py_buffer *x, const Py_ssize_t *shape, Py_ssize_t size, Strides *to)
+{
+    if (x->ndim != 3 || x->itemsize != size || x->shape[0] != shape[0] || x->shape[1] != shape[1] ||
+        x->shape[2] != shape[2] || x->strides[0] % size || x->strides[1] % size || x->strides[2] % size) {
+        PyErr_SetString(PyExc_ValueError, "x and y have the sums' shape, after a first axis, and their size");
+        return 0;
+    }
+    to->inner = x->strides[0] / size;
+    to->row = x->strides[1] / size;
+    to->column = x->strides[2] / size;
+    return 1;
+}
+
+static PyObject *accumulate(PyObject *self, PyObject *args)
+{
+    PyObject *given[3], *result = NULL;
+    int fma, held = 0;
+    Py_buffer each[3];
+    Strides x, y;
+    if (!PyArg_ParseTuple(args, "OOOp", &given[0], &given[1], &given[2], &fma))
+        return NULL;
+    for (; held < 3; held++)
+        if (PyObject_GetBuffer(given[held], &each[held], held ? PyBUF_STRIDED_RO : PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
+            goto done;
+    Py_ssize_t size = each[0].itemsize, inner = each[1].ndim ? each[1].shape[0] : 0;
+    if (each[0].ndim != 2 || (size != 4 && size != 8)) {
+        PyErr_SetString(PyExc_ValueError, "sums has two axes, of float32 or float64");
+        goto done;
+    }
+    Py_ssize_t rows = each[0].shape[0], columns = each[0].shape[1], shape[3] = {inner, rows, columns};
+    if (!strides_of(&each[1], shape, size, &x) || !strides_of(&each[2], shape, size, &y))
+        goto done;
+    Py_BEGIN_ALLOW_THREADS
+    if (size == 4)
+        (fma ? add_fused32 : add_products32)(each[0].buf, each[1].buf, each[2].buf, &x, &y, inner, rows, columns);
+    else
+        (fma ? add_fused64 : add_products64)(each[0].buf, each[1].buf, each[2].buf, &x, &y, inner, rows, columns);
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+done:
+    while (held--)
+        PyBuffer_Release(&each[held]);
+    return result;
+}
+
 static PyMethodDef methods[] = {
+    {"accumulate", accumulate, METH_VARARGS, accumulate_doc},
     {"run", run, METH_VARARGS, run_doc},
     {"read_codes", read_codes, METH_VARARGS, read_doc},
     {0},

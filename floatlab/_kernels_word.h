@@ -425,6 +425,42 @@ static unsigned NAME(run)(const Work *w, Py_ssize_t count)
     return all;
 }
 
+/* Add products to sums, one after the other: sums[i, j] takes x[k, i, j] * y[k, i, j] for k = 0, 1, …, each product
+   rounded and then each sum, or both at once.  Strides are of elements, and 0 where an operand is broadcast. */
+#define ACCUMULATE(name, ADDED)                                                                                   \
+    CLONES static void NAME(name)(NAME(Float) *restrict sums, const NAME(Float) *xs, const NAME(Float) *ys,       \
+                                  const Strides *x, const Strides *y, Py_ssize_t inner, Py_ssize_t rows,          \
+                                  Py_ssize_t columns)                                                             \
+    {                                                                                                             \
+        for (Py_ssize_t i = 0; i < rows; i++) {                                                                   \
+            NAME(Float) *restrict sum = sums + i * columns;                                                       \
+            for (Py_ssize_t k = 0; k < inner; k++) {                                                              \
+                const NAME(Float) *restrict a = xs + k * x->inner + i * x->row;                                   \
+                const NAME(Float) *restrict b = ys + k * y->inner + i * y->row;                                   \
+                if (x->column == 0 && y->column == 1) {                                                           \
+                    NAME(Float) p = *a;                                                                           \
+                    for (Py_ssize_t j = 0; j < columns; j++) {                                                    \
+                        NAME(Float) q = b[j], s = sum[j];                                                         \
+                        sum[j] = ADDED;                                                                           \
+                    }                                                                                             \
+                } else if (x->column == 1 && y->column == 1) {                                                    \
+                    for (Py_ssize_t j = 0; j < columns; j++) {                                                    \
+                        NAME(Float) p = a[j], q = b[j], s = sum[j];                                               \
+                        sum[j] = ADDED;                                                                           \
+                    }                                                                                             \
+                } else {                                                                                          \
+                    for (Py_ssize_t j = 0; j < columns; j++) {                                                    \
+                        NAME(Float) p = a[j * x->column], q = b[j * y->column], s = sum[j];                       \
+                        sum[j] = ADDED;                                                                           \
+                    }                                                                                             \
+                }                                                                                                 \
+            }                                                                                                     \
+        }                                                                                                         \
+    }
+
+ACCUMULATE(add_products, s + p * q)
+ACCUMULATE(add_fused, NAME(fused)(p, q, s))
+
 #undef PASTE_
 #undef PASTE
 #undef NAME
@@ -440,6 +476,7 @@ static unsigned NAME(run)(const Work *w, Py_ssize_t count)
 #undef SWIFT_LOOP
 #undef OPERATION
 #undef SUM
+#undef ACCUMULATE
 #undef BITS
 #undef T
 #undef Int
