@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         encode,
         read,
     )
+    from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
 
 __version__ = "0.1.0"
 
@@ -92,6 +93,9 @@ _ROOMS = {
     "floatlab.arrays.errors": (
         "Differences", "compare",
     ),
+    "floatlab.reduce": (
+        "Plan", "Reduction", "Schedule", "dot", "matmul", "sum",
+    ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 # Rooms that are used by their own name, as in `fl.arrays.encode`.
@@ -99,12 +103,12 @@ _OPEN_ROOMS = ("arrays",)
 
 __all__ = [
     "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Differences", "Direction",
-    "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError",
-    "IntegerResult", "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "PlanError",
-    "Relation", "Rounded", "Tininess", "UnsupportedError", "add", "compare", "contrast", "convert",
-    "decode", "divide", "encode", "equal", "fma", "from_integer", "less", "less_equal", "multiply",
-    "multiply_then_add", "parse_format", "read", "remainder", "round_to_integral", "sqrt", "subtract",
-    "to_integer",
+    "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError", "IntegerResult",
+    "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
+    "Relation", "Rounded", "Schedule", "Tininess", "UnsupportedError", "add", "compare", "contrast", "convert",
+    "decode", "divide", "dot", "encode", "equal", "fma", "from_integer", "less", "less_equal", "matmul",
+    "multiply", "multiply_then_add", "parse_format", "read", "remainder", "round_to_integral", "sqrt",
+    "subtract", "sum", "to_integer",
 ]  # fmt: skip
 
 

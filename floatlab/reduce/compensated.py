@@ -1,0 +1,214 @@
+"""Compensated sums: serial loops that carry along what their additions missed, each operation of them rounded.
+
+Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
+Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
+Computing 76, 2006), of second order; and the double-double loop (Dekker, Numerische Mathematik 18, 1971). Each is
+written once, over operations that round: on single numbers with derivations, and on arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arith import add, subtract
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import Source
+from floatlab.errors import PlanError, guess, quoted
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Derivation, encode
+from floatlab.record import Record
+from floatlab.reduce.adders import Adder, Node, Term, check_count
+from floatlab.reduce.engines import Codes, Floats, engine_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from floatlab.reduce.plan import Plan
+    from floatlab.reduce.steps import Steps
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Rule(Record):
+    """One way to compensate: how a sum starts, takes a term, and ends; a state is a tuple of numbers."""
+
+    start: Callable[..., tuple[Any, ...]]
+    take: Callable[..., tuple[Any, ...]]
+    end: Callable[..., Any]
+
+
+def _kahan(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+    s, c = state
+    y = do.subtract(x, c)
+    t = do.add(s, y)
+    return t, do.subtract(do.subtract(t, s), y)
+
+
+def _missed(do: Any, s: Any, x: Any) -> tuple[Any, Any]:
+    """Return a sum and what it misses, the smaller one's digits that were lost."""
+    t = do.add(s, x)
+    large, small = do.by_size(s, x)
+    return t, do.add(do.subtract(large, t), small)
+
+
+def _neumaier(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+    s, c = state
+    t, e = _missed(do, s, x)
+    return t, do.add(c, e)
+
+
+def _klein(do: Any, state: tuple[Any, Any, Any], x: Any) -> tuple[Any, ...]:
+    s, c, cc = state
+    s, e = _missed(do, s, x)
+    c, e = _missed(do, c, e)
+    return s, c, do.add(cc, e)
+
+
+def _double(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+    s, e = state
+    t = do.add(s, x)  # Knuth's TwoSum
+    b = do.subtract(t, s)
+    low = do.add(do.subtract(s, do.subtract(t, b)), do.subtract(x, b))
+    low = do.add(e, low)
+    high = do.add(t, low)
+    return high, do.subtract(low, do.subtract(high, t))
+
+
+RULES = {
+    "kahan": Rule(lambda do, x: (x, do.zero), _kahan, lambda do, s: s[0]),
+    "neumaier": Rule(lambda do, x: (x, do.zero), _neumaier, lambda do, s: do.add(s[0], s[1])),
+    "klein": Rule(lambda do, x: (x, do.zero, do.zero), _klein, lambda do, s: do.add(s[0], do.add(s[1], s[2]))),
+    "double": Rule(lambda do, x: (x, do.zero), _double, lambda do, s: s[0]),
+}
+
+
+class _Scalars:
+    """Operations on data, which keep their derivations."""
+
+    def __init__(self, format: Format, context: Context) -> None:
+        self.format, self.context = format, context
+        self.zero = encode(0, format)
+        self.made: list[Derivation] = []
+
+    def add(self, a: Datum, b: Datum) -> Datum:
+        """Return a rounded sum."""
+        self.made.append(add(a, b, self.format, self.context))
+        return self.made[-1].result
+
+    def subtract(self, a: Datum, b: Datum) -> Datum:
+        """Return a rounded difference."""
+        self.made.append(subtract(a, b, self.format, self.context))
+        return self.made[-1].result
+
+    def by_size(self, a: Datum, b: Datum) -> tuple[Datum, Datum]:
+        """Return the one that is not smaller, and the other one."""
+        return (a, b) if abs(float(a)) >= abs(float(b)) else (b, a)
+
+
+class _Arrays:
+    """The same operations on the numbers of an engine."""
+
+    def __init__(self, engine: Codes, zero: Datum) -> None:
+        self.engine, self.ids = engine, np.zeros(1, np.int64)
+        blank = engine.blank(1)
+        blank.view(f"u{blank.itemsize}")[...] = zero.code
+        self.zero = blank
+
+    def add(self, a: Array, b: Array) -> Array:
+        """Return a rounded sum."""
+        return self.engine.add(a, b, self.ids)
+
+    def subtract(self, a: Array, b: Array) -> Array:
+        """Return a rounded difference."""
+        return self.engine.subtract(a, b, self.ids)
+
+    def by_size(self, a: Array, b: Array) -> tuple[Array, Array]:
+        """Return the one that is not smaller, and the other one."""
+        x, y = (abs(each if isinstance(self.engine, Floats) else decode(each, self.engine.format)) for each in (a, b))
+        first = x >= y
+        return np.where(first, a, b), np.where(first, b, a)
+
+
+class Compensated(Record):
+    """A compensated sum of terms, or of rounded products, one after the other.
+
+    Raises PlanError for a rule that there is not. Under SR all operations on a term draw the same number.
+    """
+
+    rule: str
+    accumulator: Format
+    products: Format
+    context: Context
+
+    def __post_init__(self) -> None:
+        """Check the rule."""
+        if self.rule not in RULES:
+            raise PlanError(
+                f"adder is rounded or one of {' '.join(RULES)}, not {quoted(str(self.rule))}"
+                f"{guess(str(self.rule), [*RULES])}"
+            )
+
+    @property
+    def _adder(self) -> Adder:
+        return Adder(self.accumulator, self.products, False, self.context)
+
+    def _serial(self) -> PlanError:
+        return PlanError(f"{self.rule} adds one term after the other: its schedule is serial, reversed or sorted")
+
+    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
+        """Return a node for each term taken, whose value is the sum without its compensation, and the result.
+
+        >>> from floatlab.reduce.plan import Plan
+        >>> plan, ones = Plan.from_tree(((0, 1), 2)), [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
+        >>> half = encode(0, "fp16").format
+        >>> [float(Compensated(rule, half, half, Context()).traced(plan, ones)[1]) for rule in RULES]
+        [2050.0, 2050.0, 2050.0, 2050.0]
+        """
+        check_count(plan.terms, len(terms))
+        rule, adder = RULES[self.rule], self._adder
+        if any(len(node) != 2 or (i and node[0] != plan.terms + i - 1) for i, node in enumerate(plan.nodes)):
+            raise self._serial()
+        order = [0] if not plan.nodes else [plan.nodes[0][0], *(node[1] for node in plan.nodes)]
+        value, found = adder.leaf(terms[order[0]], order[0], element)
+        if not plan.nodes:
+            return [Node(0, (0,), value, tuple(found))], value
+        do = _Scalars(self.accumulator, self.context)
+        state = rule.start(do, value)
+        nodes = []
+        for id, (arguments, leaf) in enumerate(zip(plan.nodes, order[1:], strict=True), plan.terms):
+            value, made = adder.leaf(terms[leaf], leaf, element)
+            do.context, do.made = adder.drawing(id, element), [*found, *made]
+            state = rule.take(do, state, value)
+            found = []
+            if id == plan.root:
+                result = rule.end(do, state)
+            nodes.append(Node(id, arguments, state[0], tuple(do.made)))
+        return nodes, result
+
+    def simulated(self, x: Source, y: Source | None, steps: Steps, first: int = 0) -> Array:
+        """Return the codes of compensated sums of arrays, as `simulate.simulate`."""
+        if len(steps.each) > 1 or any(step.lanes > 1 or step.rest.shape[1] > 1 for step in steps.each):
+            raise self._serial()
+        engine = engine_for(x, y, self._adder, first)
+        codes: Array = engine.codes(self._sums(engine, steps))[0]
+        if isinstance(engine, Floats) and np.isnan(codes.view(engine.kind)).any():
+            exactly = Codes(x, y, self._adder, first)
+            codes = exactly.codes(self._sums(exactly, steps))[0]
+        return codes
+
+    def _sums(self, engine: Codes, steps: Steps) -> Array:
+        order = [steps.root]
+        if steps.each:
+            order = [int(steps.each[0].first[0]), *steps.each[0].rest[:, 0, 0].tolist()]
+        value = engine.leaf(np.array(order[:1]))
+        if not steps.each:
+            return value
+        do, rule = _Arrays(engine, encode(0, self.accumulator)), RULES[self.rule]
+        state = rule.start(do, value)
+        for i, leaf in enumerate(order[1:]):
+            do.ids[0] = steps.terms + i
+            state = rule.take(do, state, engine.leaf(np.array([leaf])))
+        found: Array = rule.end(do, state)
+        return found

@@ -1,0 +1,253 @@
+"""Arithmetic on many sums at once: what a node of a plan does to whole arrays, in codes or in the processor's floats.
+
+Numbers stand in arrays of (lanes, *batch): one row for each chain of a step, and behind it all the sums that are made
+in the same order. Terms are (n, *batch), or broadcast to that, as the factors of a matrix product do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.arithmetic import OPERATIONS, calculator
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.lanes import sweep
+from floatlab.arrays.reading import container
+from floatlab.arrays.sources import Source
+from floatlab.numbers import Context, Datum, Direction, Overflow
+from floatlab.reduce.adders import Adder, Term, exact_sum
+from floatlab.reduce.serial import update
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from floatlab.formats import Format
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_NATIVE = {"binary32": np.float32, "binary64": np.float64}
+_FEW = 64  # sums; below that NumPy's own loop along the terms is quicker than one call a term
+_ROWS = 1 << 14  # terms that such a loop takes at once
+
+
+class Codes:
+    """Codes of the accumulator's format, whatever it is: every operation is `floatlab.arrays`' own."""
+
+    fuses_all = False  # whether a node that takes products adds all that it takes at once
+
+    def __init__(self, x: Source, y: Source | None, adder: Adder, first: int = 0) -> None:
+        """Take the terms; `first` is the number of the first sum among all that belong together."""
+        self.x, self.y, self.adder, self.first = x, y, adder, first
+        self.format = adder.accumulator
+        self.drawn = adder.context.rounding is Direction.SR
+        self.fma = adder.fma and y is not None
+        self.terms = len(x.codes)
+        self.batch = np.broadcast_shapes(x.codes.shape[1:], () if y is None else y.codes.shape[1:])
+        self._works: dict[Any, Callable[..., None]] = {}
+
+    def blank(self, lanes: int) -> Array:
+        """Return room for numbers."""
+        return np.empty((lanes, *self.batch), container(self.format))
+
+    def leaf(self, slots: Array, ids: Array | None = None) -> Array:
+        """Return terms, or rounded products, as numbers of the accumulator."""
+        ids = slots
+        x = Source(self.x.codes[slots], self.x.format)
+        if self.y is None:
+            found = x
+        else:
+            y = Source(self.y.codes[slots], self.y.format)
+            codes = self._apply("multiply", (x, y), self.adder.products, ids)
+            found = Source(codes, self.adder.products)
+        if found.format != self.format:
+            found = Source(self._converted(found, ids), self.format)
+        return np.broadcast_to(found.codes, (len(slots), *self.batch))
+
+    def add(self, a: Array, b: Array, ids: Array) -> Array:
+        """Return rounded sums."""
+        return self._apply("add", (Source(a, self.format), Source(b, self.format)), self.format, ids)
+
+    def subtract(self, a: Array, b: Array, ids: Array) -> Array:
+        """Return rounded differences."""
+        return self._apply("subtract", (Source(a, self.format), Source(b, self.format)), self.format, ids)
+
+    def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return fused multiply-adds of products onto sums."""
+        assert self.y is not None
+        factors = Source(self.x.codes[slots], self.x.format), Source(self.y.codes[slots], self.y.format)
+        return self._apply("fma", (*factors, Source(sums, self.format)), self.format, ids)
+
+    def many(self, arguments: Sequence[tuple[bool, Array]], ids: Array) -> Array:
+        """Return exact sums rounded once, element by element; an argument is (whether terms, slots or numbers)."""
+        found = np.empty((len(ids), *self.batch), container(self.format))
+        for lane in range(len(ids)):
+            for place in np.ndindex(*self.batch):
+                element = int(np.ravel_multi_index(place, self.batch)) if place else 0
+                values = [self._argument(leafy, what, lane, place, element) for leafy, what in arguments]
+                context = self.adder.drawing(int(ids[lane]), self.first + element)
+                found[(lane, *place)] = exact_sum(values, self.format, context).result.code
+        return found
+
+    def term(self, slot: int, place: tuple[int, ...]) -> Term:
+        """Return one term of one sum."""
+        sides = []
+        for side in (self.x, self.y):
+            if side is not None:
+                codes = np.broadcast_to(side.codes[slot], self.batch)
+                sides.append(Datum(side.format, int(codes[place])))
+        return Term(*sides)
+
+    def _argument(self, leafy: bool, what: Array, lane: int, place: tuple[int, ...], element: int) -> Term | Datum:
+        if not leafy:
+            return Datum(self.format, int(what[(lane, *place)]))
+        term = self.term(int(what[lane]), place)
+        return term if self.fma else self.adder.leaf(term, int(what[lane]), self.first + element)[0]
+
+    def update(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return sums to which terms (links, lanes) were added one after the other, products fused if so asked."""
+        for link, made in zip(slots, ids, strict=True):
+            sums = self.fuse(sums, link, made) if self.fma else self.add(sums, self.leaf(link), made)
+        return sums
+
+    def codes(self, numbers: Array) -> Array:
+        """Return numbers as codes."""
+        return numbers
+
+    def _apply(self, operation: str, operands: tuple[Source, ...], format: Format, ids: Array) -> Array:
+        shape = (len(ids), *np.broadcast_shapes(*(each.codes.shape[1:] for each in operands)))
+        formats = tuple(each.format for each in operands)
+        made = np.empty(shape, container(format))
+        if not self.drawn:
+            work = self._works.get((operation, format))
+            if work is None:
+                work = self._work(operation, formats, format, self.adder.context, made.size)
+                self._works[operation, format] = work
+            sweep(lambda first, *blocks: work(*blocks[:-1], first, blocks[-1], None), self._codes(operands), [made])
+            return made
+        made = np.empty((len(ids), *self.batch), made.dtype)
+        for lane, id in enumerate(ids.tolist()):
+            drawn = self._work(operation, formats, format, self.adder.drawing(id), made[lane].size)
+
+            def put(first: int, *blocks: Array, work: Callable[..., None] = drawn) -> None:
+                work(*blocks[:-1], self.first + first, blocks[-1], None)
+
+            reads = [np.broadcast_to(each.codes[lane], self.batch) for each in operands]
+            sweep(put, reads, [made[lane]], 1)
+        return made
+
+    @staticmethod
+    def _codes(operands: tuple[Source, ...]) -> list[Array]:
+        """Return the operands' codes with their batches spread out behind their lanes."""
+        most = max(each.codes.ndim for each in operands)
+        return [
+            each.codes.reshape(len(each.codes), *(1,) * (most - each.codes.ndim), *each.codes.shape[1:])
+            for each in operands
+        ]
+
+    @staticmethod
+    def _work(
+        operation: str, formats: tuple[Format, ...], format: Format, context: Context, count: int
+    ) -> Callable[..., None]:
+        return calculator(OPERATIONS[operation], formats, format, context, None, False)
+
+    def _converted(self, found: Source, ids: Array) -> Array:
+        if not self.drawn:
+            return np.asarray(encode(found, self.format, context=self.adder.context))
+        wide = np.broadcast_to(found.codes, (len(ids), *self.batch))
+        made = self.blank(len(ids))
+        for lane, id in enumerate(ids.tolist()):
+            # The first of the batch draws as number `first` of the seed's stream.
+            context = self.adder.context.replace(seed=self.adder.drawing(id, self.first).seed)
+            made[lane] = encode(Source(wide[lane], found.format), self.format, context=context)
+        return made
+
+
+class Floats(Codes):
+    """binary32 or binary64 to nearest even, as the processor adds; NaNs are NaNs, with any payload."""
+
+    def __init__(self, x: Source, y: Source | None, adder: Adder, first: int = 0) -> None:
+        """Take the terms as floats, where floats of the accumulator's kind hold them."""
+        super().__init__(x, y, adder, first)
+        self.kind = np.dtype(_NATIVE[self.format.name])
+        sides = [x] if y is None else [x, y]
+        self.direct = all(holds(self.format, each.format) for each in sides)
+        self.plain = self.direct and (y is None or adder.products == self.format)
+        self.single = self.direct and self.fma and self.kind == np.float32
+        if self.direct:
+            self.values = [decode(each.codes, each.format, self.kind) for each in sides]
+        elif y is None:
+            self.values = [decode(super().leaf(np.arange(self.terms)), self.format, self.kind)]
+            self.plain = True
+
+    @staticmethod
+    def can(adder: Adder) -> bool:
+        """Say whether the processor adds as an adder does."""
+        rules = adder.context
+        same = rules.rounding is Direction.RNE and rules.overflow is Overflow.NATIVE
+        return same and adder.accumulator.name in _NATIVE and not (rules.flush_inputs or rules.flush_results)
+
+    def blank(self, lanes: int) -> Array:
+        """Return room for numbers."""
+        return np.empty((lanes, *self.batch), self.kind)
+
+    def leaf(self, slots: Array, ids: Array | None = None) -> Array:
+        """Return terms, or rounded products."""
+        if not self.plain:
+            return decode(super().leaf(slots), self.format, self.kind)
+        with np.errstate(all="ignore"):
+            found = self.values[0][slots] if self.y is None else self.values[0][slots] * self.values[1][slots]
+        return np.broadcast_to(found, (len(slots), *self.batch))
+
+    def add(self, a: Array, b: Array, ids: Array) -> Array:
+        """Return rounded sums."""
+        with np.errstate(all="ignore"):
+            found: Array = a + b
+        return found
+
+    def subtract(self, a: Array, b: Array, ids: Array) -> Array:
+        """Return rounded differences."""
+        with np.errstate(all="ignore"):
+            found: Array = a - b
+        return found
+
+    def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return fused multiply-adds."""
+        if self.single:
+            return self.update(sums, slots[None], ids[None])
+        made = super().fuse(self.codes(sums), slots, ids)
+        return decode(made, self.format, self.kind)
+
+    def many(self, arguments: Sequence[tuple[bool, Array]], ids: Array) -> Array:
+        """Return exact sums, each rounded once."""
+        given = [(leafy, what if leafy else self.codes(what)) for leafy, what in arguments]
+        return decode(super().many(given, ids), self.format, self.kind)
+
+    def update(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return sums to which terms were added one after the other."""
+        if not (self.single if self.fma else self.plain):
+            return super().update(sums, slots, ids)
+        if not self.fma and sums.size < _FEW and len(slots) >= _FEW:
+            return self._along(sums, slots)
+        found = np.array(sums)
+        update(found, self.values[0][slots], None if self.y is None else self.values[1][slots], self.fma)
+        return found
+
+    def _along(self, sums: Array, slots: Array) -> Array:
+        """Add many terms to few sums: accumulation, which NumPy does in order, in place of a call a term."""
+        for start in range(0, len(slots), _ROWS):
+            rows = slots[start : start + _ROWS]
+            with np.errstate(all="ignore"):
+                terms = self.leaf(rows.reshape(-1)).reshape(*rows.shape, *self.batch)
+                sums = np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[-1]
+        return sums
+
+    def codes(self, numbers: Array) -> Array:
+        """Return numbers as codes."""
+        return numbers.view(container(self.format))
+
+
+def engine_for(x: Source, y: Source | None, adder: Adder, first: int = 0) -> Codes:
+    """Return the quickest engine that adds as an adder does; of NaNs it may give any."""
+    return (Floats if Floats.can(adder) else Codes)(x, y, adder, first)

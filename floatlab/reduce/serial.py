@@ -1,0 +1,119 @@
+"""Serial updates of a block of sums, in the processor's own formats: the loop that most time is spent in.
+
+`update` is the one function that a compiled lane would replace.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import sys
+
+import numpy as np
+
+from floatlab.arrays.pairs import to_odd, two_sum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_LOW = 0 if sys.byteorder == "little" else 1  # which half of a binary64 word holds its last digits
+_BELOW = np.uint32((1 << 29) - 1)  # the digits that binary32 does not have
+_HALF = np.uint32(1 << 28)
+# binary64 numbers from here on are cut at the same digit as the normal numbers of binary32.
+_NORMAL = 2.0**-126
+_LEAST_PLACE = -149
+_FEW = 4  # sums; below that Python's own floats are quicker than arrays of so few
+_WORDS = struct.Struct("=d"), struct.Struct("=Q")
+_SINGLE = struct.Struct("=f")
+
+
+def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
+    """Add x[k]·y[k], or x[k] where there is no y, to `sums` for one k after the other, in place, to nearest even.
+
+    All are float32, or all float64; x[k] and y[k] broadcast to the shape of `sums`. Each product is rounded, and then
+    each sum, or with `fma` (float32 only) both at once. NaNs are NaNs, with any payload.
+
+    >>> sums = np.zeros(1, np.float32)
+    >>> update(sums, np.float32([-1 - 2**-22, 1 + 2**-23])[:, None], np.float32([1, 1 + 2**-23])[:, None], True)
+    >>> sums.item() == 2**-46
+    True
+    """
+    with np.errstate(all="ignore"):
+        if fma and y is not None:
+            if sums.size <= _FEW:
+                _fused_few(sums, x, y)
+            else:
+                _fused(sums, x, y)
+        elif y is None:
+            for each in x:
+                np.add(sums, each, out=sums)
+        else:
+            product = np.empty_like(sums)
+            for a, b in zip(x, y, strict=True):
+                np.multiply(a, b, out=product)
+                np.add(sums, product, out=sums)
+
+
+def _fused(sums: Array, x: Array, y: Array) -> None:
+    """Fuse: binary64 has the product whole, and a sum that is rounded twice is found and mended."""
+    wide = sums.astype(np.float64)
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    total, tie = np.empty_like(wide), np.empty(sums.shape, np.bool_)
+    low = np.empty(sums.shape, np.uint32)
+    ends = total.view(np.uint32).reshape(*sums.shape, 2)[..., _LOW]
+    may_be_tiny = _last_place(x) + _last_place(y) < _LEAST_PLACE
+    for p, q in zip(a, b, strict=True):
+        np.multiply(p, q, out=total)
+        np.add(total, wide, out=total)
+        # Rounded to binary64 first, a number may have come to lie halfway between two of binary32.
+        np.bitwise_and(ends, _BELOW, out=low)
+        np.equal(low, _HALF, out=tie)
+        if may_be_tiny:
+            tie |= np.abs(total) < _NORMAL
+        if tie.any():
+            where = np.nonzero(tie)
+            p_there, q_there = np.broadcast_to(p, sums.shape)[where], np.broadcast_to(q, sums.shape)[where]
+            pair = two_sum(p_there * q_there, wide[where])
+            total[where] = np.where(np.isfinite(pair[0]) & (pair[0] != 0), to_odd(pair).view(np.float64), total[where])
+        np.copyto(sums, total, casting="same_kind")
+        np.copyto(wide, sums)
+
+
+def _fused_few(sums: Array, x: Array, y: Array) -> None:
+    """Fuse, one number after the other."""
+    shape = (len(x), *sums.shape)
+    products = np.broadcast_to(x.astype(np.float64) * y.astype(np.float64), shape).reshape(len(x), -1)
+    put, read = _WORDS[0].pack, _WORDS[1].unpack
+    flat = sums.reshape(-1)
+    for i, start in enumerate(flat.tolist()):
+        total = start
+        for product in products[:, i].tolist():
+            near = product + total
+            (word,) = read(put(near))
+            if word & 0x1FFFFFFF == 0x10000000 or -_NORMAL < near < _NORMAL:
+                pair = two_sum(np.array([product]), np.array([total]))
+                if near != 0:
+                    near = to_odd(pair).view(np.float64).item()
+            total = _single(near)
+        flat[i] = total
+    sums[...] = flat.reshape(sums.shape)
+
+
+def _single(near: float) -> float:
+    """Return a float rounded to binary32."""
+    try:
+        return float(_SINGLE.unpack(_SINGLE.pack(near))[0])
+    except OverflowError:  # which struct has for what rounds to an infinity
+        return math.copysign(math.inf, near)
+
+
+def _last_place(x: Array) -> int:
+    """Return an exponent that the last place of no number here is below; of zeros only, a large one."""
+    magnitudes = np.abs(x)
+    nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
+    if not len(nonzero):
+        return 0
+    return max(int(np.frexp(nonzero.min())[1]) - 24, _LEAST_PLACE)

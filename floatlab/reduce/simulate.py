@@ -1,0 +1,216 @@
+"""Reductions simulated on arrays: any schedule and adder, level by level, for many sums at once.
+
+The three ways to evaluate a plan agree bit for bit: `adders.fold` (one number at a time, with derivations), this one
+through codes (any format, direction and rule), and this one through the processor's own floats.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.reading import container
+from floatlab.arrays.sources import Source
+from floatlab.errors import UnsupportedError
+from floatlab.numbers import Direction
+from floatlab.reduce.adders import Adder
+from floatlab.reduce.compensated import Compensated
+from floatlab.reduce.engines import Codes, engine_for
+from floatlab.reduce.schedules import Schedule, Sorted
+from floatlab.reduce.steps import Step, Steps
+from floatlab.reduce.tensor_cores import TensorCore, TensorEngine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    AnyAdder = Adder | TensorCore | Compensated
+    Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers
+
+_TILE = 1 << 15  # sums whose numbers stay in the cache
+_MOST = 1 << 23  # numbers that stand in memory at once
+
+
+def evaluate(steps: Steps, engine: Codes, observe: Observer | None = None) -> Array:
+    """Return the results (*batch) of the steps; `observe` is told the numbers of all nodes, in the order of the plan.
+
+    Raises UnsupportedError for as many terms as the steps are not for.
+    """
+    n = steps.terms
+    if n != engine.terms:
+        raise UnsupportedError(f"the order is for {n} terms, and there are {engine.terms}")
+    if steps.root < n:
+        only: Array = engine.leaf(np.array([steps.root]))[0]
+        return only
+    store = engine.blank(steps.slots)
+    base, node = 0, n
+    for step in steps.each:
+        ids = node + np.arange(step.links * step.lanes).reshape(step.links, step.lanes)
+        for columns in _alike(step, n):
+            part = step if columns is None else Step(step.first[columns], step.rest[:, :, columns])
+            own = ids if columns is None else ids[:, columns]
+            found = _chains(part, own, n, store, engine, observe)
+            store[base : base + step.lanes][slice(None) if columns is None else columns] = found
+        base += step.lanes
+        node += step.links * step.lanes
+    result: Array = store[steps.root - n]
+    return result
+
+
+def _alike(step: Step, n: int) -> Iterator[Array | None]:
+    """Split the lanes of a step so that in each part a link has terms, or sums, in all of them; None is the whole."""
+    leafy = np.concatenate([(step.first < n)[None], (step.rest < n).reshape(-1, step.lanes)])
+    if bool((leafy == leafy[:, :1]).all()):
+        yield None
+        return
+    _, kinds = np.unique(leafy, axis=1, return_inverse=True)
+    kinds = kinds.reshape(-1)
+    for kind in range(int(kinds.max()) + 1):
+        yield np.flatnonzero(kinds == kind)
+
+
+def _numbers(slots: Array, n: int, store: Array, engine: Codes) -> Array:
+    return engine.leaf(slots) if slots[0] < n else store[slots - n]
+
+
+def _argument(slots: Array, n: int, store: Array) -> tuple[bool, Array]:
+    """Return whether slots are of terms, and then the slots, else the numbers in them."""
+    leafy = bool(slots[0] < n)
+    return leafy, slots if leafy else store[slots - n]
+
+
+def _chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
+    """Return the ends of chains whose links are alike in all lanes."""
+    first, rest = step.first, step.rest
+    leafy = rest[:, :, 0] < n
+    start = 0
+    if rest.shape[1] > 1 or engine.fuses_all:
+        found: Any = None
+        for link, made in zip(rest, ids, strict=True):
+            head = _argument(first, n, store) if found is None else (False, found)
+            arguments = [head, *(_argument(each, n, store) for each in link)]
+            found = engine.many(arguments, made)
+            if observe:
+                observe(made, found)
+        return np.asarray(found)
+    if engine.fma and first[0] < n and not leafy[0].any():
+        # The only product of the first node is fused, on whichever side it stands.
+        found = engine.fuse(store[rest[0, 0] - n], first, ids[0])
+        if observe:
+            observe(ids[0], found)
+        start = 1
+    else:
+        found = _numbers(first, n, store, engine)
+    while start < len(rest):
+        end = start + 1
+        if leafy[start, 0]:
+            while end < len(rest) and not observe and leafy[end, 0]:
+                end += 1
+            found = engine.update(found, rest[start:end, 0], ids[start:end])
+        else:
+            found = engine.add(found, store[rest[start, 0] - n], ids[start])
+        if observe:
+            observe(ids[start], found)
+        start = end
+    ends: Array = found
+    return ends
+
+
+def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder) -> Array:
+    """Return the codes of the sums of terms (n, *batch), or of products of such terms, in the accumulator's format.
+
+    x and y may be any that broadcast beyond their first axis. Raises PlanError where the schedule has no order for n
+    terms, and UnsupportedError for what the adder cannot do.
+
+    >>> terms = np.float32([1, 2**-24, 2**-24, 2**-24])[:, None].view(np.uint32)
+    >>> from floatlab.formats import parse_format
+    >>> from floatlab.reduce.schedules import PAIRWISE, SERIAL
+    >>> [hex(simulate(Source(terms, parse_format("fp32")), None, each, Adder())[0]) for each in (SERIAL, PAIRWISE)]
+    ['0x3f800000', '0x3f800001']
+    """
+    n = len(x.codes)
+    if isinstance(schedule, Sorted):
+        x, y, schedule = arranged(x, y, schedule)
+    steps = schedule.steps(n)
+    batch = np.broadcast_shapes(x.codes.shape[1:], () if y is None else y.codes.shape[1:])
+    made = np.empty(batch, container(adder.accumulator))
+    for place, first in _tiles(batch, steps, adder):
+        part = Source(_part(x.codes, place, batch), x.format)
+        other = None if y is None else Source(_part(y.codes, place, batch), y.format)
+        made[place] = _simulated(part, other, steps, adder, first)
+    return made
+
+
+def _simulated(x: Source, y: Source | None, steps: Steps, adder: AnyAdder, first: int) -> Array:
+    if isinstance(adder, TensorCore):
+        return evaluate(steps, TensorEngine(x, y, adder))
+    if isinstance(adder, Compensated):
+        return adder.simulated(x, y, steps, first)
+    engine = engine_for(x, y, adder, first)
+    found = evaluate(steps, engine)
+    codes = engine.codes(found)
+    if type(engine) is Codes:
+        return codes
+    lost = np.isnan(found)
+    if not lost.any():
+        return codes
+    # Which NaN it is, the codes say.
+    if not engine.batch:
+        return evaluate(steps, Codes(x, y, adder))
+    where = np.nonzero(lost)
+    codes = np.array(codes)
+    other = None if y is None else _chosen(y, engine.batch, where)
+    codes[where] = evaluate(steps, Codes(_chosen(x, engine.batch, where), other, adder))
+    return codes
+
+
+def _chosen(side: Source, batch: tuple[int, ...], where: tuple[Any, ...]) -> Source:
+    whole = np.broadcast_to(_spread(side.codes, batch), (len(side.codes), *batch))
+    every: Any = slice(None)
+    return Source(np.array(whole[(every, *where)]), side.format)
+
+
+def _spread(codes: Array, batch: tuple[int, ...]) -> Array:
+    """Return terms with as many axes behind their first one as the batch has."""
+    return codes.reshape(len(codes), *(1,) * (len(batch) - codes.ndim + 1), *codes.shape[1:])
+
+
+def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Array:
+    spread = _spread(codes, batch)
+    return spread[(slice(None), *(slice(None) if m == 1 else s for s, m in zip(place, spread.shape[1:], strict=True)))]
+
+
+def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder) -> Iterator[tuple[tuple[slice, ...], int]]:
+    """Return the parts of a batch that are worked on at once, and the number of the first sum of each."""
+    most = max((step.lanes * (1 + step.rest.shape[1]) for step in steps.each), default=1)
+    room = max(1, min(_TILE, _MOST // max(steps.slots + most, 1)))
+    if prod(batch) <= room or not batch:
+        yield tuple(slice(None) for _ in batch), 0
+        return
+    drawn = adder.context.rounding is Direction.SR  # whose draws are numbered in C order: only whole rows
+    inner = prod(batch[1:])
+    columns = batch[-1] if drawn or len(batch) == 1 or batch[-1] <= room else room
+    rows = max(1, room // (inner if len(batch) < 2 or columns == batch[-1] else inner // batch[-1] * columns))
+    for low in range(0, batch[0], rows):
+        if len(batch) == 1 or columns == batch[-1]:
+            yield (slice(low, low + rows), *(slice(None) for _ in batch[1:])), low * inner
+            continue
+        for left in range(0, batch[-1], columns):
+            yield (slice(low, low + rows), *(slice(None) for _ in batch[1:-1]), slice(left, left + columns)), 0
+
+
+def arranged(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None, Schedule]:
+    """Return terms in the order that a sorted schedule puts them in, sum by sum, and the schedule inside it."""
+    sides = [x] if y is None else [x, y]
+    batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
+    wide = [np.broadcast_to(_spread(side.codes, batch), (len(side.codes), *batch)) for side in sides]
+    numbers = [decode(each, side.format, np.float64) for each, side in zip(wide, sides, strict=True)]
+    with np.errstate(all="ignore"):
+        magnitudes = np.abs(numbers[0] if y is None else numbers[0] * numbers[1])
+    places = schedule.places(magnitudes)
+    found = [Source(np.take_along_axis(each, places, 0), side.format) for each, side in zip(wide, sides, strict=True)]
+    return found[0], found[1] if y is not None else None, schedule.inner

@@ -1,0 +1,215 @@
+"""Fused sums as tensor cores make them: products aligned to the largest exponent, cut there, added, and cut again.
+
+A node takes a block of exact products and the sum so far. All are brought to the largest exponent among them (of a
+product the sum of its factors' exponents, not normalised; of a zero, and at least, −126), cut toward zero at
+`fraction_bits` digits below it, added exactly, and rounded into the accumulator. Nodes that take no products, such as
+those which add the shares of a split sum, are rounded additions to nearest even.
+
+M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, *Numerical behavior of NVIDIA tensor cores* (PeerJ Computer Science 7,
+2021); F. A. Khattak, M. Mikaitis, *Accurate models of NVIDIA tensor cores* (arXiv:2512.07004); P. Xie et al., *MMA-Sim:
+Bit-Accurate Reference Model of Tensor Cores and Matrix Cores* (arXiv:2511.10909).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.reading import container
+from floatlab.arrays.sources import Source
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Exact, round_exact
+from floatlab.numbers.context import DEFAULT
+from floatlab.record import Record
+from floatlab.reduce.adders import Adder, Node, Term, check_count
+from floatlab.reduce.engines import Codes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, ClassVar
+
+    from floatlab.reduce.plan import Plan
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+LEAST_EXPONENT = -126  # binary32's emin: the exponent of zeros, and of an accumulator that is still empty
+
+
+class TensorCore(Record):
+    """The arithmetic of a tensor core: digits kept in the alignment, and how the sum goes into the accumulator.
+
+    `direction` rounds into the accumulator; `result_bits` says after how many fraction digits the result is cut, where
+    those are fewer than the accumulator has.
+    """
+
+    accumulator: Format
+    fraction_bits: int
+    direction: str = "RTZ"
+    result_bits: int | None = None
+
+    context: ClassVar[Context] = DEFAULT  # of nodes that take no products
+    fma: ClassVar[bool] = True
+
+    @property
+    def products(self) -> Format:
+        """What products are rounded to where they stand alone, as in a sum of one."""
+        return self.accumulator
+
+    @property
+    def nan_code(self) -> int:
+        """The NaN that every invalid sum gives: all digits set, without a sign."""
+        return (1 << (self.accumulator.width - 1)) - 1
+
+    def settled(self, total: Exact) -> int:
+        """Return the code of an exact sum in the accumulator: overflow is infinite in every direction.
+
+        >>> from floatlab import parse_format
+        >>> core = TensorCore(parse_format("fp32"), 13, result_bits=13)
+        >>> hex(core.settled(Exact(True, 0xFFFFFF, -20)))
+        '0xc17ffc00'
+        """
+        fmt = self.accumulator
+        if total.c and total.exponent > fmt.emax:
+            return fmt.compose(total.negative, fmt.infinity_magnitude)
+        code = round_exact(total, fmt, Context(self.direction)).code
+        return self._cut(code)
+
+    def _cut(self, code: int) -> int:
+        if self.result_bits is None or self.accumulator.magnitude(code) > self.accumulator.largest_magnitude:
+            return code
+        return code & ~((1 << (self.accumulator.trailing_bits - self.result_bits)) - 1)
+
+    def aligned(self, terms: Sequence[Term | Datum]) -> tuple[int, list[int]]:
+        """Return the exponent that numbers are brought to, and what is left of each, in units of 2^(E − F).
+
+        >>> from floatlab import encode, parse_format
+        >>> core = TensorCore(parse_format("fp32"), 24)
+        >>> core.aligned([Term(encode(3, "fp16"), encode(1, "fp16")), encode(2.0**-24, "fp32")])
+        (1, [25165824, 0])
+        """
+        scaled = [(_exponent(each), each.exact) for each in terms]
+        top = max(LEAST_EXPONENT, *(e for e, x in scaled if x.c), LEAST_EXPONENT)
+        unit = top - self.fraction_bits
+        left = []
+        for _, x in scaled:
+            shift = x.q - unit
+            kept = x.c << shift if shift >= 0 else x.c >> -shift
+            left.append(-kept if x.negative else kept)
+        return top, left
+
+    def sum(self, terms: Sequence[Term | Datum]) -> Datum:
+        """Return what a node makes of numbers and products."""
+        fmt = self.accumulator
+        if all(each.is_finite for each in terms):
+            top, left = self.aligned(terms)
+            total = sum(left)
+            return Datum(fmt, self.settled(Exact(total < 0, abs(total), top - self.fraction_bits)))
+        signs = {_special(each) for each in terms} - {None}
+        if len(signs) > 1 or "nan" in signs:
+            return Datum(fmt, self.nan_code)
+        return Datum(fmt, fmt.compose(signs == {"-"}, fmt.infinity_magnitude))
+
+    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
+        """Return every node of a plan, and the result; nodes that take products have no derivations."""
+        check_count(plan.terms, len(terms))
+        rounded = Adder(self.accumulator)
+        if not plan.nodes:
+            value = self.sum([terms[0]])
+            return [Node(0, (0,), value, ())], value
+        numbers: list[Term | Datum] = list(terms)
+        nodes = []
+        for id, ids in enumerate(plan.nodes, plan.terms):
+            arguments = [numbers[each] for each in ids]
+            if any(isinstance(each, Term) for each in arguments):
+                node = Node(id, ids, self.sum(arguments), ())
+            else:
+                node = rounded.node(id, ids, arguments)
+            numbers.append(node.value)
+            nodes.append(node)
+        return nodes, nodes[-1].value
+
+
+def _exponent(each: Term | Datum) -> int:
+    if isinstance(each, Datum):
+        return each.quantum_exponent + each.format.trailing_bits
+    return _exponent(each.x) + (0 if each.y is None else _exponent(each.y))
+
+
+def _special(each: Term | Datum) -> str | None:
+    """Return the sign of an infinity, "nan", or nothing for a number."""
+    if each.is_finite:
+        return None
+    factors = [each] if isinstance(each, Datum) else [each.x] if each.y is None else [each.x, each.y]
+    zero = any(x.is_finite and not x.exact.c for x in factors)
+    if zero or not all(x.is_finite or x.is_infinite for x in factors):
+        return "nan"
+    return "-" if sum(x.sign_bit for x in factors) % 2 else "+"
+
+
+class TensorEngine(Codes):
+    """The same on arrays: numbers are codes, and a block is added in binary64, where it is exact."""
+
+    fuses_all = True
+
+    def __init__(self, x: Source, y: Source | None, core: TensorCore, first: int = 0) -> None:
+        """Take the factors apart into numbers and exponents."""
+        super().__init__(x, y, Adder(core.accumulator), first)
+        self.core = core
+        self.sides = [(decode(side.codes, side.format, np.float64), side.format) for side in (x, y) if side is not None]
+
+    def leaf(self, slots: Array, ids: Array | None = None) -> Array:
+        """Return single products, as the core sums them."""
+        return self.block([slots], [])
+
+    def many(self, arguments: Sequence[tuple[bool, Array]], ids: Array) -> Array:
+        """Return fused sums of products and of the sums so far."""
+        slots = [what for leafy, what in arguments if leafy]
+        sums = [what for leafy, what in arguments if not leafy]
+        if not slots:
+            return self.add(sums[0], sums[1], ids) if len(sums) == 2 else super().many(arguments, ids)
+        return self.block(slots, sums)
+
+    def block(self, slots: Sequence[Array], sums: Sequence[Array]) -> Array:
+        """Return fused sums of the products in slots (lanes,) and of sums (lanes, *batch)."""
+        core, fmt = self.core, self.core.accumulator
+        with np.errstate(all="ignore"):
+            numbers, exponents = [], []
+            for each in slots:
+                product: Any = np.float64(1)
+                exponent: Any = np.int64(0)
+                for values, format in self.sides:
+                    product = product * values[each]
+                    exponent = exponent + _exponents(values[each], format)
+                numbers.append(np.broadcast_to(product, (len(each), *self.batch)))
+                exponents.append(np.where(product == 0, LEAST_EXPONENT, exponent))
+            for each in sums:
+                value = decode(each, fmt, np.float64)
+                numbers.append(value)
+                exponents.append(np.where(value == 0, LEAST_EXPONENT, _exponents(value, fmt)))
+            top: Any = np.int64(LEAST_EXPONENT)
+            for exponent in exponents:
+                top = np.maximum(top, exponent)
+            total: Any = np.float64(0)
+            for number in numbers:
+                total = total + np.trunc(np.ldexp(number, core.fraction_bits - top))
+            # An infinity overtakes the largest exponent; what it is added to does not matter.
+            special: Any = np.float64(0)
+            for number in numbers:
+                special = special + np.where(np.isfinite(number), 0.0, number)
+            found = np.where(np.isfinite(special), np.ldexp(total, top - core.fraction_bits), special)
+        codes = np.asarray(encode(found, fmt, core.direction))
+        beyond = np.abs(found) >= 2.0 ** (fmt.emax + 1)
+        infinite = np.where(found < 0, fmt.compose(True, fmt.infinity_magnitude), fmt.infinity_magnitude)
+        codes = np.where(beyond, infinite.astype(codes.dtype), codes)
+        if core.result_bits is not None:
+            mask = codes.dtype.type(~((1 << (fmt.trailing_bits - core.result_bits)) - 1) & ((1 << fmt.width) - 1))
+            codes = np.where(np.isfinite(found), codes & mask, codes)
+        codes = np.where(np.isnan(found), codes.dtype.type(core.nan_code), codes)
+        made: Array = codes.astype(container(fmt), copy=False)
+        return made
+
+
+def _exponents(values: Array, format: Format) -> Array:
+    """Return the exponents of numbers, those of subnormal ones as of the smallest normal one."""
+    return np.maximum(np.frexp(values)[1].astype(np.int64) - 1, format.emin)
