@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def is_typed(x: Any) -> bool:
     """Say whether an operand brings a format or a dtype; numbers and lists of numbers do not."""
-    return any(hasattr(x, each) for each in ("dtype", "format", "__array__", "__dlpack__"))
+    return isinstance(getattr(x, "format", None), Format) or any(
+        hasattr(x, each) for each in ("dtype", "__array__", "__dlpack__")
+    )
 
 
 def is_floating(x: Any) -> bool:

@@ -111,7 +111,7 @@ def test_matrix_products_have_numpys_shapes():
 
 
 def test_tiles_do_not_change_a_product(monkeypatch):
-    from floatlab.arrays import accumulation
+    from floatlab.arrays.container import accumulation
 
     rng = np.random.default_rng(2)
     a, b = FloatArray(rng.normal(size=(9, 6)), "fp16"), FloatArray(rng.normal(size=(6, 11)), "fp16")

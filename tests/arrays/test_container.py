@@ -399,3 +399,18 @@ def test_what_cannot_be_done_is_named(ask, named):
     with pytest.raises(FloatlabError, match=named) as refusal:
         ask(FloatArray([1.0, 2.0], "fp16"))
     assert len(str(refusal.value).splitlines()) == 1
+
+
+class Integers:
+    """An array of integers as another library has them."""
+
+    dtype = np.dtype(np.int64)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1, 2])
+
+
+def test_integers_bring_no_format_whatever_library_they_come_from():
+    found = FloatArray([1.0, 2.0], "e4m3") + Integers()
+    assert found.format.name == "e4m3fn"
+    assert found.tolist() == [2.0, 4.0]

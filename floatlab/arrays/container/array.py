@@ -222,70 +222,70 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
         """Return a view of the same elements whose results are rounded by another context."""
         return self._of(self._codes, self._format, context)
 
-    # What is computed: `dispatch` and `accumulation` say how.
+    # What is computed: `ufuncs`, `functions` and `accumulation` say how.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from floatlab.arrays.dispatch import apply_ufunc
+        from floatlab.arrays.container.ufuncs import apply_ufunc
 
         return apply_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from floatlab.arrays.dispatch import apply_function
+        from floatlab.arrays.container.functions import apply_function
 
         return apply_function(function, args, kwargs)
 
     def fma(self, y: Any, z: Any) -> FloatArray:
         """Return x·y + z, rounded once."""
-        from floatlab.arrays.dispatch import rounded_operation
+        from floatlab.arrays.container.ufuncs import rounded_operation
 
         return rounded_operation("fma", (self, y, z))
 
     def clip(self, min: Any = None, max: Any = None) -> FloatArray:
         """Return the values between two bounds, which take the array's format as every number does."""
-        from floatlab.arrays.dispatch import clipped
+        from floatlab.arrays.container.functions import clipped
 
         found: FloatArray = clipped(self, min, max)
         return found
 
     def sum(self, axis: Any = None, keepdims: bool = False, **how: Any) -> FloatArray:
         """Return the sum along axes; `accumulator=`, `schedule=` and `format=` say how (see `accumulation.total`)."""
-        from floatlab.arrays.accumulation import total
+        from floatlab.arrays.container.accumulation import total
 
         return total(self, axis, keepdims, **how)
 
     def prod(self, axis: Any = None, keepdims: bool = False, **how: Any) -> FloatArray:
         """Return the product along axes; the arguments are `sum`'s."""
-        from floatlab.arrays.accumulation import product
+        from floatlab.arrays.container.accumulation import product
 
         return product(self, axis, keepdims, **how)
 
     def mean(self, axis: Any = None, keepdims: bool = False, **how: Any) -> FloatArray:
         """Return the mean along axes, the sum divided in the accumulator's format; the arguments are `sum`'s."""
-        from floatlab.arrays.accumulation import mean
+        from floatlab.arrays.container.accumulation import mean
 
         return mean(self, axis, keepdims, **how)
 
     def matmul(self, other: Any, **how: Any) -> FloatArray:
         """Return the matrix product; `accumulator=`, `schedule=` and `format=` say how (see `accumulation.matmul`)."""
-        from floatlab.arrays.accumulation import matmul
+        from floatlab.arrays.container.accumulation import matmul
 
         return matmul(self, other, **how)
 
     def dot(self, other: Any, **how: Any) -> FloatArray:
         """Return the product of two vectors or matrices; the arguments are `matmul`'s."""
-        from floatlab.arrays.accumulation import matmul
+        from floatlab.arrays.container.accumulation import matmul
 
         return matmul(self, other, **how)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> FloatArray:
         """Return the largest value along axes; NaN where there is one, as NumPy."""
-        from floatlab.arrays.dispatch import extreme
+        from floatlab.arrays.container.ufuncs import extreme
 
         return extreme(self, axis, keepdims, largest=True)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> FloatArray:
         """Return the smallest value along axes; NaN where there is one, as NumPy."""
-        from floatlab.arrays.dispatch import extreme
+        from floatlab.arrays.container.ufuncs import extreme
 
         return extreme(self, axis, keepdims, largest=False)
 

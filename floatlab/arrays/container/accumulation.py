@@ -19,9 +19,9 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.arithmetic import OPERATIONS, calculator
-from floatlab.arrays.container import FloatArray
+from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.operands import finished, shared_context, shared_format, typed
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.dispatch import finished, shared_context, shared_format, typed
 from floatlab.arrays.elements import array_format, codes_in
 from floatlab.arrays.lanes import sweep
 from floatlab.arrays.operations import operate

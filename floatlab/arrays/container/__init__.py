@@ -1,0 +1,5 @@
+"""FloatArray, an array whose values live in a format, and what NumPy's functions do with it."""
+
+from floatlab.arrays.container.array import FloatArray
+
+__all__ = ["FloatArray"]
