@@ -143,7 +143,8 @@ class Spread(ArraySource):
         held = self._held.codes if isinstance(self._held, Source) else self._held
         axes = places[len(places) - held.ndim :]
         found = held[tuple(np.where(n == 1, 0, at) for n, at in zip(held.shape, axes, strict=True))]
-        return Source(found, self.format) if self.dtype is None else np.asarray(found)
+        found = np.broadcast_to(found, count)  # what had no axis
+        return Source(found, self.format) if self.dtype is None else found
 
 
 class ByRows(ArraySource):
