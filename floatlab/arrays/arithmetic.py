@@ -14,6 +14,7 @@ import numpy as np
 from floatlab import arith
 from floatlab.arith.operands import holds
 from floatlab.arrays import lanes, passes
+from floatlab.arrays.one_by_one import OneByOne
 from floatlab.arrays.pairs import (
     fused,
     in_direction,
@@ -30,9 +31,8 @@ from floatlab.arrays.pieces import in_pieces
 from floatlab.arrays.reading import DOUBLE, SINGLE, WORDS, container
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Direction, Flags
+from floatlab.numbers import Context, Direction, Flags
 from floatlab.numbers.context import Absent, Overflow, Tininess
-from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -141,7 +141,7 @@ def calculator(
         return in_pieces(by_pairs())
     if lane not in (None, "scalar"):
         raise UnsupportedError(f"lane {lane} cannot {operation.name} in {format.name}; lane scalar can")
-    alone = OneByOne(operation, sources, format, context)
+    alone = OneByOne(operation.scalar, sources, format, context)
 
     def work(*given: Any) -> None:
         *blocks, first, codes, flags = given
@@ -155,64 +155,13 @@ def _is_within(format: Format, context: Context) -> bool:
     return context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
 
 
-class OneByOne:
-    """Every element through the scalar operation: the scalar lane, and where the others send what they cannot do."""
-
-    def __init__(self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context) -> None:
-        """Take the operation, the formats of its operands and its result, and the context."""
-        self.operation, self.sources, self.format, self.context = operation, sources, format, context
-
-    def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
-        """Return the code and the flags of the operation on codes; `index` numbers the draw."""
-        context = self.context
-        if context.rounding is Direction.SR:
-            # The draw of element i is the first one of the stream that starts i draws further on.
-            context = context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
-        data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
-        found = self.operation.scalar(*data, format=self.format, context=context)
-        return found.result.code, found.flags.value
-
-    def put(self, where: Array, blocks: list[Array], first: int, codes: Array, flags: Array | None) -> None:
-        """Put the results of some elements of a block."""
-        rows = zip(*(block[where].tolist() for block in blocks), strict=True)
-        for i, row in zip(where.tolist(), rows, strict=True):
-            codes[i], raised = self.answer(row, first + i)
-            if flags is not None:
-                flags[i] = raised
-
-    def put_alike(
-        self, where: Array, kinds: list[Array], blocks: list[Array], codes: Array, flags: Array | None
-    ) -> None:
-        """Put results that are the same for all elements with the same `kinds` of operands, asking once for each."""
-        left = np.arange(len(where))
-        while len(left):
-            i = where[left[0]]
-            code, raised = self.answer(tuple(int(block[i]) for block in blocks), 0)
-            same = np.ones(len(left), bool)
-            for kind in kinds:
-                same &= kind[left] == kind[left[0]]
-            codes[where[left[same]]] = code
-            if flags is not None:
-                flags[where[left[same]]] = raised
-            left = left[~same]
-
-    def put_nans(
-        self, where: Array, numbers: list[Array], blocks: list[Array], codes: Array, flags: Array | None
-    ) -> None:
-        """Put the results that are NaNs, which depend on the NaNs among the operands, and on little else."""
-        kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
-        if not any(np.isnan(number[where]).any() for number in numbers):
-            kinds = []  # an invalid operation gives the same NaN on all numbers
-        self.put_alike(where, kinds, blocks, codes, flags)
-
-
 class ByProcessor:
     """An operation that the processor has: in a format of its own, to nearest even, and nobody asks for flags."""
 
     def __init__(self, operation: Operation, sources: tuple[Format, ...], format: Format, lane: str | None) -> None:
         """Settle how operands are read."""
         self.operation, self.format = operation, format
-        self.alone = OneByOne(operation, sources, format, Context())
+        self.alone = OneByOne(operation.scalar, sources, format, Context())
         self.readers = [None if each == format else lanes.reader(each, format, lane) for each in sources]
 
     @staticmethod
@@ -247,7 +196,7 @@ class Pairwise:
     ) -> None:  # fmt: skip
         """Settle what is the same for all blocks."""
         self.operation, self.sources, self.format, self.context = operation, sources, format, context
-        self.alone = OneByOne(operation, sources, format, context)
+        self.alone = OneByOne(operation.scalar, sources, format, context)
         self.direct = format == DOUBLE
         # Products of two numbers of binary32 are numbers of binary64, and quotients, roots and sums stay inside.
         self.narrow = not self.direct and all(holds(SINGLE, each) for each in sources)
@@ -367,9 +316,3 @@ def _negate_zeros(s: Array, terms: tuple[Array, Array]) -> None:
     """Make a zero sum −0 unless both terms are +0 (6.3, toward −∞)."""
     a, b = terms
     s[(s == 0) & (np.signbit(a) | np.signbit(b))] = -0.0
-
-
-def _kinds(number: Array, codes: Array) -> Array:
-    """Return what a NaN's operands may matter by: which NaN, ±∞, ±0, or merely the sign."""
-    kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
-    return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))

@@ -125,7 +125,7 @@ class Job:
         self.given = _given_scale(tensor_scale, self.fmt)
         self.draws = self.context.rounding is Direction.SR
 
-    def run(self) -> tuple[Array, np.float32 | None]:
+    def scales(self) -> tuple[Array, np.float32 | None]:
         """Return the codes of the scales, a row a block, and the tensor's scale."""
         tensor = self.given
         if self.fmt.tensor is not None and tensor is None:
@@ -273,7 +273,7 @@ def encode_blocks(
     ([128], [126, 48])
     """
     job = Job(x, format, axis, scale, rounding, context, tensor_scale, block, lane)
-    codes, tensor = job.run()
+    codes, tensor = job.scales()
     elements = np.empty(job.array.shape, container(job.fmt.magnitudes))
     into = job.cut.blocks(elements)
     for rows, made in job.encoded(codes, tensor):
@@ -303,7 +303,7 @@ def quantize_blocks(
     [896.0, 1.125]
     """
     job = Job(x, format, axis, scale, rounding, context, tensor_scale, block, lane)
-    codes, tensor = job.run()
+    codes, tensor = job.scales()
     values = np.empty(job.array.shape, job.dtype)
     into = job.cut.blocks(values)
     for rows, made in job.encoded(codes, tensor):
