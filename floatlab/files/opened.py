@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+_LONG = 80  # characters of a path that are shown
 _PIECE = 1 << 22  # bytes asked for at once
 _KINDS = {
     stat.S_ISDIR: "is a directory",
@@ -30,15 +31,24 @@ _KINDS = {
 }
 
 
+def shown(path: str) -> str:
+    """Return a path for an error line, its end where it is long.
+
+    >>> shown("x" * 100 + "/weights.npy")[-20:]
+    "xxxxxxx/weights.npy'"
+    """
+    return quoted(path if len(path) <= _LONG else f"…{path[1 - _LONG :]}", _LONG)
+
+
 @contextmanager
 def named(path: str) -> Iterator[None]:
     """Put the file's name before what is wrong with it, whatever way that is told."""
     try:
         yield
     except FileFormatError as trouble:
-        raise FileFormatError(f"{quoted(path, 80)} {trouble}") from None
+        raise FileFormatError(f"{shown(path)} {trouble}") from None
     except OSError as trouble:
-        raise FileFormatError(f"{quoted(path, 80)} cannot be read: {trouble.strerror or trouble}") from None
+        raise FileFormatError(f"{shown(path)} cannot be read: {trouble.strerror or trouble}") from None
 
 
 def open_file(path: str) -> IO[bytes]:
@@ -49,6 +59,8 @@ def open_file(path: str) -> IO[bytes]:
             file = open(path, "rb", buffering=0, opener=_at_once)  # noqa: SIM115
         except FileNotFoundError:
             raise FileFormatError("is no file") from None
+        except FileFormatError:
+            raise
         except ValueError:  # a null character
             raise FileFormatError("is no name of a file") from None
         try:

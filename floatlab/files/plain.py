@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from math import prod
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+_NUMPY = re.compile(r"[iu][1248]|f[248]|u?int(8|16|32|64)|bool|\?")
 _FILLED = 8  # codes of any width that end on a byte
 
 
@@ -105,7 +107,8 @@ def open_npy(path: str) -> ArraySource:
 def parse_dtype(text: str) -> tuple[Format | np.dtype[Any], bool]:
     """Return what a name such as f32, >f4, bf16, e2m1 or int32 says of stored numbers: the kind, and if turned round.
 
-    Formats' names come first, so that f16 is binary16; `<` or `>` before a name says which byte comes first.
+    Formats' names come first, so that f16 is binary16; `<` or `>` before a name says which byte comes first, and codes
+    of other formats than NumPy has are said to be turned round where that is not the machine's order.
 
     >>> parse_dtype(">bf16")[0].name, parse_dtype("f32")[0], parse_dtype("int8")[0]
     ('bfloat16', dtype('float32'), dtype('int8'))
@@ -120,15 +123,12 @@ def parse_dtype(text: str) -> tuple[Format | np.dtype[Any], bool]:
         fmt = None
     if fmt is not None and fmt.name not in native:
         return fmt, swapped
-    try:
-        kind = np.dtype(native[fmt.name] if fmt is not None else name)
-    except (TypeError, ValueError, SyntaxError, KeyError):
-        kind = np.dtype(object)
-    if kind.kind not in "fiub" or kind.itemsize > 8:
+    if fmt is None and not _NUMPY.fullmatch(name):
         raise UnsupportedError(
             f"--dtype {quoted(text)} is no dtype: names are formats (fp32, bf16, e4m3), or as NumPy has them (int8)"
         )
-    return kind, swapped
+    kind = np.dtype(native[fmt.name] if fmt is not None else name)
+    return (kind.newbyteorder() if swapped else kind), False
 
 
 def parse_shape(text: str) -> tuple[int, ...]:

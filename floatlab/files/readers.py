@@ -8,7 +8,7 @@ import re
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.bundles import open_npz
 from floatlab.files.chance import PREFIX, parse_random
-from floatlab.files.opened import named, open_file
+from floatlab.files.opened import named, open_file, shown
 from floatlab.files.plain import open_npy, open_raw
 from floatlab.files.safetensors import open_safetensors
 from floatlab.files.text import open_text, parse_list
@@ -48,7 +48,7 @@ def open_array(
         return _made(word, kind, format)
     path, name = _placed(word)
     if kind not in ("npz", "safetensors") and name is not None:
-        raise FileFormatError(f"{quoted(path, 80)} has one array, and {quoted(name)} names one of several")
+        raise FileFormatError(f"{shown(path)} has one array, and {quoted(name)} names one of several")
     if kind == "npy":
         return open_npy(path)
     if kind == "npz":

@@ -158,15 +158,17 @@ def open_text(path: str, format: Format) -> ArraySource:
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
     """Yield the lines that hold something, with their numbers; raises FileFormatError for what is no text."""
     stream, number = BufferedReader(file), 0  # type: ignore[type-var]
-    while raw := stream.readline(MAX_LINE + 1):
-        number += 1
-        if len(raw) > MAX_LINE:
-            raise FileFormatError(f"line {number:,} has over {MAX_LINE:,} bytes")
-        if b"\0" in raw:
-            raise FileFormatError("is neither text nor a file of arrays: --dtype NAME reads it as raw numbers")
-        if number == 1:
-            raw = raw.removeprefix(b"\xef\xbb\xbf")
-        row = raw.decode("utf-8", "backslashreplace").partition("#")[0].strip().rstrip(",")
-        if row:
-            yield number, row
-    stream.detach()
+    try:
+        while raw := stream.readline(MAX_LINE + 1):
+            number += 1
+            if len(raw) > MAX_LINE:
+                raise FileFormatError(f"line {number:,} has over {MAX_LINE:,} bytes")
+            if b"\0" in raw:
+                raise FileFormatError("is neither text nor a file of arrays: --dtype NAME reads it as raw numbers")
+            if number == 1:
+                raw = raw.removeprefix(b"\xef\xbb\xbf")
+            row = raw.decode("utf-8", "backslashreplace").partition("#")[0].strip().rstrip(",")
+            if row:
+                yield number, row
+    finally:
+        stream.detach()  # or it would close the file, and complain

@@ -1,0 +1,28 @@
+"""Files made by hand, as nobody's library would write them."""
+
+import io
+import json
+
+import numpy as np
+
+
+def safetensors(header, data=b"", length=None):
+    """Return a file of a header (text, or what becomes JSON) that may say any length of itself."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return (len(text) if length is None else length).to_bytes(8, "little") + text + data
+
+
+def tensor(dtype="F32", shape=(2,), offsets=(0, 8), **more):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)} | more
+
+
+def npy(array, shape=None, descr=None):
+    """Return a `.npy` whose header may lie about the shape or the dtype."""
+    out = io.BytesIO()
+    np.lib.format.write_array(out, array, allow_pickle=array.dtype.hasobject)
+    found = out.getvalue()
+    if shape is not None:
+        found = found.replace(str(array.shape).encode(), shape.encode(), 1)
+    if descr is not None:
+        found = found.replace(f"'{array.dtype.str}'".encode(), descr.encode(), 1)
+    return found
