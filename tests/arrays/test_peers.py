@@ -241,18 +241,14 @@ def gfloat_takes(fmt, x):
     It refuses NaNs where there is none; below zero in unsigned formats, and below the smallest where there is no
     zero, it gives the code of something else.
     """
-    takes = ~np.isnan(x) | has_nan(fmt)
+    takes = ~np.isnan(x) | fmt.has_nan
     if not fmt.signed:
         takes &= ~(x < 0)
     return takes if fmt.zero else takes & (x >= float(fmt.smallest))
 
 
-def has_nan(fmt):
-    return fmt.nans > 0 or fmt.nan_in_place_of_negative_zero
-
-
 # Where there is neither ∞ nor NaN, gfloat refuses an overflow that does not saturate.
-CASES = [(name, saturate) for name in GFLOAT for saturate in (True, False) if saturate or has_nan(parse_format(name))]
+CASES = [(name, saturate) for name in GFLOAT for saturate in (True, False) if saturate or parse_format(name).has_nan]
 
 
 @pytest.mark.parametrize("direction", MODES)
