@@ -20,7 +20,7 @@ from floatlab.arith.blocks import (
 )
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.quotients import DIGITS, TINY, divide_to_odd, narrow_to_odd, quotient
-from floatlab.arrays.reading import checked_codes, container
+from floatlab.arrays.reading import WORDS, checked_codes, container
 from floatlab.arrays.sources import source_of
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
@@ -112,9 +112,9 @@ class Job:
         self.context = element_context(context or Context(rounding))
         self.lane = lane
         source = source_of(x)
-        if source.format.name in ("binary32", "binary64"):
-            kind = np.float32 if source.format.width == 32 else np.float64
-            self.array = np.ascontiguousarray(source.codes).astype(f"u{kind().itemsize}", copy=False).view(kind)
+        if source.format in WORDS:
+            words = np.ascontiguousarray(source.codes).astype(container(source.format), copy=False)
+            self.array = words.view(f"f{words.itemsize}")
         else:
             self.array = decode(source.codes, source.format, threads=1)
         self.array = self.array.reshape(source.codes.shape)

@@ -16,6 +16,7 @@ from floatlab.numbers import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def _room_of_blocks(
     format: Any, of_blocks: dict[str, Any], out: Any, return_flags: bool | str, overflow: str, threads: int | None
-) -> Any:
+) -> ModuleType | None:
     """Return the room that works on formats of blocks if this is one; raises for arguments of the other kind."""
     if not isinstance(format, BlockFormat) and not (isinstance(format, str) and is_block_format(format)):
         for name in of_blocks:

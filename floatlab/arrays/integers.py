@@ -18,6 +18,7 @@ from floatlab.numbers.rounding import draw, increments, split, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from floatlab.arrays.lanes import Reader, Rounder
@@ -136,15 +137,15 @@ def encode_block(bits: Array, recipe: Recipe, first: int = 0) -> tuple[Array, Ar
     codes = _composed(np.maximum(rank, 0), negative, recipe)
     below = negative & ((rank > 0) if fmt.zero else np.ones_like(negative))  # only asked where there is no sign
     if context.flush_results and fmt.zero:
-        _put(codes, flags, tiny, [(_composed(np.zeros(1, np.int64), np.array([s]), recipe)[0], _UNDERFLOW)
-                                  for s in (False, True)], negative)  # fmt: skip
+        flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in recipe.zero]
+        _put(codes, flags, tiny, flushed, negative)
         rank = np.where(tiny, 0, rank)
-    _put_settled(codes, flags, rank > fmt.largest_magnitude, recipe.overflow, negative)
+    _put(codes, flags, rank > fmt.largest_magnitude, recipe.overflow, negative)
     if not fmt.zero:
         flags[(rank < 0) & (c != 0)] = _UNDERFLOW
-        _put_settled(codes, flags, c == 0, recipe.zero, negative)
+        _put(codes, flags, c == 0, recipe.zero, negative)
     if recipe.negative is not None:
-        _put_settled(codes, flags, below, (recipe.negative, recipe.negative), negative)
+        _put(codes, flags, below, (recipe.negative, recipe.negative), negative)
     if parts.special.any():
         _specials(codes, flags, parts, recipe)
     return codes, flags
@@ -179,15 +180,8 @@ def _composed(rank: Array, negative: Array, recipe: Recipe) -> Array:
     return codes
 
 
-def _put(codes: Array, flags: Array, where: Array, pair: Any, negative: Array) -> None:
-    """Put a code and its flags where they belong, one for each sign."""
-    if where.any():
-        for sign, (code, raised) in enumerate(pair):
-            here = where & (negative == bool(sign))
-            codes[here], flags[here] = code, raised
-
-
-def _put_settled(codes: Array, flags: Array, where: Array, pair: tuple[Settled, Settled], negative: Array) -> None:
+def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], negative: Array) -> None:
+    """Put what was settled, for each sign, where it belongs; raises UnsupportedError where that is a refusal."""
     for sign, settled in enumerate(pair):
         here = where & (negative == bool(sign))
         if here.any():
@@ -198,9 +192,9 @@ def _specials(codes: Array, flags: Array, parts: Parts, recipe: Recipe) -> None:
     """Put what stands for infinities and NaNs."""
     t = recipe.source.trailing_bits
     payload = parts.magnitude & ((1 << t) - 1)
-    _put_settled(codes, flags, parts.special & (payload == 0), recipe.infinity, parts.negative)
+    _put(codes, flags, parts.special & (payload == 0), recipe.infinity, parts.negative)
     nans = parts.special & (payload != 0)
-    _put_settled(codes, flags, nans, recipe.nan, parts.negative)
+    _put(codes, flags, nans, recipe.nan, parts.negative)
     quiet = 1 << (t - 1)
     if recipe.keeps_payloads:
         kept = (payload[nans] & (quiet - 1)) >> recipe.cut

@@ -87,9 +87,8 @@ def fused(product: Pair, c: Array) -> tuple[Array, Array]:
     u_high, u_low = two_sum(c, low)
     t_high, t_low = two_sum(high, u_high)
     s, e = two_sum(t_high, to_odd(two_sum(t_low, u_low)).view(t_high.dtype))
-    return np.where(
-        (s == 0) | ~np.isfinite(s), high + c, s
-    ), e  # the sign of a zero sum, and infinities, are this one's
+    plain = (s == 0) | ~np.isfinite(s)  # where the sign of a zero, and an infinity, are those of high + c
+    return np.where(plain, high + c, s), e
 
 
 def missed(pair: Pair) -> Any:
