@@ -90,7 +90,8 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
         if isinstance(adder, TensorCore) and not node.derivations:
             inside = [values[each] for each in node.arguments]
             top, _ = adder.aligned(inside)
-            total += len(inside) * Fraction(2) ** (top - adder.fraction_bits) + _cut(node.value, adder)
+            cuts = len(inside) + (0 if adder.sum_bits is None else 1)
+            total += cuts * Fraction(2) ** (top - adder.fraction_bits) + _cut(node.value, adder)
         for each in node.derivations:
             if not each.result.is_finite or "overflow" in each.flags.names:
                 return None

@@ -128,13 +128,13 @@ class Codes:
             return made
         made = np.empty((len(ids), *self.batch), made.dtype)
         for lane, id in enumerate(ids.tolist()):
-            drawn = self._work(operation, formats, format, self.adder.drawing(id), made[lane].size)
+            drawn = self._work(operation, formats, format, self.adder.drawing(id), made[lane, ...].size)
 
             def put(first: int, *blocks: Array, work: Callable[..., None] = drawn) -> None:
                 work(*blocks[:-1], self.first + first, blocks[-1], None)
 
-            reads = [np.broadcast_to(each.codes[lane], self.batch) for each in operands]
-            sweep(put, reads, [made[lane]], 1)
+            reads = [np.broadcast_to(each.codes[lane, ...], self.batch) for each in operands]
+            sweep(put, reads, [made[lane, ...]], 1)
         return made
 
     @staticmethod
@@ -160,7 +160,7 @@ class Codes:
         for lane, id in enumerate(ids.tolist()):
             # The first of the batch draws as number `first` of the seed's stream.
             context = self.adder.context.replace(seed=self.adder.drawing(id, self.first).seed)
-            made[lane] = encode(Source(wide[lane], found.format), self.format, context=context)
+            made[lane] = encode(Source(wide[lane, ...], found.format), self.format, context=context)
         return made
 
 

@@ -154,6 +154,14 @@ MACHINES = {
             "cdna2.bf16.f32", ("MI210", "MI250"), parse_format("bfloat16"), "blocked(4, pairwise)",
             Adder("binary32", context=_FLUSHING), MMA_SIM, False, f"{_CDNA2}; instructions ending in _1k",
         ),
+        *(
+            Machine(
+                f"cdna3.{each}.f32", ("MI300",), parse_format(_SHORT[each]), f"fused({block})",
+                TensorCore(_SINGLE, 24, "RNE", sum_bits=31), MMA_SIM, False,
+                "products are added first; their sum and the accumulator are cut toward −∞",
+            )
+            for each, block in (("f16", 8), ("bf16", 8), ("tf32", 4))
+        ),
     )
 }  # fmt: skip
 
@@ -165,6 +173,7 @@ NOT_MODELLED = (
 _FAMILIES = {
     "v100": "volta", "t4": "turing", "a100": "ampere", "a2": "ampere", "l40s": "ada", "h100": "hopper",
     "h200": "hopper", "b200": "blackwell", "mi100": "cdna1", "mi210": "cdna2", "mi250": "cdna2",
+    "mi300": "cdna3",
 }  # fmt: skip
 
 

@@ -275,8 +275,9 @@ def _encoded(x: Any, name: str, format: Format, reading: Context) -> Array:
             return [one(each) for each in value]
         return encode_one(value, format, reading).code
 
+    codes = one(x)
     try:
-        return np.array(one(x), container(format))
+        return np.array(codes, container(format))
     except ValueError:
         raise UnsupportedError(f"{name} has rows of different lengths") from None
 
@@ -420,4 +421,4 @@ def matmul(
         after = len(x.codes) + inner.steps(len(x.codes)).nodes
         codes = np.asarray(encode(found, into, context=drawing(settings.adder.context, after)))
     values = decode(codes, into, _FLOATS.get(into.name))
-    return values.reshape(*left.shape[:-1], *right.shape[1:])
+    return values.reshape((*left.shape[:-1], *right.shape[1:]))

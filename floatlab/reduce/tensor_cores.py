@@ -26,7 +26,7 @@ from floatlab.reduce.engines import Codes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any, ClassVar
 
     from floatlab.reduce.plan import Plan
@@ -40,13 +40,16 @@ class TensorCore(Record):
     """The arithmetic of a tensor core: digits kept in the alignment, and how the sum goes into the accumulator.
 
     `direction` rounds into the accumulator; `result_bits` says after how many fraction digits the result is cut, where
-    those are fewer than the accumulator has.
+    those are fewer than the accumulator has. With `sum_bits`, products are aligned and added among themselves, one that
+    overflows binary32 being infinite; then their sum, cut toward −∞ at `sum_bits` digits, and the sum so far, cut
+    toward −∞ at `fraction_bits`, are brought to the larger of their exponents and added.
     """
 
     accumulator: Format
     fraction_bits: int
     direction: str = "RTZ"
     result_bits: int | None = None
+    sum_bits: int | None = None
 
     context: ClassVar[Context] = DEFAULT  # of nodes that take no products
     fma: ClassVar[bool] = True
@@ -88,24 +91,36 @@ class TensorCore(Record):
         >>> core.aligned([Term(encode(3, "fp16"), encode(1, "fp16")), encode(2.0**-24, "fp32")])
         (1, [25165824, 0])
         """
-        scaled = [(_exponent(each), each.exact) for each in terms]
-        top = max(LEAST_EXPONENT, *(e for e, x in scaled if x.c), LEAST_EXPONENT)
-        unit = top - self.fraction_bits
-        left = []
-        for _, x in scaled:
-            shift = x.q - unit
-            kept = x.c << shift if shift >= 0 else x.c >> -shift
-            left.append(-kept if x.negative else kept)
-        return top, left
+        top = max(LEAST_EXPONENT, *(_exponent(each) for each in terms if each.exact.c), LEAST_EXPONENT)
+        return top, [_cut(each.exact, top - self.fraction_bits) for each in terms]
+
+    def _total(self, terms: Sequence[Term | Datum]) -> Exact:
+        """Return what is left of the sum of finite numbers."""
+        if self.sum_bits is None:
+            top, left = self.aligned(terms)
+            total, unit = sum(left), top - self.fraction_bits
+            return Exact(total < 0, abs(total), unit)
+        products = [each for each in terms if isinstance(each, Term)]
+        first = max(_exponent(each) if each.exact.c else LEAST_EXPONENT for each in products)
+        whole = sum(_cut(each.exact, first - self.fraction_bits) for each in products)
+        sums = [each for each in terms if isinstance(each, Datum)]
+        top = max(first, LEAST_EXPONENT, *(_exponent(each) for each in sums if each.exact.c), LEAST_EXPONENT)
+        unit = top - self.sum_bits
+        total = _shifted(whole, first - self.fraction_bits - unit)
+        for each in sums:
+            x = each.exact
+            kept = _shifted(-x.c if x.negative else x.c, x.q - top + self.fraction_bits)
+            total += kept << (self.sum_bits - self.fraction_bits)
+        return Exact(total < 0, abs(total), unit)
 
     def sum(self, terms: Sequence[Term | Datum]) -> Datum:
         """Return what a node makes of numbers and products."""
         fmt = self.accumulator
         if all(each.is_finite for each in terms):
-            top, left = self.aligned(terms)
-            total = sum(left)
-            return Datum(fmt, self.settled(Exact(total < 0, abs(total), top - self.fraction_bits)))
-        signs = {_special(each) for each in terms} - {None}
+            infinite = [] if self.sum_bits is None else [each for each in terms if _is_beyond(each)]
+            if not infinite:
+                return Datum(fmt, self.settled(self._total(terms)))
+        signs = {_special(each, self.sum_bits is not None) for each in terms} - {None}
         if len(signs) > 1 or "nan" in signs:
             return Datum(fmt, self.nan_code)
         return Datum(fmt, fmt.compose(signs == {"-"}, fmt.infinity_magnitude))
@@ -136,9 +151,27 @@ def _exponent(each: Term | Datum) -> int:
     return _exponent(each.x) + (0 if each.y is None else _exponent(each.y))
 
 
-def _special(each: Term | Datum) -> str | None:
+def _cut(x: Exact, unit: int) -> int:
+    """Return a number in units of 2^unit, cut toward zero."""
+    kept = _shifted(x.c, x.q - unit)
+    return -kept if x.negative else kept
+
+
+def _shifted(n: int, shift: int) -> int:
+    """Return n·2^shift, cut toward −∞."""
+    return n << shift if shift >= 0 else n >> -shift
+
+
+def _is_beyond(each: Term | Datum) -> bool:
+    """Say whether a product overflows binary32 before it is rounded."""
+    return isinstance(each, Term) and each.is_finite and bool(each.exact.c) and each.exact.exponent > 127
+
+
+def _special(each: Term | Datum, overflows: bool) -> str | None:
     """Return the sign of an infinity, "nan", or nothing for a number."""
     if each.is_finite:
+        if overflows and isinstance(each, Term) and _is_beyond(each):
+            return "-" if each.exact.negative else "+"
         return None
     factors = [each] if isinstance(each, Datum) else [each.x] if each.y is None else [each.x, each.y]
     zero = any(x.is_finite and not x.exact.c for x in factors)
@@ -181,23 +214,18 @@ class TensorEngine(Codes):
                 for values, format in self.sides:
                     product = product * values[each]
                     exponent = exponent + _exponents(values[each], format)
+                if core.sum_bits is not None:
+                    product = np.where(np.abs(product) >= 2.0**128, np.copysign(np.inf, product), product)
                 numbers.append(np.broadcast_to(product, (len(each), *self.batch)))
                 exponents.append(np.where(product == 0, LEAST_EXPONENT, exponent))
             for each in sums:
                 value = decode(each, fmt, np.float64)
                 numbers.append(value)
                 exponents.append(np.where(value == 0, LEAST_EXPONENT, _exponents(value, fmt)))
-            top: Any = np.int64(LEAST_EXPONENT)
-            for exponent in exponents:
-                top = np.maximum(top, exponent)
-            total: Any = np.float64(0)
-            for number in numbers:
-                total = total + np.trunc(np.ldexp(number, core.fraction_bits - top))
+            total, unit = self._total(numbers, exponents, len(slots))
             # An infinity overtakes the largest exponent; what it is added to does not matter.
-            special: Any = np.float64(0)
-            for number in numbers:
-                special = special + np.where(np.isfinite(number), 0.0, number)
-            found = np.where(np.isfinite(special), np.ldexp(total, top - core.fraction_bits), special)
+            special = _sum(np.where(np.isfinite(each), 0.0, each) for each in numbers)
+            found = np.where(np.isfinite(special), np.ldexp(total, unit), special)
         codes = np.asarray(encode(found, fmt, core.direction))
         beyond = np.abs(found) >= 2.0 ** (fmt.emax + 1)
         infinite = np.where(found < 0, fmt.compose(True, fmt.infinity_magnitude), fmt.infinity_magnitude)
@@ -208,6 +236,37 @@ class TensorEngine(Codes):
         codes = np.where(np.isnan(found), codes.dtype.type(core.nan_code), codes)
         made: Array = codes.astype(container(fmt), copy=False)
         return made
+
+    def _total(self, numbers: list[Array], exponents: list[Array], products: int) -> tuple[Array, Array]:
+        """Return what is left of sums, and in which units; the products come first."""
+        core = self.core
+        if core.sum_bits is None:
+            top = _largest([*exponents, np.int64(LEAST_EXPONENT)])
+            return _sum(
+                np.trunc(np.ldexp(each, core.fraction_bits - top)) for each in numbers
+            ), top - core.fraction_bits
+        first = _largest(exponents[:products])
+        whole = _sum(np.trunc(np.ldexp(each, core.fraction_bits - first)) for each in numbers[:products])
+        top = _largest([first, *exponents[products:], np.int64(LEAST_EXPONENT)])
+        total = np.floor(np.ldexp(whole, first - core.fraction_bits - top + core.sum_bits))
+        for each in numbers[products:]:
+            left = np.floor(np.ldexp(each, core.fraction_bits - top))
+            total = total + left * 2.0 ** (core.sum_bits - core.fraction_bits)
+        return total, top - core.sum_bits
+
+
+def _largest(exponents: Sequence[Any]) -> Any:
+    found = exponents[0]
+    for each in exponents[1:]:
+        found = np.maximum(found, each)
+    return found
+
+
+def _sum(numbers: Iterable[Any]) -> Any:
+    total: Any = np.float64(0)
+    for each in numbers:
+        total = total + each
+    return total
 
 
 def _exponents(values: Array, format: Format) -> Array:

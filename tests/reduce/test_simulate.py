@@ -92,6 +92,7 @@ def test_tensor_cores_of_arrays_are_those_of_numbers(schedule, n, name, data):
                 TensorCore(parse_format("fp32"), 24),
                 TensorCore(parse_format("fp32"), 13, result_bits=13),
                 TensorCore(parse_format("fp16"), 25, "RNE"),
+                TensorCore(parse_format("fp32"), 24, "RNE", sum_bits=31),
             ]
         )
     )
