@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from floatlab.arrays.tolerances import Extreme, Tolerance
 
 _FEW = 0.05  # of an axis: so small a part of its indices is counted out
-_AXES = {1: ("element",), 2: ("row", "column")}
 _LARGE = 1 << 20  # ulps from here on are said in powers of two
 
 
@@ -73,7 +72,9 @@ def verdict_words(found: Differences) -> str:
     near = found.allclose
     allowed = f"rtol {number(near.rtol)} and atol {number(near.atol)}"
     if found.shape is None:
-        return f"not close: the shapes {_shape(found.actual.shape)} and {_shape(found.expected.shape)} do not go together"
+        return (
+            f"not close: the shapes {_shape(found.actual.shape)} and {_shape(found.expected.shape)} do not go together"
+        )
     if not found.size:
         return "close: there are no elements"
     if near.failing:
@@ -298,25 +299,29 @@ def where_words(structure: Structure) -> list[str]:
 
 def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
     """Say what is telling along one axis."""
-    length, name = s.shape[axis], _axis_name(s, axis)
+    length = s.shape[axis]
     if length == 1:
         return []
     if extent.low == extent.high:
-        return [f"all in {name} {extent.low}"] if len(s.shape) > 1 else []
+        return [f"all in {_along(s, axis, extent.low)}"] if len(s.shape) > 1 else []
     if extent.distinct is None or extent.step is None:
         return []
     if extent.step > 1 and extent.distinct > 2:
         whole = extent.distinct == len(range(extent.low, extent.high + 1, extent.step))
         every = "" if whole else ", not in all of them"
-        return [f"only in every {_ordinal(extent.step)} {name}, from {name} {extent.low} on{every}"]
+        return [
+            f"only in every {_ordinal(extent.step)} {_along(s, axis)}, from {_along(s, axis, extent.low)} on{every}"
+        ]
     if len(s.shape) > 1 and extent.distinct <= _FEW * length:
-        return [f"only in {extent.distinct:,} of {length:,} {name}s"]
+        return [f"only in {extent.distinct:,} of {length:,} {_along(s, axis, many=True)}"]
     return []
 
 
-def _axis_name(s: Structure, axis: int) -> str:
-    names = _AXES.get(len(s.shape))
-    return names[axis] if names else f"index of axis {axis}"
+def _along(s: Structure, axis: int, index: int | None = None, many: bool = False) -> str:
+    """Name the places along an axis: `row 3`, `columns`, `index 3 of axis 2`."""
+    names = {1: ("element",), 2: ("row", "column")}.get(len(s.shape))
+    noun, of = (names[axis], "") if names else ("indice" if many else "index", f" of axis {axis}")
+    return f"{noun}{'s' * many}{'' if index is None else f' {index}'}{of}"
 
 
 def _ordinal(n: int) -> str:
@@ -326,7 +331,7 @@ def _ordinal(n: int) -> str:
 
 def _spread_words(s: Structure) -> str:
     parts = [
-        f"{extent.distinct:,} of {counted(s.shape[axis], _axis_name(s, axis)).replace('indexs', 'indices')}"
+        f"{extent.distinct:,} of {s.shape[axis]:,} {_along(s, axis, many=True)}"
         for axis, extent in enumerate(s.extents)
         if extent.distinct is not None and s.shape[axis] > 1 and len(s.shape) > 1
     ]
