@@ -1,0 +1,160 @@
+"""Real implementations of sums and products, asked from outside: by name, on whatever library is installed."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import numpy as np
+
+from floatlab.arrays.sources import Source, format_called, source_of
+from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
+from floatlab.formats import Format
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# What a function takes: a vector, two of them, a matrix and a vector, two matrices.
+KINDS = ("sum", "dot", "matvec", "matmul")
+_KNOWN = {
+    "sum": "sum", "nansum": "sum", "dot": "dot", "vdot": "dot", "inner": "dot", "einsum": "dot",
+    "mv": "matvec", "matmul": "matmul", "mm": "matmul",
+}  # fmt: skip
+LIBRARIES = ("numpy", "torch", "jax")
+DTYPES = ("float16", "float32", "float64", "bfloat16")
+_ROWS = 64  # rows of a matrix, and so probes that go out together
+_COLUMNS = 64
+
+
+class Target(Record):
+    """A function under examination: what it is called, what it takes, and how its library makes arrays."""
+
+    name: str
+    call: Callable[..., Any]
+    kind: str
+    library: str
+    device: str
+
+    def dtype(self, name: str) -> Any:
+        """Return the library's dtype of a name; raises UnsupportedError where it has none."""
+        if name not in DTYPES:
+            raise UnsupportedError(f"dtype is one of {' '.join(DTYPES)}, not {quoted(name)}{guess(name, [*DTYPES])}")
+        if self.library == "torch":
+            return getattr(sys.modules["torch"], name)
+        if name == "bfloat16":
+            try:
+                return np.dtype(import_module("ml_dtypes").bfloat16)
+            except ImportError:
+                raise MissingPartError("NumPy has no bfloat16 of its own: pip install ml_dtypes") from None
+        return np.dtype(name)
+
+    def array(self, values: Array, dtype: Any) -> Any:
+        """Return values, which the dtype holds, as an array of the library, on the device."""
+        if self.library == "torch":
+            return sys.modules["torch"].from_numpy(np.ascontiguousarray(values)).to(dtype).to(self.device)
+        if self.library == "jax":
+            jax = sys.modules["jax"]
+            return jax.device_put(jax.numpy.asarray(values.astype(dtype)), jax.devices(self.device)[0])
+        return values.astype(dtype)
+
+    def sums(self, x: Array, y: Array, dtype: Any) -> Source:
+        """Return what the target makes of each row of x (sums, terms) with y (terms,), as codes.
+
+        Raises UnsupportedError for a target that raises, or returns another shape.
+        """
+        if self.kind in ("sum", "dot"):
+            ys = () if self.kind == "sum" else (self.array(y, dtype),)
+            found = [self._scalar(self._called(self.array(row, dtype), *ys)) for row in x]
+            return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
+        right = y if self.kind == "matvec" else np.broadcast_to(y[:, None], (len(y), _COLUMNS))
+        parts, given = [], self.array(right, dtype)
+        for low in range(0, len(x), _ROWS):
+            rows = np.ones((_ROWS, x.shape[1]))
+            rows[: len(x) - low] = x[low : low + _ROWS]
+            made = source_of(self._called(self.array(rows, dtype), given), "the result")
+            wanted = (_ROWS,) if self.kind == "matvec" else (_ROWS, _COLUMNS)
+            if made.codes.shape != wanted:
+                raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not {wanted}")
+            parts.append(made.codes.reshape(_ROWS, -1)[: len(x) - low, 0])
+        return Source(np.concatenate(parts), made.format)
+
+    def _called(self, *given: Any) -> Any:
+        try:
+            return self.call(*given)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as trouble:
+            said = str(trouble).splitlines()
+            raise UnsupportedError(
+                f"{self.name} raises {type(trouble).__name__}: {said[0] if said else ''}"
+            ) from trouble
+
+    def _scalar(self, found: Any) -> Source:
+        made = source_of(found, f"the result of {self.name}")
+        if made.codes.size != 1:
+            raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not one number")
+        return made
+
+
+def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target:
+    """Return the target that a name (`numpy.sum`, `torch.matmul`, `module:function`) or a function stands for.
+
+    `kind` says what it takes where its name does not: one of KINDS. Raises UnsupportedError for what is no function,
+    and MissingPartError for a library that is not installed.
+
+    >>> target_of("numpy.dot").kind
+    'dot'
+    """
+    if kind is not None and kind not in KINDS:
+        raise UnsupportedError(f"kind is one of {' '.join(KINDS)}, not {quoted(str(kind))}{guess(str(kind), [*KINDS])}")
+    call, name = (_imported(what), what) if isinstance(what, str) else (what, _name_of(what))
+    if not callable(call):
+        raise UnsupportedError(f"{quoted(name)} is no function, but {type(call).__name__}")
+    last = name.replace(":", ".").rpartition(".")[2]
+    library = name.replace(":", ".").partition(".")[0]
+    library = library if library in LIBRARIES else "numpy"
+    if library == "torch" or library == "jax":
+        import_module(library)
+    if last == "einsum":
+        whole = call
+        call = lambda *given: whole("i,i" if len(given) == 2 else "i->", *given)  # noqa: E731
+    return Target(name, call, kind or _KNOWN.get(last, "sum"), library, device)
+
+
+def _name_of(call: Any) -> str:
+    module = (getattr(call, "__module__", None) or "").partition(".")[0]
+    return ".".join(filter(None, (module, getattr(call, "__name__", type(call).__name__))))
+
+
+def _imported(name: str) -> Any:
+    module, _, path = name.partition(":") if ":" in name else name.partition(".")
+    if not module or not path:
+        raise UnsupportedError(f"a target is library.function or module:function, not {quoted(name)}")
+    if ":" not in name and module not in LIBRARIES:
+        raise UnsupportedError(
+            f"{quoted(name)}: the libraries are {' '.join(LIBRARIES)}; functions of others go as module:function"
+        )
+    try:
+        found: Any = import_module(module)
+    except ImportError as trouble:
+        if module in LIBRARIES:
+            raise MissingPartError(f"{module} is not installed: pip install {module}") from None
+        raise UnsupportedError(f"{quoted(module)} cannot be imported: {trouble}") from None
+    if module == "jax":
+        found = import_module("jax.numpy")
+        path = path.removeprefix("numpy.")
+    for each in path.split("."):
+        if not hasattr(found, each):
+            raise UnsupportedError(f"{module} has no {quoted(path)}{guess(each, dir(found))}")
+        found = getattr(found, each)
+    return found
+
+
+def result_format(target: Target, dtype: Any) -> Format | None:
+    """Return the format of a dtype of the target's library."""
+    return format_called(str(dtype).rpartition(".")[2])

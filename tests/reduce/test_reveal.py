@@ -1,0 +1,212 @@
+"""Orders found from outside: against the published algorithm written plainly, any trees, and real libraries."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from floatlab.errors import FloatlabError, MissingPartError, PlanError, UnsupportedError
+from floatlab.reduce.matching import schedule_of
+from floatlab.reduce.plan import Plan
+from floatlab.reduce.probing import NotASum, plan_of
+from floatlab.reduce.reveal import examine, reveal
+from floatlab.reduce.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Fused, Lanes, Reversed
+
+
+def subtrees(plan):
+    """Return the sets of terms that are added up in each node: what a tree is, whatever stands on which side."""
+    below = [frozenset([i]) for i in range(plan.terms)]
+    for node in plan.nodes:
+        below.append(frozenset().union(*(below[each] for each in node)))
+    return set(below)
+
+
+def published(function, n):
+    """The basic algorithm of FPRev (section 4 of the paper), plainly: sizes for all pairs, then the nodes by size."""
+    meets = {}
+    for i in range(n):
+        for j in range(i + 1, n):
+            x = np.ones(n, np.float32)
+            x[i], x[j] = 2.0**100, -(2.0**100)
+            meets[i, j] = n - int(function(x))
+    found = {frozenset([i]) for i in range(n)}
+    for (i, j), size in meets.items():
+        terms = {i, j} | {k for k in range(n) if k not in (i, j) and meets[min(i, k), max(i, k)] <= size}
+        assert len(terms) == size
+        found.add(frozenset(terms))
+    return found
+
+
+@st.composite
+def plans(draw):
+    n = draw(st.integers(1, 16))
+    ids, nodes = list(range(n)), []
+    while len(ids) > 1:
+        some = [ids.pop(draw(st.integers(0, len(ids) - 1))) for _ in range(min(len(ids), draw(st.integers(2, 4))))]
+        nodes.append(tuple(some))
+        ids.append(n + len(nodes) - 1)
+    return Plan(n, tuple(nodes))
+
+
+def meetings_of(plan):
+    sets = subtrees(plan)
+    return lambda i, others: np.array(
+        [min(len(each) for each in sets if {i, int(j)} <= each) for j in others], np.int64
+    )
+
+
+@given(plans())
+def test_any_tree_is_found(plan):
+    assert subtrees(plan_of(meetings_of(plan), plan.terms)) == subtrees(plan)
+
+
+@pytest.mark.parametrize("schedule", [SERIAL, Reversed(), PAIRWISE, NUMPY, Lanes(4), Blocked(7), Fused(3)], ids=str)
+def test_schedules_are_found_and_named(schedule):
+    for n in (3, 5, 16, 50):
+        plan = schedule.plan(n)
+        found = plan_of(meetings_of(plan), n)
+        assert found.canonical() == plan.canonical()
+        assert schedule_of(found).plan(n).canonical() == plan.canonical()
+
+
+def test_few_probes_are_enough():
+    for schedule, most in ((SERIAL, 1030), (Reversed(), 1030), (PAIRWISE, 12_000)):
+        asked = []
+        sizes = meetings_of_sizes(schedule.plan(1024))
+        plan_of(lambda i, others: asked.append(len(others)) or sizes(i, others), 1024)  # noqa: B023
+        assert sum(asked) <= most
+
+
+def meetings_of_sizes(plan):
+    """Return meetings by walking up the tree, for trees that are too large for sets."""
+    n = plan.terms
+    above, sizes = {}, [1] * n
+    for id, node in enumerate(plan.nodes, n):
+        sizes.append(sum(sizes[each] for each in node))
+        above |= dict.fromkeys(node, id)
+
+    def way(i):
+        while i in above:
+            i = above[i]
+            yield i
+
+    def meetings(i, others):
+        mine = set(way(i))
+        return np.array([sizes[next(each for each in way(int(j)) if each in mine)] for j in others])
+
+    return meetings
+
+
+FUNCTIONS = {
+    "numpy.sum": np.sum,
+    "numpy.dot": lambda x: np.dot(x, np.ones_like(x)),
+    "numpy.einsum": lambda x: np.einsum("i,i", x, np.ones_like(x)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("n", [2, 7, 8, 20, 33])
+def test_the_published_algorithm_finds_the_same_trees(name, n):
+    assert subtrees(reveal(name, n)) == published(FUNCTIONS[name], n)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 5, 40, 128, 333, 1000])
+def test_what_numpy_adds_is_claimed_and_replayed(n, dtype):
+    for name in ("numpy.sum", "numpy.einsum"):
+        found = examine(name, n, dtype)
+        assert found.claim is not None, (name, found.replays)
+        assert found.claim.matching == found.claim.trials == 32
+    assert examine("numpy.sum", n, dtype).schedule.plan(n).canonical() == NUMPY.plan(n).canonical()
+
+
+@pytest.mark.parametrize("name", ["numpy.matmul", "numpy.dot"])
+@pytest.mark.parametrize("n", [3, 32, 40, 100, 500])
+def test_what_the_installed_blas_multiplies_is_claimed_or_its_share_told(name, n):
+    for dtype in ("float32", "float64"):
+        found = examine(name, n, dtype)
+        best = found.replays[0]
+        assert (found.claim is None) == (best.matching < best.trials)
+        assert found.claim is not None, f"{name} n = {n} {dtype}: {best} along {found.plan!r}"
+
+
+def test_a_function_of_ones_own():
+    assert reveal(lambda x: (x[0] + x[1]) + (x[2] + x[3]), 4) == Plan.from_tree(((0, 1), (2, 3)))
+    found = examine(lambda x: float(np.sum(x.astype(np.float64))), 16)
+    assert found.claim is not None
+    assert found.claim.ways[0].accumulator.name == "binary64"
+
+
+def test_few_units_at_a_time_where_results_count_no_further():
+    def add(x):
+        total = x.dtype.type(0)
+        for each in x:
+            total = total + each
+        return total
+
+    assert reveal(add, 40, "float16").canonical() == SERIAL.plan(40).canonical()
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    assert reveal(add, 300, "bfloat16").canonical() == SERIAL.plan(300).canonical()
+
+
+RANDOM = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "words"),
+    [
+        (np.max, NotASum, "is no sum of its terms"),
+        (np.prod, NotASum, "is no sum of its terms"),
+        (lambda x: x[0] * len(x), NotASum, "is no sum|leave no count"),
+        (lambda x: RANDOM.random() * x.sum(), NotASum, "two results|is no sum"),
+        (lambda x: x, UnsupportedError, "not one number"),
+        (lambda x: "text", UnsupportedError, "an array of str"),
+        (lambda x: 1 / 0, UnsupportedError, "raises ZeroDivisionError"),
+        (lambda: 0, UnsupportedError, "raises TypeError"),
+        (3, UnsupportedError, "is no function"),
+        ("numpy.pi", UnsupportedError, "is no function"),
+        ("numpy.smu", UnsupportedError, "did you mean 'sum'"),
+        ("scipy.sum", UnsupportedError, "module:function"),
+        ("no_such_module:f", UnsupportedError, "cannot be imported"),
+        ("sum", UnsupportedError, "library.function or module:function"),
+    ],
+)
+def test_what_is_no_sum_gets_a_clear_answer(target, error, words):
+    with np.errstate(all="ignore"), pytest.raises(error, match=words):
+        reveal(target, 8)
+
+
+def test_bad_questions_are_named():
+    for ask in (
+        lambda: reveal(np.sum, 0),
+        lambda: reveal(np.sum, 1 << 20),
+        lambda: reveal(np.sum, "4"),
+        lambda: reveal(np.sum, 4, "float8"),
+        lambda: reveal(np.sum, 4, kind="add"),
+    ):
+        with pytest.raises(FloatlabError):
+            ask()
+
+
+def test_a_sum_that_changes_its_order_is_no_plan():
+    def unsteady(x):
+        order = np.argsort(-np.abs(x), kind="stable")
+        return float(np.add.accumulate(x[order])[-1])
+
+    with pytest.raises(PlanError):
+        reveal(unsteady, 8)
+
+
+def test_torch_multiplies_as_claimed():
+    pytest.importorskip("torch", reason="torch is not installed")
+    for n in (8, 64, 100):
+        found = examine("torch.matmul", n)
+        assert found.claim is not None, found.replays[:2]
+
+
+def test_an_absent_library_is_named():
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingPartError, match="pip install torch"):
+            reveal("torch.sum", 4)
