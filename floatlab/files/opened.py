@@ -93,13 +93,12 @@ def read_into(file: IO[bytes], octets: Array, offset: int | None = None) -> None
     """Fill an array of bytes from a file, from `offset` on or from where it stands; raises where it ends before."""
     if offset is not None:
         file.seek(offset)
-    done = 0
+    into, done = file.readinto, 0  # type: ignore[attr-defined]
     while done < len(octets):
-        piece = file.read(min(_PIECE, len(octets) - done))
-        if not piece:
+        count = into(octets[done : done + _PIECE])
+        if not count:
             raise FileFormatError(f"ends early: {len(octets) - done:,} bytes that it had are missing")
-        octets[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
-        done += len(piece)
+        done += count
 
 
 def read_bytes(file: IO[bytes], offset: int, count: int) -> bytes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite, isnan
+from math import inf, isfinite
 
+from floatlab.arith import holds
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
@@ -164,7 +165,7 @@ def _amounts(found: Differences) -> list[Block]:
         if ulps.largest.value:
             shares = ", ".join(f"{share:g} % ≤ {_ulps(most)}" for share, most in ulps.percentiles)
             rows.append(Row("", line(shares)))
-    rounded = [each for each in (found.actual, found.expected) if ulps and each.format != ulps.format]
+    rounded = [each for each in (found.actual, found.expected) if ulps and not holds(ulps.format, each.format)]
     if rounded and ulps is not None:
         names = listed([f"{each.name} ({each.format.name})" for each in rounded])
         words = f"{names} {plural(len(rounded), 'is', 'are')} rounded to {ulps.format.name} before ulps are counted"
@@ -352,6 +353,14 @@ def _worst(found: Differences) -> list[Block]:
 def _element_cells(each: Element, found: Differences) -> tuple[Line, ...]:
     data = (Datum(found.actual.format, each.actual_code), Datum(found.expected.format, each.expected_code))
     cells = [line(Run(shortest(datum), Role.VALUE), " ", Run(hexadecimal_code(datum), Role.CODE)) for datum in data]
-    share = "none" if each.share == inf or isnan(each.share) else f"{100 * each.share:.3g} %"
     index = ", ".join(map(str, each.index)) or "·"
-    return (line(index), *cells, line("·" if each.ulps < 0 else _ulps(each.ulps)), line(share))
+    return (line(index), *cells, line("·" if each.ulps < 0 else _ulps(each.ulps)), line(_share(each.share)))
+
+
+def _share(share: float) -> str:
+    """Return how much of the tolerance an element uses: in percent, or many times all of it."""
+    if share == inf:
+        return "none allowed"
+    if share < 10:
+        return f"{100 * share:.3g} %"
+    return f"{share:,.0f} times" if share < _LARGE else f"{share:.3g} times"

@@ -125,6 +125,17 @@ cmp 1.5 1.25 --fp16
 cmp 0.1 0.3 --fp64 --width 46
 formats fp16 bf16
 formats e4m3 e5m2 fp16 bf16 --width 40 --ascii
+compare 0.1,0.2,0.3 0.1,0.2,0.30000001 --fp32
+compare 1,2,3,nan,inf 1,2.5,3,nan,-inf --fp16
+compare 1,2,3,nan,inf 1,2.5,3,nan,-inf --fp16 --json
+compare 1,2,3,4 1,2,3,5 --rtol 0.5 --quiet
+compare 1,2 1,2,3
+compare 1,2 nowhere.npy
+compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@bf16 --rtol 0.01
+compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 --rtol 1e-4
+compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 -f fp32 --rtol 1e-4 --atol 1e-4
+compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=2@fp32 --width 46 --ascii
+compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=2@fp32 --svg -
 """
 
 
