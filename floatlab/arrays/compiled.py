@@ -164,3 +164,14 @@ def reader(reading: Reading) -> Reader:
         _kernels.read_codes(codes, codes.itemsize, words, words.itemsize, packed)
 
     return read_block
+
+
+def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
+    """Add x[k]·y[k] to `sums` for one k after the other, in place; float32 or float64, x and y broadcast to sums.
+
+    `sums` is contiguous and has at most two axes.
+    """
+    lone = (1,) * (2 - sums.ndim)
+    shape = (len(x), *lone, *sums.shape)
+    left, right = (np.broadcast_to(side.reshape(len(side), *lone, *side.shape[1:]), shape) for side in (x, y))
+    _kernels.accumulate(sums.reshape(shape[1:]), left, right, fma)
