@@ -32,7 +32,7 @@ from floatlab.arrays.reading import DOUBLE, SINGLE, WORDS, container
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Flags
-from floatlab.numbers.context import Absent, Overflow, Tininess
+from floatlab.numbers.context import NanRule, Overflow
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -155,6 +155,12 @@ def _is_within(format: Format, context: Context) -> bool:
     return context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
 
 
+def rounds_as_processors(context: Context) -> bool:
+    """Say whether a context asks of numbers what processors do: to nearest even, beyond the largest ∞, none flushed."""
+    flushes = context.flush_inputs or context.flush_results
+    return context.rounding is Direction.RNE and context.overflow is Overflow.NATIVE and not flushes
+
+
 class ByProcessor:
     """An operation that the processor has: in a format of its own, to nearest even, and nobody asks for flags."""
 
@@ -167,8 +173,8 @@ class ByProcessor:
     @staticmethod
     def can(operation: Operation, sources: tuple[Format, ...], format: Format, context: Context) -> bool:
         """Say whether the processor has the operation, on operands of these formats."""
-        plain = context.replace(seed=0, absent=Absent.LARGEST, tininess=Tininess.AFTER, fma_invalid=True) == Context()
-        return plain and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
+        same = rounds_as_processors(context) and context.nan is NanRule.FIRST
+        return same and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
 
     def __call__(self, *given: Any) -> None:
         """Compute a block: codes of each operand, the first one's place, codes of the result, None."""

@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.arithmetic import OPERATIONS, calculator
+from floatlab.arrays.arithmetic import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.container.operands import finished, shared_context, shared_format, typed
 from floatlab.arrays.conversion import decode
@@ -28,7 +28,7 @@ from floatlab.arrays.operations import operate
 from floatlab.arrays.reading import SINGLE
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
-from floatlab.numbers import Context, Direction, Overflow
+from floatlab.numbers import Context, Direction
 from floatlab.numbers.context import DEFAULT
 
 TYPE_CHECKING = False
@@ -53,13 +53,8 @@ class Accumulator:
             self.format = SINGLE if holds(SINGLE, operands) else operands
         else:
             self.format = array_format(format)
-        self.context = rules = context or DEFAULT
-        same = (
-            rules.rounding is Direction.RNE
-            and rules.overflow is Overflow.NATIVE
-            and not (rules.flush_inputs or rules.flush_results)
-        )
-        self.native = _NATIVE.get(self.format.name) if same else None
+        self.context = context or DEFAULT
+        self.native = _NATIVE.get(self.format.name) if rounds_as_processors(self.context) else None
         self.steps = 0
         self._works: dict[str, Callable[..., None]] = {}
 
