@@ -36,7 +36,7 @@ def difference_figure(found: Differences, path: str) -> None:
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.add_subplot()
     ulps = found.ulps
-    bins = ulps.histogram if ulps is not None else ()
+    bins = _without_gaps(ulps.histogram) if ulps is not None else []
     labels = [bin_label(low, high).replace("from 2^", "2^") for low, high, _ in bins]
     axes.bar(range(len(bins)), [count for _, _, count in bins], color=SVG[Role.SIGNIFICAND])
     turned = {"rotation": 45, "ha": "right"} if len(bins) > _MANY else {}
@@ -53,3 +53,11 @@ def difference_figure(found: Differences, path: str) -> None:
     except (OSError, ValueError) as trouble:
         reason = getattr(trouble, "strerror", None) or str(trouble).partition("(")[0].strip()
         raise FileFormatError(f"--plot {quoted(path)} cannot be written: {reason}") from None
+
+
+def _without_gaps(bins: tuple[tuple[int, int, int], ...]) -> list[tuple[int, int, int]]:
+    """Return bins with the empty ones between them: on an axis they take their room."""
+    counts = {low: count for low, _, count in bins}
+    lows = [0, *(1 << n for n in range(63))]
+    kept = [low for low in lows if counts and min(counts) <= low <= max(counts)]
+    return [(low, max(2 * low - 1, 0), counts.get(low, 0)) for low in kept]

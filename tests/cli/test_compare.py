@@ -144,7 +144,7 @@ def test_plots_are_written(command, tmp_path):
         path = tmp_path / f"x{ending}"
         assert command("compare", *words, "--plot", str(path)).status == 1
         assert path.read_bytes().startswith(start)
-    assert command("compare", "1", "1,2", "--plot", str(tmp_path / "y.png")).status == 0
+    assert command("compare", "1,2,3", "1,2", "--plot", str(tmp_path / "y.png")).status == 1
     for bad in ("/nowhere/x.png", str(tmp_path / "x.nothing")):
         ended = command("compare", *words, "--plot", bad)
         assert (ended.status, ended.out, len(ended.err.splitlines())) == (2, "", 1)
