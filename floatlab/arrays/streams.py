@@ -151,8 +151,13 @@ class ByRows(ArraySource):
     """An array whose first axis counts fastest, read as if its last one did."""
 
     def __init__(self, source: ArraySource) -> None:
-        """Take the array into memory."""
+        """Take the array into memory. Raises UnsupportedError for more than 2^25 numbers."""
         super().__init__(source.name, source.shape, source.format if source.dtype is None else source.dtype)
+        if source.size > MOST_AT_ONCE:
+            raise UnsupportedError(
+                f"{source.name} lies in memory by columns, and the other array by rows: such are compared up to "
+                f"{MOST_AT_ONCE:,} numbers; save both in one order"
+            )
         held = source.whole()
         self._flat = (held.codes if isinstance(held, Source) else held).reshape(-1)
 

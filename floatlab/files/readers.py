@@ -18,7 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.arrays.streams import ArraySource
 
-_LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:)[^/\\]*", re.IGNORECASE)
+_LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
+_FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
 _PLACE = "::"
 # How kinds of files begin, and how their names end.
 _STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
@@ -77,7 +78,7 @@ def says_format(word: str, dtype: str | None = None) -> bool:
 
 
 def _is_list(word: str) -> bool:
-    return _LIST.fullmatch(word) is not None
+    return _LIST.fullmatch(word) is not None and _FILE.fullmatch(word) is None
 
 
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-MAX_TEXT = 1 << 28  # bytes of a file of text
+MAX_TEXT = 1 << 26  # bytes of a file of text
+MAX_EXACT = 1 << 18  # different literals that take the slow way
 MAX_LINE = 1 << 22
 _DOUBLE = WORDS[1]
 _NATIVE: dict[str, np.dtype[Any]] = {
@@ -37,6 +38,7 @@ _NATIVE: dict[str, np.dtype[Any]] = {
     "binary64": np.dtype(np.float64),
 }
 _BATCH = 1 << 16  # literals that are rounded at once
+_SHORT = 40  # characters of a literal that is remembered
 _PLAIN = frozenset("0123456789.eE+-_")
 
 
@@ -69,6 +71,8 @@ class Reader:
         self._words: list[str] = []
         self._values: list[float] = []
         self._exact: dict[int, int] = {}
+        self._read: dict[str, int] = {}  # what was read exactly, such as 0 and nan, which come again
+        self._slow = 0
 
     def take(self, word: str) -> None:
         """Read one literal; raises LiteralError for what is none."""
@@ -77,12 +81,23 @@ class Reader:
             with suppress(ValueError):  # the codec says what is wrong
                 value = float(word)
         if value == 0.0 or not isfinite(value):  # no decimal, or one outside binary64
-            self._exact[len(self._words)] = encode(word, self.format).code
+            self._exact[len(self._words)] = self._exactly(word)
             value = 0.0
         self._words.append(word)
         self._values.append(value)
         if len(self._words) == _BATCH:
             self._settle()
+
+    def _exactly(self, word: str) -> int:
+        """Return the code of a literal, read by the codec; raises LiteralError for too many of them."""
+        if (code := self._read.get(word)) is None:
+            self._slow += 1
+            if self._slow > MAX_EXACT:
+                raise LiteralError(f"there are over {MAX_EXACT:,} literals that are no plain decimals")
+            code = encode(word, self.format).code
+            if len(self._read) < _BATCH and len(word) < _SHORT:
+                self._read[word] = code
+        return code
 
     def _settle(self) -> None:
         """Round a batch; what binary64 has in the middle between two numbers may have been on one side of it."""
@@ -93,7 +108,7 @@ class Reader:
                 down, up = (quantize(values, self.format, each) for each in ("RTN", "RTP"))
                 decided = (values - down < up - values) | (values - down > up - values) | (down == up)
             for place in np.flatnonzero(~decided | ~np.isfinite(up - down)).tolist():
-                self._exact[place] = encode(self._words[place], self.format).code
+                self._exact[place] = self._exactly(self._words[place])
         for place, code in self._exact.items():
             codes[place] = code
         self._done.append(codes)

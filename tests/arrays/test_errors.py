@@ -239,6 +239,17 @@ def test_memory_order_does_not_matter(tmp_path):
             assert found.ulps.histogram == expected.ulps.histogram
 
 
+def test_two_memory_orders_need_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("floatlab.arrays.streams.MOST_AT_ONCE", 5)
+    np.save(tmp_path / "c.npy", np.ones((2, 3)))
+    np.save(tmp_path / "f.npy", np.asfortranarray(np.ones((2, 3))))
+    with open_array(f"{tmp_path}/c.npy") as x, open_array(f"{tmp_path}/f.npy") as y:
+        assert fl.compare(x, x).within
+        assert fl.compare(y, y).within
+        with pytest.raises(fl.UnsupportedError, match=r"f\.npy lies in memory by columns"):
+            fl.compare(x, y)
+
+
 def test_empty_and_single():
     assert fl.compare(np.zeros((0, 3)), np.zeros((0, 3))).within
     found = fl.compare(1.0, 2.0)

@@ -204,6 +204,15 @@ def test_literals_next_to_a_tie_are_rounded_once(format):
     assert reader.codes().tolist() == expected
 
 
+def test_literals_that_take_long_are_not_without_end(monkeypatch):
+    monkeypatch.setattr("floatlab.files.text.MAX_EXACT", 3)
+    reader = Reader(fl.parse_format("fp16"))
+    for each in ("0", "0", "nan", "1/3", "0", "nan"):
+        reader.take(each)
+    with pytest.raises(LiteralError, match="over 3 literals"):
+        reader.take("1/7")
+
+
 def test_lists_on_the_line():
     assert values("1.5,-2,0x1p-3").tolist() == [1.5, -2, 0.125]
     assert values("1,2;3,4").tolist() == [[1, 2], [3, 4]]
@@ -212,8 +221,12 @@ def test_lists_on_the_line():
     assert values("nan,inf,-inf", format="fp16").dtype == np.float16
     with open_array("1,2@e4m3") as source:
         assert source.kind == "e4m3fn"
+    assert values("1/4,2^-3").tolist() == [0.25, 0.125]
     with pytest.raises(LiteralError, match="a number is missing"):
         values("1,,2")
+    for name in ("1.npy", "infer.txt", "2024/nan.safetensors::a"):
+        with pytest.raises(FileFormatError, match="is no file"):
+            values(name)
     with pytest.raises(LiteralError, match="its rows have"):
         values("1,2;3")
 
