@@ -16,7 +16,7 @@ from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Context, Datum, Direction, Overflow
 from floatlab.reduce.adders import Adder, Term, exact_sum
-from floatlab.reduce.serial import update
+from floatlab.reduce.serial import fused_trail, update
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,6 +110,13 @@ class Codes:
         for link, made in zip(slots, ids, strict=True):
             sums = self.fuse(sums, link, made) if self.fma else self.add(sums, self.leaf(link), made)
         return sums
+
+    def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return, as `update`, but the sums after each link (links, lanes, *batch)."""
+        made = np.empty((len(slots), *sums.shape), sums.dtype)
+        for i in range(len(slots)):
+            sums = made[i] = self.update(sums, slots[i : i + 1], ids[i : i + 1])
+        return made
 
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""
@@ -234,14 +241,25 @@ class Floats(Codes):
         update(found, self.values[0][slots], None if self.y is None else self.values[1][slots], self.fma)
         return found
 
+    def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return the sums after each link."""
+        if not self.fma and self.plain:
+            return self._accumulated(sums, slots)
+        if self.single and sums.size < _FEW:
+            return fused_trail(sums, self.values[0][slots], self.values[1][slots])
+        return super().trail(sums, slots, ids)
+
     def _along(self, sums: Array, slots: Array) -> Array:
         """Add many terms to few sums: accumulation, which NumPy does in order, in place of a call a term."""
         for start in range(0, len(slots), _ROWS):
-            rows = slots[start : start + _ROWS]
-            with np.errstate(all="ignore"):
-                terms = self.leaf(rows.reshape(-1)).reshape(*rows.shape, *self.batch)
-                sums = np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[-1]
+            sums = self._accumulated(sums, slots[start : start + _ROWS])[-1]
         return sums
+
+    def _accumulated(self, sums: Array, slots: Array) -> Array:
+        terms = self.leaf(slots.reshape(-1)).reshape(*slots.shape, *self.batch)
+        with np.errstate(all="ignore"):
+            found: Array = np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[1:]
+        return found
 
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""

@@ -75,8 +75,7 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         if self.adds_apart:
             found = np.zeros_like(found)
         for start in range(0, len(x.codes), size):
-            slots = [np.array([slot]) for slot in range(start, min(start + size, len(x.codes)))]
-            found = engine.block(slots, [found])
+            found = engine.block(np.arange(start, min(start + size, len(x.codes)))[:, None], [found])
         if self.adds_apart:
             found = engine.add(found, np.asarray(c.codes)[None], np.zeros(1, np.int64))
         row: Array = found[0]

@@ -20,6 +20,7 @@ from floatlab.numbers import encode as encode_one
 from floatlab.numbers.context import DEFAULT
 from floatlab.record import Record
 from floatlab.reduce.adders import Adder, Node, Term, drawing
+from floatlab.reduce.blame import worst_nodes
 from floatlab.reduce.bounds import final_bound, first_bound, running_bound
 from floatlab.reduce.compensated import Compensated
 from floatlab.reduce.exact import exact_totals
@@ -120,7 +121,16 @@ class Reduction(Record):
         return _nodes(self)
 
     def worst(self, count: int = 5) -> list[Node]:
-        """Return the nodes whose own roundings missed most, the worst first; as `nodes`."""
+        """Return the nodes whose own roundings missed most, the worst first, of sums of any length.
+
+        Raises UnsupportedError for long sums that are compensated or fused.
+
+        >>> long = sum(np.float32([2**24] + [1] * 99_999))
+        >>> float(long.error), [(node.arguments, float(node.error)) for node in long.worst(1)]
+        (-99999.0, [((0, 1), -1.0)])
+        """
+        if len(self) > MAX_TRACED and isinstance(self.adder, Adder):
+            return worst_nodes(self.x, self.y, self.steps, self.adder, count)
         errors = {node.id: abs(node.error or Fraction(0)) for node in self.nodes}
         return nlargest(count, (node for node in self.nodes if errors[node.id]), key=lambda node: errors[node.id])
 
@@ -170,9 +180,9 @@ class Reduction(Record):
 
     @property
     def running_bound(self) -> Fraction | None:
-        """A bound on |error| from the sizes of what was computed; None where none is claimed. As `nodes`."""
+        """A bound on |error| from the sizes of what was computed; None where none is claimed, or too much to trace."""
         totals = _totals(self)
-        if totals is None or isinstance(self.adder, Compensated):
+        if totals is None or len(self) > MAX_TRACED or isinstance(self.adder, Compensated):
             return None
         return self._finally(running_bound(self.nodes, self.terms, self.adder), totals[0])
 

@@ -26,6 +26,7 @@ _HALF = np.uint32(1 << 28)
 # binary64 numbers from here on are cut at the same digit as the normal numbers of binary32.
 _NORMAL = 2.0**-126
 _LEAST_PLACE = -149
+_ENDS, _TIE = int(_BELOW), int(_HALF)
 _FEW = 4  # sums; below that Python's own floats are quicker than arrays of so few
 _WORDS = struct.Struct("=d"), struct.Struct("=Q")
 _SINGLE = struct.Struct("=f")
@@ -48,12 +49,13 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
             return
         if sums.ndim == x.ndim - 1 == y.ndim - 1:
             for i in range(len(sums)):
-                update(sums[i], *(side[:, i if side.shape[1] > 1 else 0] for side in (x, y)), fma)
+                a, b = (side[:, i if side.shape[1] > 1 else 0] for side in (x, y))
+                update(sums[i], a, b, fma)
             return
     with np.errstate(all="ignore"):
         if fma and y is not None:
             if sums.size <= _FEW:
-                _fused_few(sums, x, y)
+                sums[...] = fused_trail(sums, x, y)[-1]
             else:
                 _fused(sums, x, y)
         elif y is None:
@@ -91,24 +93,33 @@ def _fused(sums: Array, x: Array, y: Array) -> None:
         np.copyto(wide, sums)
 
 
-def _fused_few(sums: Array, x: Array, y: Array) -> None:
-    """Fuse, one number after the other."""
+def fused_trail(sums: Array, x: Array, y: Array) -> Array:
+    """Return what fused updates of a few sums of binary32 make of them, after each k (k, *sums).
+
+    >>> x = np.float32([[-1 - 2**-22], [1 + 2**-23]])
+    >>> fused_trail(np.zeros(1, np.float32), x, np.float32([[1], [1 + 2**-23]])).tolist()
+    [[-1.000000238418579], [1.4210854715202004e-14]]
+    """
     shape = (len(x), *sums.shape)
     products = np.broadcast_to(x.astype(np.float64) * y.astype(np.float64), shape).reshape(len(x), -1)
+    made = np.empty(products.shape, np.float32)
+    for i, start in enumerate(sums.reshape(-1).tolist()):
+        made[:, i] = _fused_one_by_one(start, products[:, i].tolist())
+    return made.reshape(shape)
+
+
+def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
+    """Fuse, one number after the other, in Python's own floats."""
     put, read = _WORDS[0].pack, _WORDS[1].unpack
-    flat = sums.reshape(-1)
-    for i, start in enumerate(flat.tolist()):
-        total = start
-        for product in products[:, i].tolist():
-            near = product + total
-            (word,) = read(put(near))
-            if word & 0x1FFFFFFF == 0x10000000 or -_NORMAL < near < _NORMAL:
-                pair = two_sum(np.array([product]), np.array([total]))
-                if near != 0:
-                    near = to_odd(pair).view(np.float64).item()
-            total = _single(near)
-        flat[i] = total
-    sums[...] = flat.reshape(sums.shape)
+    found = []
+    for product in products:
+        near = product + total
+        (word,) = read(put(near))
+        if (word & _ENDS == _TIE or -_NORMAL < near < _NORMAL) and near != 0:
+            near = to_odd(two_sum(np.array([product]), np.array([total]))).view(np.float64).item()
+        total = _single(near)
+        found.append(total)
+    return found
 
 
 def _single(near: float) -> float:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
     AnyAdder = Adder | TensorCore | Compensated
-    Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers
+    Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
 
 _TILE = 1 << 15  # sums whose numbers stay in the cache
 _MOST = 1 << 23  # numbers that stand in memory at once
@@ -108,13 +108,18 @@ def _chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe
     while start < len(rest):
         end = start + 1
         if leafy[start, 0]:
-            while end < len(rest) and not observe and leafy[end, 0]:
+            while end < len(rest) and leafy[end, 0]:
                 end += 1
-            found = engine.update(found, rest[start:end, 0], ids[start:end])
+            if observe:
+                trail = engine.trail(found, rest[start:end, 0], ids[start:end])
+                observe(ids[start:end], trail)
+                found = trail[-1]
+            else:
+                found = engine.update(found, rest[start:end, 0], ids[start:end])
         else:
             found = engine.add(found, store[rest[start, 0] - n], ids[start])
-        if observe:
-            observe(ids[start], found)
+            if observe:
+                observe(ids[start], found)
         start = end
     ends: Array = found
     return ends
@@ -187,7 +192,8 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder) -> Iterator[tuple[tuple[slice, ...], int]]:
     """Return the parts of a batch that are worked on at once, and the number of the first sum of each."""
     most = max((step.lanes * (1 + step.rest.shape[1]) for step in steps.each), default=1)
-    room = max(1, min(_TILE, _MOST // max(steps.slots + most, 1)))
+    wide = max((step.rest.shape[1] for step in steps.each), default=1)
+    room = max(1, min(_TILE // wide, _MOST // max(steps.slots + most, 1)))
     if prod(batch) <= room or not batch:
         yield tuple(slice(None) for _ in batch), 0
         return

@@ -61,10 +61,9 @@ class Steps(Record):
         levels = np.zeros(self.terms + self.slots, np.int64)
         slot = self.terms
         for step in self.each:
-            level = levels[step.first]
-            for link in step.rest:
-                level = np.maximum(level, levels[link].max(axis=0)) + 1
-            levels[slot : slot + step.lanes] = level
+            # A number that enters at link k is at the end of all links from there on.
+            entered = levels[step.rest].max(axis=1) + np.arange(step.links, 0, -1)[:, None]
+            levels[slot : slot + step.lanes] = np.maximum(levels[step.first] + step.links, entered.max(axis=0))
             slot += step.lanes
         return int(levels[self.root])
 

@@ -26,13 +26,14 @@ from floatlab.reduce.engines import Codes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any, ClassVar
 
     from floatlab.reduce.plan import Plan
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+_OF_ZERO = -4000  # so that a product with a zero in it is never the largest
 LEAST_EXPONENT = -126  # binary32's emin: the exponent of zeros, and of an accumulator that is still empty
 
 
@@ -189,11 +190,15 @@ class TensorEngine(Codes):
         """Take the factors apart into numbers and exponents."""
         super().__init__(x, y, Adder(core.accumulator), first)
         self.core = core
-        self.sides = [(decode(side.codes, side.format, np.float64), side.format) for side in (x, y) if side is not None]
+        self.sides = []
+        for side in (x, y):
+            if side is not None:
+                values = decode(side.codes, side.format, np.float64)
+                self.sides.append((values, _exponents(values, side.format)))
 
     def leaf(self, slots: Array, ids: Array | None = None) -> Array:
         """Return single products, as the core sums them."""
-        return self.block([slots], [])
+        return self.block(slots[None], [])
 
     def many(self, arguments: Sequence[tuple[bool, Array]], ids: Array) -> Array:
         """Return fused sums of products and of the sums so far."""
@@ -201,35 +206,31 @@ class TensorEngine(Codes):
         sums = [what for leafy, what in arguments if not leafy]
         if not slots:
             return self.add(sums[0], sums[1], ids) if len(sums) == 2 else super().many(arguments, ids)
-        return self.block(slots, sums)
+        return self.block(np.stack(slots), sums)
 
-    def block(self, slots: Sequence[Array], sums: Sequence[Array]) -> Array:
-        """Return fused sums of the products in slots (lanes,) and of sums (lanes, *batch)."""
+    def block(self, slots: Array, sums: Sequence[Array]) -> Array:
+        """Return fused sums of the products in slots (products, lanes) and of sums (lanes, *batch)."""
         core, fmt = self.core, self.core.accumulator
+        given = [decode(each, fmt, np.float64) for each in sums]
         with np.errstate(all="ignore"):
-            numbers, exponents = [], []
-            for each in slots:
-                product: Any = np.float64(1)
-                exponent: Any = np.int64(0)
-                for values, format in self.sides:
-                    product = product * values[each]
-                    exponent = exponent + _exponents(values[each], format)
-                if core.sum_bits is not None:
-                    product = np.where(np.abs(product) >= 2.0**128, np.copysign(np.inf, product), product)
-                numbers.append(np.broadcast_to(product, (len(each), *self.batch)))
-                exponents.append(np.where(product == 0, LEAST_EXPONENT, exponent))
-            for each in sums:
-                value = decode(each, fmt, np.float64)
-                numbers.append(value)
-                exponents.append(np.where(value == 0, LEAST_EXPONENT, _exponents(value, fmt)))
-            total, unit = self._total(numbers, exponents, len(slots))
-            # An infinity overtakes the largest exponent; what it is added to does not matter.
-            special = _sum(np.where(np.isfinite(each), 0.0, each) for each in numbers)
-            found = np.where(np.isfinite(special), np.ldexp(total, unit), special)
+            products, exponents = (side[slots] for side in self.sides[0])
+            for values, own in self.sides[1:]:
+                products, exponents = products * values[slots], exponents + own[slots]
+            if core.sum_bits is not None:
+                products = np.where(np.abs(products) >= 2.0**128, np.copysign(np.inf, products), products)
+            total, unit = self._total(products, exponents, given)
+            found = np.ldexp(total, unit)
+            if not np.isfinite(total).all():
+                # What is finite does not matter beside an infinity, and overtakes nothing.
+                specials = [np.where(np.isfinite(each), 0.0, each) for each in (*products, *given)]
+                special = np.add.reduce(np.broadcast_arrays(*specials), axis=0)
+                found = np.where(np.isfinite(special), found, special)
+        found = np.broadcast_to(found, (slots.shape[1], *self.batch))
         codes = np.asarray(encode(found, fmt, core.direction))
         beyond = np.abs(found) >= 2.0 ** (fmt.emax + 1)
-        infinite = np.where(found < 0, fmt.compose(True, fmt.infinity_magnitude), fmt.infinity_magnitude)
-        codes = np.where(beyond, infinite.astype(codes.dtype), codes)
+        if beyond.any():
+            infinite = np.where(found < 0, fmt.compose(True, fmt.infinity_magnitude), fmt.infinity_magnitude)
+            codes = np.where(beyond, infinite.astype(codes.dtype), codes)
         if core.result_bits is not None:
             mask = codes.dtype.type(~((1 << (fmt.trailing_bits - core.result_bits)) - 1) & ((1 << fmt.width) - 1))
             codes = np.where(np.isfinite(found), codes & mask, codes)
@@ -237,38 +238,28 @@ class TensorEngine(Codes):
         made: Array = codes.astype(container(fmt), copy=False)
         return made
 
-    def _total(self, numbers: list[Array], exponents: list[Array], products: int) -> tuple[Array, Array]:
-        """Return what is left of sums, and in which units; the products come first."""
-        core = self.core
+    def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Any, Any]:
+        """Return what is left of sums, and in which units."""
+        core, fmt = self.core, self.core.accumulator
+        top: Any = np.maximum(LEAST_EXPONENT, exponents.max(axis=0))
+        for each in sums:
+            top = np.maximum(top, _exponents(each, fmt))
         if core.sum_bits is None:
-            top = _largest([*exponents, np.int64(LEAST_EXPONENT)])
-            return _sum(
-                np.trunc(np.ldexp(each, core.fraction_bits - top)) for each in numbers
-            ), top - core.fraction_bits
-        first = _largest(exponents[:products])
-        whole = _sum(np.trunc(np.ldexp(each, core.fraction_bits - first)) for each in numbers[:products])
-        top = _largest([first, *exponents[products:], np.int64(LEAST_EXPONENT)])
+            scale = np.ldexp(1.0, core.fraction_bits - top)
+            total = np.trunc(products * scale).sum(axis=0)
+            for each in sums:
+                total = total + np.trunc(each * scale)
+            return total, top - core.fraction_bits
+        first = np.maximum(exponents.max(axis=0), np.where((products == 0).any(axis=0), LEAST_EXPONENT, _OF_ZERO))
+        whole = np.trunc(products * np.ldexp(1.0, core.fraction_bits - first)).sum(axis=0)
         total = np.floor(np.ldexp(whole, first - core.fraction_bits - top + core.sum_bits))
-        for each in numbers[products:]:
+        for each in sums:
             left = np.floor(np.ldexp(each, core.fraction_bits - top))
             total = total + left * 2.0 ** (core.sum_bits - core.fraction_bits)
         return total, top - core.sum_bits
 
 
-def _largest(exponents: Sequence[Any]) -> Any:
-    found = exponents[0]
-    for each in exponents[1:]:
-        found = np.maximum(found, each)
-    return found
-
-
-def _sum(numbers: Iterable[Any]) -> Any:
-    total: Any = np.float64(0)
-    for each in numbers:
-        total = total + each
-    return total
-
-
 def _exponents(values: Array, format: Format) -> Array:
     """Return the exponents of numbers, those of subnormal ones as of the smallest normal one."""
-    return np.maximum(np.frexp(values)[1].astype(np.int64) - 1, format.emin)
+    found = np.maximum(np.frexp(values)[1] - 1, format.emin)
+    return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

@@ -303,3 +303,21 @@ def test_scalar_evaluation_of_products_and_sums():
     half = one.format
     nodes, result = Compensated("kahan", half, half, Context()).traced(total([1.0]).plan, [Term(one)])
     assert (len(nodes), float(result)) == (1, 1.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["serial", "pairwise", "numpy", "blocked(7, lanes(4))", "reversed(unrolled(4, lanes(4)))"]
+)
+def test_the_worst_nodes_of_long_sums_are_those_of_all_nodes(text, generator, monkeypatch):
+    rng = np.random.default_rng(generator.getrandbits(64))
+    for name in ("binary32", "binary64", "bfloat16"):
+        fmt = parse_format(name)
+        a, b = source(rng, fmt, 90, 0), source(rng, fmt, 90, 0)
+        for found in (total(a, text), dot(a, b, text), dot(a, b, text, fma=True), dot(a, b, text, products="binary16")):
+            wanted = sorted((abs(node.error) for node in found.nodes if node.error), reverse=True)[:5]
+            with monkeypatch.context() as patch:
+                patch.setattr("floatlab.reduce.reduction.MAX_TRACED", 10)
+                ranked = found.worst(5)
+            known = {node.id: node for node in found.nodes}
+            assert [abs(node.error) for node in ranked] == wanted
+            assert all(known[node.id] == node for node in ranked)

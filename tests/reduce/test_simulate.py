@@ -6,11 +6,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from floatlab import Context, parse_format
+from floatlab.arrays import compiled
 from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.reduce import Adder, Compensated, Plan, TensorCore, parse_schedule
 from floatlab.reduce.compensated import RULES
-from floatlab.reduce.engines import Codes
+from floatlab.reduce.engines import Codes, Floats
 from floatlab.reduce.serial import update
 from floatlab.reduce.simulate import evaluate, simulate
 from tests.reduce.test_schedules import ANY_SIZE, schedules
@@ -102,6 +103,8 @@ def test_tensor_cores_of_arrays_are_those_of_numbers(schedule, n, name, data):
 @pytest.mark.parametrize("fma", [False, True])
 @pytest.mark.parametrize("text", ["serial", "numpy", "blocked(7, lanes(4), pairwise)"])
 def test_matrices_in_tiles_are_their_elements(text, fma, generator, monkeypatch):
+    if generator.random() < 0.5:
+        monkeypatch.setattr(compiled, "is_built", lambda: False)
     monkeypatch.setattr("floatlab.reduce.simulate._TILE", 64)
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     a, b = source(rng, single, (30, 19, 1), 0.001), source(rng, single, (30, 1, 23), 0.001)
@@ -138,8 +141,11 @@ def hard_pairs(rng, count):
     return np.float32(x), np.float32(y) * sign, c
 
 
+@pytest.mark.parametrize("is_built", [False, True])
 @pytest.mark.parametrize("few", [False, True])
-def test_fused_updates_are_rounded_once(few, generator):
+def test_fused_updates_are_rounded_once(few, is_built, generator, monkeypatch):
+    if not is_built:
+        monkeypatch.setattr(compiled, "is_built", lambda: False)
     rng = np.random.default_rng(generator.getrandbits(64))
     count = 3 if few else 4000
     for scale in (0, -140, 100):
@@ -202,14 +208,14 @@ def test_a_plan_for_other_terms_is_refused():
 def test_observed_numbers_are_those_of_the_nodes(generator):
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     x, y = source(rng, single, 23, 0), source(rng, single, 23, 0)
-    for text in ANY_SIZE:
-        steps = parse_schedule(text).steps(23)
-        for engine in (Codes(x, y, Adder(fma=True)),):
-            seen = {}
-            evaluate(
-                steps,
-                engine,
-                lambda ids, values, seen=seen: seen.update(zip(ids.tolist(), values.tolist(), strict=True)),
-            )
-            nodes, _ = Adder(fma=True).traced(steps.plan(), terms(x, y))
-            assert seen == {node.id: node.value.code for node in nodes}
+    for text, fma in ((text, fma) for text in ANY_SIZE for fma in (False, True)):
+        steps, adder = parse_schedule(text).steps(23), Adder(fma=fma)
+        nodes, _ = adder.traced(steps.plan(), terms(x, y))
+        for kind in (Codes, Floats):
+            engine, seen = kind(x, y, adder), np.zeros(23 + steps.nodes, np.uint32)
+
+            def see(ids, values, engine=engine, seen=seen):
+                seen[ids] = engine.codes(values)
+
+            evaluate(steps, engine, see)
+            assert seen[23:].tolist() == [node.value.code for node in nodes]
