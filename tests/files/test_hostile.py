@@ -12,7 +12,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from floatlab.errors import FileFormatError, UnsupportedError
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
 from floatlab.files import open_array
 from tests.files.making import npy, safetensors, tensor
 
@@ -213,3 +213,53 @@ def test_what_a_bundle_says_of_its_codes_is_checked(tmp_path):
     path.write_bytes(zipped(changed))
     with pytest.raises(FileFormatError, match="codes of more than 4 bits"):
         read_all(f"{path}::a")
+
+
+@pytest.fixture
+def honest(tmp_path):
+    """Return small files of every kind, as bytes by name."""
+    import floatlab as fl
+
+    out = io.BytesIO()
+    np.savez_compressed(out, a=np.ones(3000, np.float16))
+    fl.arrays.save(tmp_path / "x.npz", {"a": fl.FloatArray([1, 2, 3], "e4m3")})
+    return {
+        "a.npy": npy(np.arange(20, dtype=np.float32).reshape(4, 5)),
+        "b.npz": zipped([("a.npy", npy(ONE))]),
+        "c.npz": out.getvalue(),
+        "d.npz": (tmp_path / "x.npz").read_bytes(),
+        "e.safetensors": safetensors({"a": tensor("F4", (5, 4), (0, 10)), "__metadata__": {"x": "y"}}, bytes(10)),
+        "f.txt": b"1 2 3\n4 5 0x6\nnan inf 1/3\n",
+    }
+
+
+def damaged(data, generator):
+    """Return bytes some of which are changed, gone, or more."""
+    found = bytearray(data)
+    for _ in range(generator.choice([1, 1, 2, 5])):
+        at = generator.randrange(len(found) or 1)
+        way = generator.randrange(4)
+        if way == 0:
+            found[at : at + 1] = bytes([generator.choice([0, 255, ord("9"), ord("["), generator.randrange(256)])])
+        elif way == 1:
+            del found[at : at + generator.choice([1, 2, 8, 100])]
+        elif way == 2:
+            found[at:at] = generator.randbytes(generator.choice([1, 4]))
+        else:
+            found[at : at + 8] = generator.choice([0, 1 << 31, (1 << 32) - 1, 1 << 63]).to_bytes(8, "little")
+    return bytes(found)
+
+
+def test_damaged_files_are_read_or_refused(honest, tmp_path, generator):
+    refused = 0
+    for _ in range(60):
+        for name, data in honest.items():
+            path = tmp_path / name
+            path.write_bytes(damaged(data, generator))
+            try:
+                read_all(str(path))
+            except FloatlabError as error:
+                refused += 1
+                assert len(str(error).splitlines()) == 1
+                assert str(error).isprintable()
+    assert refused > 100
