@@ -7,6 +7,7 @@
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <fenv.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -82,21 +83,6 @@ static INLINE uint64_t draw(uint64_t seed, uint64_t index)
     return (z ^ (z >> 31)) >> 32;
 }
 
-/* Whether additions round to nearest even and keep subnormal numbers: a library may have changed the processor's mode. */
-static int rounds_to_nearest(void)
-{
-    volatile float one = 1.0f, half = 0x1p-24f, least = 0x1p-149f, sums[3];
-    sums[0] = one + half;        /* a tie: down to even */
-    sums[1] = one + 3.0f * half; /* a tie: up to even */
-    sums[2] = least + least;
-    uint32_t bits[3];
-    for (int i = 0; i < 3; i++) {
-        float sum = sums[i];
-        memcpy(&bits[i], &sum, sizeof sum);
-    }
-    return bits[0] == 0x3F800000u && bits[1] == 0x3F800002u && bits[2] == 2;
-}
-
 typedef float Float32;
 typedef double Float64;
 #define fused32 __builtin_fmaf
@@ -149,7 +135,7 @@ CLONES static Py_ssize_t singles(const uint64_t *restrict words, uint32_t *restr
         union { uint32_t bits; float number; } narrow = {.number = (float)wide.number};
         codes[i] = narrow.bits;
     }
-    return rounds_to_nearest() ? count : 0;
+    return count;
 }
 
 #define BITS 32
@@ -187,7 +173,7 @@ PyDoc_STRVAR(run_doc,
              "Read operands, each (codes, size, reading or None), as words, operate on them (0: do not), round to codes,\n"
              "and write these, or the values that to_reading makes of them.");
 
-enum { MOST_BUFFERS = 10 };
+enum { MOST_BUFFERS = 3 * 2 + 5 }; /* operands and their readings, and the rest */
 
 typedef struct {
     Py_buffer each[MOST_BUFFERS];
@@ -232,6 +218,10 @@ static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, P
         Py_ssize_t need = *count < 0 ? -1 : *count * w->sizes[i];
         if (!take(held, codes, PyBUF_SIMPLE, need, "an operand", &at))
             return 0;
+        if (!at) {
+            PyErr_SetString(PyExc_TypeError, "an operand is a buffer, not None");
+            return 0;
+        }
         w->codes[i] = at;
         if (i == 0)
             *count = held->each[held->count - 1].len / w->sizes[0];
@@ -255,6 +245,10 @@ static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, P
         PyErr_SetString(PyExc_ValueError, "to, recipe or marks does not go with the rest");
         return 0;
     }
+    if (((const Recipe *)packed)->own && w->code_size != word_size / 2) {
+        PyErr_SetString(PyExc_ValueError, "the processor's own conversions halve a word");
+        return 0;
+    }
     w->to_reading = read;
     w->flags = told;
     w->marks = marked;
@@ -276,8 +270,12 @@ static PyObject *run(PyObject *self, PyObject *args)
     w.first = first;
     if (take_all(&held, &w, word_size, operands, to, to_reading, flags, marks, recipe, &count)) {
         unsigned all;
+        fenv_t mode;
         Py_BEGIN_ALLOW_THREADS
+        fegetenv(&mode);
+        fesetenv(FE_DFL_ENV);
         all = word_size == 4 ? run32(&w, count) : run64(&w, count);
+        fesetenv(&mode);
         Py_END_ALLOW_THREADS
         result = PyLong_FromUnsignedLong(all);
     }
@@ -362,11 +360,15 @@ static PyObject *accumulate(PyObject *self, PyObject *args)
     Py_ssize_t rows = each[0].shape[0], columns = each[0].shape[1], shape[3] = {inner, rows, columns};
     if (!strides_of(&each[1], shape, size, &x) || !strides_of(&each[2], shape, size, &y))
         goto done;
+    fenv_t mode;
     Py_BEGIN_ALLOW_THREADS
+    fegetenv(&mode);
+    fesetenv(FE_DFL_ENV);
     if (size == 4)
         (fma ? add_fused32 : add_products32)(each[0].buf, each[1].buf, each[2].buf, &x, &y, inner, rows, columns);
     else
         (fma ? add_fused64 : add_products64)(each[0].buf, each[1].buf, each[2].buf, &x, &y, inner, rows, columns);
+    fesetenv(&mode);
     Py_END_ALLOW_THREADS
     result = Py_NewRef(Py_None);
 done:
@@ -375,7 +377,33 @@ done:
     return result;
 }
 
+PyDoc_STRVAR(reset_doc, "reset_mode() -> mode\n\nMake this thread round to nearest and keep subnormal numbers; return what it did.");
+
+static PyObject *reset_mode(PyObject *self, PyObject *args)
+{
+    fenv_t mode;
+    fegetenv(&mode);
+    fesetenv(FE_DFL_ENV);
+    return PyBytes_FromStringAndSize((const char *)&mode, sizeof mode);
+}
+
+PyDoc_STRVAR(restore_doc, "restore_mode(mode)\n\nMake this thread compute as it did before reset_mode.");
+
+static PyObject *restore_mode(PyObject *self, PyObject *args)
+{
+    const char *bytes;
+    Py_ssize_t size;
+    fenv_t mode;
+    if (!PyArg_ParseTuple(args, "y#", &bytes, &size) || !fits(size, sizeof mode, "mode"))
+        return NULL;
+    memcpy(&mode, bytes, sizeof mode);
+    fesetenv(&mode);
+    return Py_NewRef(Py_None);
+}
+
 static PyMethodDef methods[] = {
+    {"reset_mode", reset_mode, METH_NOARGS, reset_doc},
+    {"restore_mode", restore_mode, METH_VARARGS, restore_doc},
     {"accumulate", accumulate, METH_VARARGS, accumulate_doc},
     {"run", run, METH_VARARGS, run_doc},
     {"read_codes", read_codes, METH_VARARGS, read_doc},

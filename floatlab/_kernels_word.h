@@ -1,8 +1,8 @@
 /* Rounding and reading, for one width of word; included once for binary32 words and once for binary64 words.
 
-   The includer defines BITS (32 or 64), T (trailing significand bits), Int and Unsigned.  Everything else is
-   arithmetic of integers, so that no rounding mode, no flush-to-zero and no denormal assist of the processor
-   can touch a result, and so that compilers turn the loops into vectors. */
+   The includer defines BITS (32 or 64), T (trailing significand bits), Int and Unsigned, and sees to it that the
+   processor rounds to nearest and keeps subnormal numbers while these run.  Most is arithmetic of integers, without
+   branches, so that compilers turn the loops into vectors. */
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -218,7 +218,7 @@ static unsigned NAME(round_words)(const Unsigned *words, void *codes, int size, 
                                      : singles((const uint64_t *)words, (uint32_t *)codes, count);
         words += done, count -= done, codes = (char *)codes + done * size;
     }
-    int how = (int)r->how, way = how != NEAREST_EVEN ? ANY : r->low == 1 ? LEVEL : r->t && rounds_to_nearest() ? SWIFT : ANY;
+    int how = (int)r->how, way = how != NEAREST_EVEN ? ANY : r->low == 1 ? LEVEL : r->t ? SWIFT : ANY;
     if (size == 1) {
         ROUND_LOOP_FOR(uint8_t, 8)
     } else if (size == 2) {

@@ -19,8 +19,10 @@ from floatlab.arith.blocks import (
     tensor_scale_for,
 )
 from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.modes import DefaultMode
 from floatlab.arrays.quotients import DIGITS, TINY, divide_to_odd, narrow_to_odd, quotient
 from floatlab.arrays.reading import WORDS, checked_codes, container
+from floatlab.arrays.results import rules_of
 from floatlab.arrays.sources import source_of
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
@@ -109,7 +111,7 @@ class Job:
         """Read and check everything before anything is computed."""
         self.fmt = _block_format(format, block)
         self.rule = parse_rule(scale, self.fmt)
-        self.context = element_context(context or Context(rounding))
+        self.context = element_context(rules_of(context, rounding))
         self.lane = lane
         source = source_of(x)
         if source.format in WORDS:
@@ -246,6 +248,7 @@ def _from_magnitudes(kind: TwosComplement) -> Array:
     return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
 
 
+@DefaultMode()
 def encode_blocks(
     x: Any,
     format: BlockFormat | str,
@@ -281,6 +284,7 @@ def encode_blocks(
     return Blocks(codes.reshape(job.cut.scales_shape), elements, tensor)
 
 
+@DefaultMode()
 def quantize_blocks(
     x: Any,
     format: BlockFormat | str,
@@ -311,6 +315,7 @@ def quantize_blocks(
     return values
 
 
+@DefaultMode()
 def decode_blocks(
     blocks: Blocks | tuple[Any, Any],
     format: BlockFormat | str,

@@ -175,3 +175,13 @@ def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
     shape = (len(x), *lone, *sums.shape)
     left, right = (np.broadcast_to(side.reshape(len(side), *lone, *side.shape[1:]), shape) for side in (x, y))
     _kernels.accumulate(sums.reshape(shape[1:]), left, right, fma)
+
+
+def reset_mode() -> bytes | None:
+    """Make this thread round to nearest and keep subnormal numbers; return what it did, None without the extension."""
+    return _kernels.reset_mode() if is_built() else None
+
+
+def restore_mode(mode: bytes) -> None:
+    """Make this thread compute as it did before `reset_mode`."""
+    _kernels.restore_mode(mode)

@@ -7,9 +7,9 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays import lanes
 from floatlab.arrays.reading import checked_codes, container
-from floatlab.arrays.results import dtype_for, float_for, written
+from floatlab.arrays.results import dtype_for, float_for, rules_of, written
 from floatlab.arrays.sources import format_of, source_of
-from floatlab.errors import UnsupportedError, quoted
+from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format
 from floatlab.numbers import Context
@@ -22,14 +22,24 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
+_OF_BLOCKS = ("axis", "scale", "tensor_scale", "block")
+_KNOWN = ["rounding", "overflow", "out", "context", "return_flags", "lane", "threads", "dtype", *_OF_BLOCKS]
+
+
 def _room_of_blocks(
     format: Any, of_blocks: dict[str, Any], out: Any, return_flags: bool | str, overflow: str, threads: int | None
 ) -> ModuleType | None:
     """Return the room that works on formats of blocks if this is one; raises for arguments of the other kind."""
     if not isinstance(format, BlockFormat) and not (isinstance(format, str) and is_block_format(format)):
         for name in of_blocks:
+            if name not in _OF_BLOCKS:
+                hint = ': a seed is part of a context, Context("SR", seed=1)' if name == "seed" else ""
+                raise UnsupportedError(f"there is no argument {quoted(name)}{guess(name, _KNOWN)}{hint}")
             raise UnsupportedError(f"{name} goes with formats of blocks such as mxfp4, not with {quoted(str(format))}")
         return None
+    for name in of_blocks:
+        if name not in _OF_BLOCKS:
+            raise UnsupportedError(f"there is no argument {quoted(name)}{guess(name, _KNOWN)} for formats of blocks")
     missing = {"out": out is not None, "return_flags": return_flags is not False, "threads": threads not in (None, 1)}
     for name, is_given in (missing | {"overflow": overflow not in ("native", "saturate")}).items():
         if is_given:
@@ -74,10 +84,10 @@ def encode(
     if blocks := _room_of_blocks(format, of_blocks, out, return_flags, overflow, threads):
         return blocks.encode_blocks(x, format, rounding=rounding, context=context, lane=lane, **of_blocks)
     fmt, source = parse_format(format), source_of(x)
-    rules = context or Context(rounding, overflow=overflow)
+    rules = rules_of(context, rounding, overflow)
     work = lanes.rounder(source.format, fmt, rules, lanes.parse_lane(lane))
     shape = source.codes.shape
-    return written(work, [source.codes], shape, container(fmt), out, rules, return_flags, threads)
+    return written(work, [source.codes], shape, container(fmt), out, rules, return_flags, threads, True)
 
 
 def decode(
@@ -104,7 +114,10 @@ def decode(
         return found
     fmt = parse_format(format)
     array, held = checked_codes(codes, fmt), container(fmt)
-    kind = np.dtype(dtype) if dtype is not None else float_for(fmt)
+    try:
+        kind = np.dtype(dtype) if dtype is not None else float_for(fmt)
+    except TypeError:
+        raise UnsupportedError(f"dtype {quoted(str(dtype))} is none of NumPy's") from None
     target = format_of(kind)
     if target is None or not holds(target, fmt):
         raise UnsupportedError(f"dtype {kind.name} does not hold all of {fmt.name}")
@@ -142,9 +155,9 @@ def quantize(
     if blocks := _room_of_blocks(format, of_blocks, out, return_flags, overflow, threads):
         return blocks.quantize_blocks(x, format, rounding=rounding, context=context, lane=lane, **of_blocks)
     fmt, source = parse_format(format), source_of(x)
-    rules = context or Context(rounding, overflow=overflow)
+    rules = rules_of(context, rounding, overflow)
     kind = dtype_for(source.dtype, fmt)
     target = format_of(kind)
     assert target is not None
     work = lanes.rounder(source.format, fmt, rules, lanes.parse_lane(lane), target)
-    return written(work, [source.codes], source.codes.shape, kind, out, rules, return_flags, threads)
+    return written(work, [source.codes], source.codes.shape, kind, out, rules, return_flags, threads, True)

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arrays import compiled, integers, one_by_one
+from floatlab.arrays.modes import DefaultMode
 from floatlab.arrays.reading import container, reading_for, words_that_hold
 from floatlab.arrays.recipe import can_round, recipe_for
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
@@ -146,9 +147,9 @@ def threads_for(count: int, threads: int | None) -> int:
     """Return how many threads work on so many elements; raises UnsupportedError for what is no number of threads."""
     if threads is None:
         return min(os.cpu_count() or 1, 8) if count >= _WORTH_THREADS else 1
-    if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= _MOST_THREADS:
+    if not hasattr(threads, "__index__") or isinstance(threads, bool) or not 1 <= threads <= _MOST_THREADS:
         raise UnsupportedError(f"threads is a number from 1 to {_MOST_THREADS}, not {quoted(str(threads))}")
-    return threads
+    return int(threads)
 
 
 def sweep(
@@ -164,33 +165,42 @@ def sweep(
     count = writes[0].size
     if not count:
         return
+    stopped: list[bool] = []
     flags: Any = ["external_loop", "buffered", "ranged", "delay_bufalloc"]
     of_one: Any = ["contig", "aligned", "nbo"]
 
     def share(low: int, high: int) -> None:
-        with np.nditer(
-            [*reads, *writes],
-            flags,
-            [*(["readonly", *of_one] for _ in reads), *(["writeonly", "no_broadcast", *of_one] for _ in writes)],
-            [each.dtype.newbyteorder("=") for each in (*reads, *writes)],
-            order="C",
-            casting="equiv",
-            itershape=shape,
-            buffersize=BLOCK,
-        ) as walk:
+        with (
+            DefaultMode(),
+            np.nditer(
+                [*reads, *writes],
+                flags,
+                [*(["readonly", *of_one] for _ in reads), *(["writeonly", "no_broadcast", *of_one] for _ in writes)],
+                [each.dtype.newbyteorder("=") for each in (*reads, *writes)],
+                order="C",
+                casting="equiv",
+                itershape=shape,
+                buffersize=BLOCK,
+            ) as walk,
+        ):
             # This makes the buffers, too. A reset before it would make them at the first element, which may be another
             # thread's, and write them back there.
             walk.iterrange = (low, high)  # type: ignore[misc]  # its stub says that it is read-only
             for blocks in walk:
+                if stopped:
+                    return
                 work(low, *blocks)
                 low += len(blocks[0])
 
     parts = threads_for(count, threads)
-    size = -(-count // (parts * BLOCK)) * BLOCK
-    shares = [(low, min(low + size, count)) for low in range(0, count, size)]
-    if len(shares) == 1:
-        share(*shares[0])
+    if parts == 1 or count <= BLOCK:
+        share(0, count)
         return
-    with ThreadPoolExecutor(len(shares)) as pool:
-        for done in [pool.submit(share, *each) for each in shares]:
-            done.result()
+    size = -(-count // (parts * BLOCK)) * BLOCK
+    with ThreadPoolExecutor(parts) as pool:
+        try:
+            for done in [pool.submit(share, low, min(low + size, count)) for low in range(0, count, size)]:
+                done.result()
+        except BaseException:  # an interruption, or a refusal: the others stop at their next block
+            stopped.append(True)
+            raise

@@ -12,7 +12,7 @@ from floatlab.arrays import lanes
 from floatlab.arrays.arithmetic import OPERATIONS, calculator
 from floatlab.arrays.operands import broadcast, operand, shared_dtype
 from floatlab.arrays.reading import container
-from floatlab.arrays.results import written
+from floatlab.arrays.results import rules_of, written
 from floatlab.arrays.sources import format_of
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
@@ -52,12 +52,12 @@ def operate(
     >>> [hex(code) for code in operate("add", [np.float32([1, 2]), 0.1], "bf16", as_codes=True)]
     ['0x3f8d', '0x4006']
     """
-    if operation not in OPERATIONS:
+    if not isinstance(operation, str) or operation not in OPERATIONS:
         known = [*OPERATIONS]
         raise UnsupportedError(
             f"operation is one of {' '.join(known)}, not {quoted(str(operation))}{guess(str(operation), known)}"
         )
-    asked, fmt, rules = OPERATIONS[operation], parse_format(format), context or Context(rounding, overflow=overflow)
+    asked, fmt, rules = OPERATIONS[operation], parse_format(format), rules_of(context, rounding, overflow)
     if len(operands) != len(asked.operands):
         raise UnsupportedError(f"{operation} takes {len(asked.operands)} operands, not {len(operands)}")
     lane = lanes.parse_lane(lane)

@@ -114,7 +114,10 @@ def checked_codes(codes: Any, of: Format | int, name: str = "codes") -> Array:
 
     `of` is the format, or how many bits its codes have; `name` is what the caller calls them.
     """
-    array = np.asarray(codes)
+    try:
+        array = np.asarray(codes)
+    except (TypeError, ValueError) as trouble:
+        raise UnsupportedError(f"{name} is no array of integers: {str(trouble).splitlines()[0]}") from None
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.uint8)
     if array.dtype.kind not in "iu":

@@ -65,23 +65,36 @@ def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         raise UnsupportedError(f"out has shape {out.shape} and dtype {out.dtype}; {shape} and {dtype} fit")
     if not out.flags.writeable:
         raise UnsupportedError("out is read-only")
+    if any(stride == 0 and many > 1 for stride, many in zip(out.strides, out.shape, strict=True)):
+        raise UnsupportedError("out has elements that share their memory (a stride of 0)")
+
+
+def _is_the_same(x: Array, out: Array) -> bool:
+    """Say whether each element of `out` lies where that of x does."""
+    placed = x.ctypes.data == out.ctypes.data and x.strides == out.strides
+    return placed and x.shape == out.shape and x.itemsize == out.itemsize
 
 
 def written(
     work: Callable[..., None], reads: list[Array], shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None,
-    context: Context, return_flags: bool | str, threads: int | None,
+    context: Context, return_flags: bool | str, threads: int | None, in_place: bool = False,
 ) -> Any:  # fmt: skip
     """Return what `work` makes of arrays, in `out` where there is one, and with flags the two of them.
 
     `work(*blocks read, the first one's place, block written, flags or None)`. Nothing is written to `out` before the
-    last refusal is past, nor over what is still to be read.
+    last refusal is past, nor over what is still to be read; `in_place` says that work reads no block again once it has
+    written there, so that results may go where the operands are.
     """
     _check_out(out, shape, dtype)
     raised = Raised(return_flags, shape)
-    aside = out is None or context.absent is Absent.ERROR or any(np.may_share_memory(each, out) for each in reads)
+    aside = (
+        out is None
+        or context.absent is Absent.ERROR
+        or any(np.may_share_memory(each, out) and not (in_place and _is_the_same(each, out)) for each in reads)
+    )
     found = np.empty(shape, dtype) if aside or out is None else out
     # Integers, since an iterator knows nothing of the dtypes of other libraries.
-    bits = found.view(f"u{found.itemsize}")
+    bits = found.view(np.dtype(f"u{found.itemsize}").newbyteorder(found.dtype.byteorder))
 
     def told(first: int, *blocks: Array) -> None:
         *given, made = blocks if raised.each is None else blocks[:-1]
@@ -94,6 +107,15 @@ def written(
         out[...] = found
         found = out
     return (found, raised.answer) if raised.is_wanted else found
+
+
+def rules_of(context: Context | None, rounding: str, overflow: str = "native") -> Context:
+    """Return the context that was given, or one of these words; raises UnsupportedError for what is no context."""
+    if context is None:
+        return Context(rounding, overflow=overflow)
+    if not isinstance(context, Context):
+        raise UnsupportedError(f"context is a floatlab.Context, not {type(context).__name__}")
+    return context
 
 
 def float_for(format: Format) -> np.dtype[Any]:

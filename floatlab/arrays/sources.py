@@ -59,6 +59,8 @@ def source_of(x: Any, name: str = "x") -> Source:
     """
     if isinstance(getattr(x, "format", None), Format) and isinstance(getattr(x, "codes", None), np.ndarray):
         return Source(x.codes, x.format)
+    if hasattr(x, "mask") and hasattr(x, "filled"):
+        raise UnsupportedError(f"{name} is a masked array, and codes have no mask: give {name}.filled(…)")
     array = _array(x, name)
     if isinstance(array, Source):
         return array
@@ -70,7 +72,8 @@ def source_of(x: Any, name: str = "x") -> Source:
         return Source(array.astype(np.float64).view(np.uint64), parse_format("binary64"))
     found = format_of(array.dtype)
     if found is None:
-        raise UnsupportedError(f"{name} is an array of {array.dtype.name}; floats and integers are taken")
+        held = "strings" if array.dtype.kind in "US" else array.dtype.name
+        raise UnsupportedError(f"{name} is an array of {held}; floats and integers are taken")
     kind = np.dtype(_UNSIGNED[array.dtype.itemsize]).newbyteorder(array.dtype.byteorder)
     return Source(array.view(kind), found, array.dtype)
 
@@ -83,10 +86,11 @@ def _array(x: Any, name: str) -> Array | Source:
         if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
             return np.from_dlpack(x)
         return np.asarray(x)
-    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as trouble:
+    except (BufferError, NotImplementedError, OverflowError, RuntimeError, TypeError, ValueError) as trouble:
         found = _bits_of(x)
         if found is None:
-            raise UnsupportedError(f"{name} is no array of numbers: {trouble}") from None
+            said = str(trouble).splitlines()
+            raise UnsupportedError(f"{name} is no array of numbers: {said[0] if said else trouble!r}") from None
         return found
 
 

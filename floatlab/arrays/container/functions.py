@@ -7,6 +7,7 @@ import numpy as np
 from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.container.operands import refuse_options, shared_context, shared_format
 from floatlab.arrays.elements import codes_in
+from floatlab.arrays.modes import DefaultMode
 from floatlab.errors import UnsupportedError
 from floatlab.numbers.context import DEFAULT
 
@@ -90,6 +91,7 @@ _OWN: dict[str, Callable[..., Any]] = {
 }
 
 
+@DefaultMode()
 def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Answer one of NumPy's functions that are no ufuncs; raises UnsupportedError for those that have no rounding."""
     name = function.__name__

@@ -18,6 +18,7 @@ from floatlab.arrays.container.operands import (
 )
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.elements import is_number
+from floatlab.arrays.modes import DefaultMode
 from floatlab.arrays.operations import operate
 from floatlab.arrays.order import next_after, spacing
 from floatlab.arrays.reading import DOUBLE
@@ -169,6 +170,7 @@ def _spread(x: Any, axes: int) -> Any:
     return shaped if is_number(shaped) else shaped.reshape(*shaped.shape, *(1,) * axes)
 
 
+@DefaultMode()
 def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Answer one of NumPy's ufuncs: the result's format is the operands' shared one, or that of `out`."""
     outs = options.pop("out", ())
