@@ -157,6 +157,15 @@ def is_block_format(name: str) -> bool:
     return _plain(name) in _BY_NAME
 
 
+def block_family(name: str) -> str | None:
+    """Return the names that a family's name stands for; None where it is none.
+
+    >>> block_family("mxfp8")
+    'mxfp8_e4m3 mxfp8_e5m2'
+    """
+    return _FAMILIES.get(_plain(name))
+
+
 def _plain(name: str) -> str:
     return name.strip().lower().replace("-", "_")
 

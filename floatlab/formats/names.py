@@ -99,8 +99,10 @@ def _lookup(name: str) -> Format:
         return _pattern(int(found[1]), int(found[2]), found[3])
     if words := family(plain):
         raise FormatError(words)
-    from floatlab.formats.blocks import is_block_format  # which knows formats from here
+    from floatlab.formats.blocks import block_family, is_block_format  # which know formats from here
 
+    if members := block_family(plain):
+        raise FormatError(f"{plain} is a family of formats of blocks: {members}")
     if is_block_format(plain):
         raise FormatError(f"{plain} is a format of blocks: floatlab block VALUE… --to {plain} shows one")
     raise FormatError(
