@@ -163,3 +163,24 @@ def test_a_relative_tolerance_does_nothing_at_zero():
     found = fl.compare([1e-3], [0.0]).allclose
     assert found.least_rtol is None
     assert found.least_atol == 1e-3
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_integers_are_judged_as_the_libraries_do(library):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed") if library == "torch" else None
+    rng = np.random.default_rng(6)
+    for turn in range(200):
+        dtype = rng.choice([np.int8, np.uint8, np.int32, np.int64, np.bool_])
+        y = rng.integers(0, 2 if dtype == np.bool_ else 100, int(rng.integers(1, 8))).astype(dtype)
+        x = (
+            ~y
+            if dtype == np.bool_ and turn % 2
+            else (y.astype(np.int64) + rng.choice([0, 0, 1, 5], len(y))).astype(dtype)
+        )
+        rtol, atol = float(rng.choice([0, 0.05, 0.1])), float(rng.choice([0, 1, 2]))
+        if torch is None:
+            assert fl.compare(x, y, rtol, atol).within == np.allclose(x, y, rtol, atol)
+            continue
+        given = {} if turn % 3 else {"rtol": rtol, "atol": atol}
+        message = refusal(torch, torch.tensor(x), torch.tensor(y), **given)
+        assert fl.compare(x, y, torch_tolerances=(rtol, atol) if given else None).assert_close.passes == (not message)
