@@ -95,12 +95,18 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
         for each in node.derivations:
             if not each.result.is_finite or "overflow" in each.flags.names:
                 return None
-            context = each.context
-            step = each.result.ulp.as_fraction()
-            if context.rounding in _NEAREST:
-                step /= 2
-            total += max(step, smallest_step(each.result.format, context) if each.result.magnitude == 0 else step)
+            total += _missed_at_most(each.result, each.context)
     return total
+
+
+def _missed_at_most(value: Datum, context: Context) -> Fraction:
+    """Return a bound on what a rounding that gave this number missed."""
+    fmt, step = value.format, value.ulp.as_fraction()
+    if context.rounding in _NEAREST:
+        step /= 2
+    if (context.flush_results or not fmt.subnormals) and value.magnitude <= fmt.smallest_normal_magnitude:
+        return max(step, fmt.smallest_normal)  # the steps are as long as that between zero and there
+    return step
 
 
 def _cut(value: Datum, core: TensorCore) -> Fraction:

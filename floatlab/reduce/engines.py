@@ -16,7 +16,7 @@ from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Context, Datum, Direction, Overflow
 from floatlab.reduce.adders import Adder, Term, exact_sum
-from floatlab.reduce.serial import fused_trail, update
+from floatlab.reduce.serial import can_fuse_doubles, fused_trail, update
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Floats(Codes):
         sides = [x] if y is None else [x, y]
         self.direct = all(holds(self.format, each.format) for each in sides)
         self.plain = self.direct and (y is None or adder.products == self.format)
-        self.single = self.direct and self.fma and self.kind == np.float32
+        self.fuses = self.direct and self.fma and (self.kind == np.float32 or can_fuse_doubles(sides, self.batch))
         if self.direct:
             self.values = [decode(each.codes, each.format, self.kind) for each in sides]
         elif y is None:
@@ -221,7 +221,7 @@ class Floats(Codes):
 
     def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return fused multiply-adds."""
-        if self.single:
+        if self.fuses:
             return self.update(sums, slots[None], ids[None])
         made = super().fuse(self.codes(sums), slots, ids)
         return decode(made, self.format, self.kind)
@@ -233,7 +233,7 @@ class Floats(Codes):
 
     def update(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return sums to which terms were added one after the other."""
-        if not (self.single if self.fma else self.plain):
+        if not (self.fuses if self.fma else self.plain):
             return super().update(sums, slots, ids)
         if not self.fma and sums.size < _FEW and len(slots) >= _FEW:
             return self._along(sums, slots)
@@ -245,7 +245,7 @@ class Floats(Codes):
         """Return the sums after each link."""
         if not self.fma and self.plain:
             return self._accumulated(sums, slots)
-        if self.single and sums.size < _FEW:
+        if self.fuses and self.kind == np.float32 and sums.size < _FEW:
             return fused_trail(sums, self.values[0][slots], self.values[1][slots])
         return super().trail(sums, slots, ids)
 

@@ -136,7 +136,7 @@ class Reduction(Record):
 
     @property
     def exact(self) -> Fraction | None:
-        """The exact sum of the terms; None where one is no number."""
+        """The exact sum of the terms as they were read; None where one is no number."""
         totals = _totals(self)
         return None if totals is None else totals[0]
 

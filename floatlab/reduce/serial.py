@@ -16,7 +16,10 @@ from floatlab.arrays.pairs import to_odd, two_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    from floatlab.arrays.sources import Source
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,11 +35,16 @@ _WORDS = struct.Struct("=d"), struct.Struct("=Q")
 _SINGLE = struct.Struct("=f")
 
 
+def can_fuse_doubles(sides: Sequence[Source], batch: tuple[int, ...]) -> bool:
+    """Say whether `update` fuses products of binary64 onto sums of this shape: where the compiled lane does it."""
+    return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
+
+
 def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
     """Add x[k]·y[k], or x[k] where there is no y, to `sums` for one k after the other, in place, to nearest even.
 
     All are float32, or all float64; x[k] and y[k] broadcast to the shape of `sums`. Each product is rounded, and then
-    each sum, or with `fma` (float32 only) both at once. NaNs are NaNs, with any payload.
+    each sum, or with `fma` (of float64 where `can_fuse_doubles` says so) both at once. NaNs are NaNs, with any payload.
 
     >>> sums = np.zeros(1, np.float32)
     >>> update(sums, np.float32([-1 - 2**-22, 1 + 2**-23])[:, None], np.float32([1, 1 + 2**-23])[:, None], True)

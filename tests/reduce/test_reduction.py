@@ -14,7 +14,7 @@ from floatlab import sum as total
 from floatlab.arrays.sources import Source
 from floatlab.reduce import PRESETS, Adder, Compensated, Term
 from floatlab.reduce.compensated import RULES
-from floatlab.reduce.exact import exact_totals
+from floatlab.reduce.exact import exact_totals, matrix_totals
 from floatlab.reduce.reduction import MAX_TRACED
 from tests.reduce.test_schedules import schedules
 from tests.reduce.values import source, terms
@@ -79,7 +79,9 @@ def test_local_errors_add_up_and_bounds_hold(schedule, n, fma, data):
     rounding = data.draw(st.sampled_from(["RNE", "RTZ", "RTP", "RNA", "RTO", "SR"]))
     flush = data.draw(st.booleans())
     given = parse_format(data.draw(st.sampled_from(["binary16", "binary32", "e4m3fn", "bfloat16", "binary64"])))
-    accumulator = data.draw(st.sampled_from(["binary16", "binary32", "e6m9", "binary64"]))
+    accumulator = data.draw(
+        st.sampled_from(["binary16", "binary32", "e6m9", "binary64", "e8m0fnu", "p3109_k8p1se", "e5m2"])
+    )
     context = Context(rounding, flush_results=flush)
     a, b = (source(rng, given, n, 0.02) for _ in "ab")
     for found in (
@@ -120,17 +122,27 @@ def test_no_bound_is_claimed_where_none_holds():
     assert total([1.0, 2.0], adder="kahan").bound is None
 
 
-@pytest.mark.parametrize("name", ["binary32", "binary64", "binary16", "e4m3fn", "x87", "e2m60"])
+@pytest.mark.parametrize("name", ["binary32", "binary64", "binary16", "e4m3fn", "e2m60"])
 def test_exact_totals_are_exact(name, generator):
     rng = np.random.default_rng(generator.getrandbits(64))
     fmt = parse_format(name)
-    if fmt.width > 64:
-        pytest.skip("arrays hold codes of 64 bits")
     x, y = source(rng, fmt, 300, 0), source(rng, fmt, 300, 0)
     for other in (None, y):
         data = [term.exact.as_fraction() for term in terms(x, other)]
         found = [each.as_fraction() for each in exact_totals(x, other)]
         assert found == [sum(data), sum(map(abs, data))]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_matrix_totals_are_those_of_each_element(kind, generator):
+    rng = np.random.default_rng(generator.getrandbits(64))
+    a, b = (rng.standard_normal(shape).astype(kind) for shape in ((6, 70), (70, 5)))
+    high, low, size = matrix_totals(a, b)
+    for i, j in np.ndindex(6, 5):
+        found = dot(a[i], b[:, j])
+        assert high[i, j] == found.exact.numerator / found.exact.denominator
+        assert abs(Fraction(high[i, j]) + Fraction(low[i, j]) - found.exact) < found.magnitude / (1 << 90)
+        assert size[i, j] == pytest.approx(float(found.magnitude))
 
 
 def test_exact_totals_of_long_arrays_are_quick_and_exact(generator):
