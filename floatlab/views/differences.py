@@ -134,7 +134,11 @@ def _hopeless(near: Tolerance) -> bool:
 def _times(share: Extreme | None) -> str:
     if share is None or share.value == inf:
         return "beyond all measure, since nothing is allowed there"
-    return f"{share.value:.3g} times what is allowed"
+    return f"{_multiple(share.value)} times what is allowed"
+
+
+def _multiple(x: float) -> str:
+    return f"{x:,.0f}" if 1000 <= x < _LARGE else f"{x:.3g}"
 
 
 def _at(index: tuple[int, ...]) -> str:
@@ -361,6 +365,4 @@ def _share(share: float) -> str:
     """Return how much of the tolerance an element uses: in percent, or many times all of it."""
     if share == inf:
         return "none allowed"
-    if share < 10:
-        return f"{100 * share:.3g} %"
-    return f"{share:,.0f} times" if share < _LARGE else f"{share:.3g} times"
+    return f"{100 * share:.3g} %" if share < 10 else f"{_multiple(share)} times"

@@ -179,6 +179,15 @@ def test_formats_that_numpy_lacks():
     assert found.assert_close.rtol == found.assert_close.atol == 0.0
 
 
+def test_formats_that_binary32_does_not_hold():
+    x = fl.FloatArray([1e300, 2.0, -1e-300], "e11m9")
+    y = fl.FloatArray([1.01e300, 2.0, -1e-300], "e11m9")
+    found = fl.compare(x, y, rtol=0.02)
+    assert (found.within, found.allclose.least_atol is None) == (True, False)
+    assert found.allclose.share.value == pytest.approx(0.01 / 1.01 / 0.02, rel=0.2)
+    assert fl.compare(x, y).allclose.failing == 1
+
+
 def test_ulps_of_two_formats_are_those_of_the_narrower():
     x = np.linspace(0, 1, 100, dtype=np.float32)
     y = x.astype(np.float16)
