@@ -120,6 +120,16 @@ ACTIONS: dict[str, Action] = {
             asks=False,
         ),
         Action(
+            "reveal",
+            "find the order in which a real library accumulates, and replay it",
+            ("reveal numpy.sum --terms 100", "reveal numpy.matmul --terms 40 --dtype float64"),
+            "TARGET is numpy.NAME, torch.NAME or jax.NAME, where they are installed, or MODULE:FUNCTION, which is imported "
+            "and called. Huge numbers of opposite signs swamp the ones that are added before they meet; what survives tells "
+            "the tree. A claim about accumulators and fused multiply-adds is made only when a simulation along the tree "
+            "gives the bits of 32 random sums; else the share that it gives is told, and the status is 1.",
+            asks=False,
+        ),
+        Action(
             "compare",
             "two arrays: how far apart, in errors and ulps, within which tolerance, and where",
             (

@@ -96,6 +96,10 @@ def _command(words: list[str]) -> int:
         from floatlab.cli.comparing import run_compare
 
         return run_compare(words[1:])
+    if words[0] == "reveal":
+        from floatlab.cli.revealing import run_reveal
+
+        return run_reveal(words[1:])
     if words[0] == "tui":
         from floatlab.cli.explorer import run_explorer
 

@@ -51,6 +51,7 @@ class _Search:
         self.nodes: list[list[int]] = []
 
     def plan(self) -> Plan:
+        """Find the whole plan."""
         (root,) = self._forest(np.arange(self.terms), self.terms + 1)
         if root != self.terms + len(self.nodes) - 1:
             raise NotASum("the terms do not all come together")
@@ -86,6 +87,8 @@ class _Search:
         i, others, sizes = self._pivot(rest)
         if (sizes < 2).any() or (sizes > frame.parent).any():
             raise NotASum(f"terms {i} and {int(others[(sizes < 2) | (sizes > frame.parent)][0])} do not meet in a sum")
+        if len(rest) > 2 and (sizes == 2).all():
+            raise NotASum("nothing is lost beside huge numbers: it adds exactly, or in more digits than they can hide")
         own = sizes < frame.parent
         groups = [(int(size), others[sizes == size]) for size in np.unique(sizes[own])]
         covered = 1
@@ -130,7 +133,9 @@ class _Frame:
         self.current = -1
 
     def start(self, term: int, rest: Array, groups: list[tuple[int, Array]]) -> None:
+        """Follow a term."""
         self.current, self.rest, self.groups = term, rest, groups
 
     def close(self) -> None:
+        """Take what the term has become for a subtree."""
         self.roots.append(self.current)

@@ -13,6 +13,7 @@ from floatlab.arrays.sources import Source
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.adders import Adder
+from floatlab.reduce.outline import subtree
 from floatlab.reduce.plan import Plan
 from floatlab.reduce.schedules import ByHand
 from floatlab.reduce.simulate import simulate
@@ -56,7 +57,7 @@ def replays(plan: Plan, x: Source, y: Source | None, real: Source) -> Iterator[R
 
     Stops at the first that gives all of them.
     """
-    own, ways = x.format, _ways(x.format, y is not None)
+    ways = _ways(x.format, y is not None)
     for way in ways:
         yield (found := _counted((way,), _rounded(_simulated(plan, x, y, way), way.accumulator, real.format), real))
         if found.matching == found.trials:
@@ -66,7 +67,7 @@ def replays(plan: Plan, x: Source, y: Source | None, real: Source) -> Iterator[R
     # A remainder that is added up in another way, and joins the rest at the root.
     values = [
         {way: decode(_simulated(part, *sides, way), way.accumulator, np.float64) for way in ways}
-        for part, sides in (_subtree(plan, child, x, y) for child in plan.nodes[-1])
+        for part, sides in (_part(plan, child, x, y) for child in plan.nodes[-1])
     ]
     for pair in product(ways, ways):
         if pair[0] == pair[1]:
@@ -115,16 +116,8 @@ def _with_pairs_rounded(plan: Plan, x: Source, y: Source, products: Format) -> t
     return Source(left, products), Source(right, products)
 
 
-def _subtree(plan: Plan, root: int, x: Source, y: Source | None) -> tuple[Plan, tuple[Source, Source | None]]:
+def _part(plan: Plan, root: int, x: Source, y: Source | None) -> tuple[Plan, tuple[Source, Source | None]]:
     """Return the plan below an id, and its terms."""
-    n, inside, waiting = plan.terms, [], [root]
-    while waiting:
-        inside.append(waiting.pop())
-        if inside[-1] >= n:
-            waiting += plan.nodes[inside[-1] - n]
-    inside.sort()
-    place = {id: i for i, id in enumerate(inside)}
-    terms = [id for id in inside if id < n]
-    part = Plan(len(terms), tuple(tuple(place[each] for each in plan.nodes[id - n]) for id in inside if id >= n))
-    side = None if y is None else Source(y.codes[terms], y.format)
-    return part, (Source(x.codes[terms], x.format), side)
+    terms, part = subtree(plan, root)
+    side = None if y is None else Source(y.codes[[*terms]], y.format)
+    return part, (Source(x.codes[[*terms]], x.format), side)

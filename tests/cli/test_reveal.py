@@ -1,0 +1,69 @@
+"""`floatlab reveal` on the command line: claims, JSON, and clear answers where there is nothing to claim."""
+
+import json
+
+import numpy as np
+import pytest
+
+from floatlab.cli.main import main
+
+CALLS = np.random.default_rng(1)
+
+
+def random(x):
+    return float(CALLS.integers(0, 64))
+
+
+def in_some_order(x):
+    """Add along a tree that is not the one that masks see: small data are added backwards."""
+    x = x if np.abs(x).max() > 1e9 or np.ptp(x) == 0 else x[::-1]
+    return x.dtype.type(np.add.accumulate(x)[-1])
+
+
+def reveal(capsys, *words):
+    status = main(["reveal", *words])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_what_numpy_does_is_told(capsys):
+    status, out, err = reveal(capsys, "numpy.sum", "--terms", "8")
+    assert (status, err) == (0, "")
+    assert "(((0 1) (2 3)) ((4 5) (6 7)))" in out
+    assert "32 of 32 random sums have the same bits" in out
+
+
+def test_one_word_and_one_object(capsys):
+    assert reveal(capsys, "numpy.sum", "--quiet", "--terms", "100")[1] == "numpy\n"
+    wire = json.loads(reveal(capsys, "numpy.sum", "--json", "--terms", "3")[1])
+    assert wire["nodes"] == [[0, 1], [3, 2]]
+    assert wire["claim"] == wire["replays"][0]
+    assert wire["claim"]["ways"][0]["accumulator"] == "binary32"
+
+
+def test_without_a_matching_replay_there_is_no_claim(capsys):
+    status, out, _ = reveal(capsys, f"{__name__}:in_some_order", "--terms", "12")
+    assert status == 1
+    assert "no claim is made" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["numpy.max"], "numpy.max is no sum of its terms"),
+        ([f"{__name__}:random"], "gives two results"),
+        (["math:fsum"], "nothing is lost beside huge numbers"),
+        (["numpy.smu"], "did you mean 'sum'"),
+        ([], "reveal takes one target, not 0"),
+        (["numpy.sum", "numpy.dot"], "reveal takes one target, not 2"),
+        (["numpy.sum", "--terms", "0"], "--terms"),
+        (["numpy.sum", "--terms", "9e9"], "--terms"),
+        (["numpy.sum", "--dtype", "float8"], "dtype is one of"),
+        (["numpy.sum", "--kind", "add"], "kind is one of"),
+    ],
+)
+def test_bad_questions_get_one_line(capsys, words, said):
+    status, out, err = reveal(capsys, *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
