@@ -13,7 +13,7 @@ import numpy as np
 from floatlab.arith import add, subtract
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
-from floatlab.errors import PlanError, guess, quoted
+from floatlab.errors import PlanError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
 from floatlab.record import Record
@@ -134,7 +134,7 @@ class _Arrays:
 class Compensated(Record):
     """A compensated sum of terms, or of rounded products, one after the other.
 
-    Raises PlanError for a rule that there is not. Under SR all operations on a term draw the same number.
+    Raises UnsupportedError for a rule that there is not. Under SR all operations on a term draw the same number.
     """
 
     rule: str
@@ -145,7 +145,7 @@ class Compensated(Record):
     def __post_init__(self) -> None:
         """Check the rule."""
         if self.rule not in RULES:
-            raise PlanError(
+            raise UnsupportedError(
                 f"adder is rounded or one of {' '.join(RULES)}, not {quoted(str(self.rule))}"
                 f"{guess(str(self.rule), [*RULES])}"
             )

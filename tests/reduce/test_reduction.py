@@ -283,6 +283,7 @@ def test_the_worst_nodes_are_the_worst():
     [
         (lambda: total([]), UnsupportedError, "x is empty"),
         (lambda: total([[1.0], [2.0]]), UnsupportedError, "x is one row"),
+        (lambda: total(np.array(3.0)), UnsupportedError, "x is one row"),
         (lambda: total(3.0), UnsupportedError, "x is one row"),
         (lambda: dot([1.0], [1.0, 2.0]), UnsupportedError, "1 and 2"),
         (lambda: dot([1.0], [[1.0]]), UnsupportedError, "b is one row"),
@@ -291,7 +292,8 @@ def test_the_worst_nodes_are_the_worst():
         (lambda: matmul(np.ones((2, 2, 2)), np.ones((2, 2))), UnsupportedError, "do not make"),
         (lambda: total([1.0, 2.0], "sreial"), PlanError, "did you mean 'serial'"),
         (lambda: total([1.0, 2.0], "((0 1) 2)"), PlanError, "is for 3 terms"),
-        (lambda: total([1.0, 2.0], adder="kahn"), PlanError, "did you mean 'kahan'"),
+        (lambda: total([1.0], context="RTZ"), UnsupportedError, "context is a"),
+        (lambda: total([1.0, 2.0], adder="kahn"), UnsupportedError, "did you mean 'kahan'"),
         (lambda: dot([1.0], [1.0], adder="kahan", fma=True), UnsupportedError, "fma goes with"),
         (lambda: total([1.0, 2.0, 3.0], "pairwise", adder="kahan"), PlanError, "serial"),
         (lambda: total(["1", "x"]), fl.LiteralError, "x"),

@@ -1,0 +1,130 @@
+"""What is asked of a reduction, settled: formats, adder and schedule, and the terms as codes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from floatlab.arith.operands import common_format, holds, reading_context
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.operands import is_floating, is_typed
+from floatlab.arrays.reading import container
+from floatlab.arrays.results import rules_of
+from floatlab.arrays.sources import Source, source_of
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context, Datum
+from floatlab.numbers import encode as encode_one
+from floatlab.record import Record
+from floatlab.reduce.adders import Adder
+from floatlab.reduce.compensated import Compensated
+from floatlab.reduce.expressions import parse_schedule
+from floatlab.reduce.machines import Machine, parse_machine
+from floatlab.reduce.orders import Schedule
+from floatlab.reduce.tensor_cores import TensorCore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    AnyAdder = Adder | Compensated | TensorCore
+
+
+class Settings(Record):
+    """What is settled before terms are read: formats, adder, schedule, machine."""
+
+    format: Format
+    adder: AnyAdder
+    schedule: Schedule
+    machine: Machine | None
+
+
+def settle(
+    operands: dict[str, Any], schedule: Any, format: Any, terms: Any, accumulator: Any, products: Any, fma: bool,
+    adder: str, context: Context | None, machine: Any,
+) -> tuple[list[Source], Settings]:  # fmt: skip
+    """Return the terms of operands, by their names, and what is asked; raises what `sum` and `dot` raise."""
+    rules, model = rules_of(context, "RNE"), None if machine is None else parse_machine(machine)
+    if model is not None:
+        given = {"accumulator": accumulator, "products": products, "context": context, "terms": terms}
+        given |= {"fma": fma or None, "adder": None if adder == "rounded" else adder}
+        for name, value in given.items():
+            if value is not None:
+                raise UnsupportedError(f"{name} is fixed by the machine {model.name}: leave it out, or the machine")
+        made: AnyAdder = model.adder
+        into = made.accumulator if format is None else parse_format(format)
+        wanted: Format | None = model.terms
+        reading = model.reading
+        order = model.schedule if schedule is None else parse_schedule(schedule)
+    else:
+        own = None if format is None else parse_format(format)
+        into = own or _shared(operands)
+        wanted = parse_format(terms) if terms is not None else own
+        held = into if accumulator is None else parse_format(accumulator)
+        apart = held if products is None else parse_format(products)
+        if adder == "rounded":
+            made = Adder(held, apart, fma, rules)
+        else:
+            made = Compensated(adder, held, apart, rules)
+            if fma:
+                raise UnsupportedError(f"fma goes with rounded additions; {adder} adds products that were rounded")
+        reading = reading_context(rules)
+        order = parse_schedule("serial" if schedule is None else schedule)
+    exactly = model is not None or terms is not None
+    sources = [_terms(x, name, wanted, into, exactly, reading) for name, x in operands.items()]
+    return sources, Settings(into, made, order, model)
+
+
+def _data(x: Any) -> list[Datum]:
+    return [each for each in x if isinstance(each, Datum)] if isinstance(x, list | tuple) else []
+
+
+def _shared(operands: dict[str, Any]) -> Format:
+    """Return the format that operands with formats have in common; binary32 where none has one."""
+    formats = [each.format for x in operands.values() for each in _data(x)]
+    formats += [source_of(x, name).format for name, x in operands.items() if is_floating(x) and not _data(x)]
+    return common_format(list(dict.fromkeys(formats))) if formats else parse_format("binary32")
+
+
+def _terms(x: Any, name: str, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:
+    """Return an operand's codes: in the wanted format; arrays keep theirs where the result's holds it."""
+    if isinstance(x, list | tuple) and any(isinstance(each, Datum | str | Fraction) for each in _leaves(x)):
+        target = wanted or into
+        return Source(_encoded(x, name, target, reading), target)
+    source = source_of(x, name)
+    if not is_floating(x) or not is_typed(x):
+        target = wanted or into
+    elif wanted is not None and (exactly or not holds(wanted, source.format)):
+        target = wanted
+    else:
+        return Source(source.codes.astype(container(source.format), order="C", copy=False), source.format)
+    if source.format == target:
+        return Source(source.codes.astype(container(target)), target)
+    return Source(np.asarray(encode(source, target, context=reading)), target)
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [leaf for each in x for leaf in (_leaves(each) if isinstance(each, list | tuple) else [each])]
+
+
+def _encoded(x: Any, name: str, format: Format, reading: Context) -> Array:
+    def one(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [one(each) for each in value]
+        return encode_one(value, format, reading).code
+
+    codes = one(x)
+    try:
+        return np.array(codes, container(format))
+    except ValueError:
+        raise UnsupportedError(f"{name} has rows of different lengths") from None
+
+
+def check_row(source: Source, name: str) -> None:
+    """Refuse what is no row of numbers; raises UnsupportedError."""
+    if source.codes.ndim != 1:
+        raise UnsupportedError(f"{name} is one row of numbers, and this has shape {source.codes.shape}: ravel it")
+    if not len(source.codes):
+        raise UnsupportedError(f"{name} is empty: a sum of nothing has no order")

@@ -1,0 +1,151 @@
+"""`sum`, `dot` and `matmul` in a stated order, with stated roundings, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.sources import Source
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, convert
+from floatlab.reduce.adders import drawing
+from floatlab.reduce.inputs import Settings, check_row, settle
+from floatlab.reduce.machines import Machine
+from floatlab.reduce.orders import Schedule
+from floatlab.reduce.plan import Plan
+from floatlab.reduce.reduction import Reduction, number_after
+from floatlab.reduce.simulate import simulate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_FLOATS = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
+
+
+def _reduced(operation: str, sources: list[Source], settings: Settings) -> Reduction:
+    x, y = sources[0], sources[1] if len(sources) > 1 else None
+    code = int(simulate(x, y, settings.schedule, settings.adder)[()])
+    found = result = Datum(settings.adder.accumulator, code)
+    if found.format != settings.format:
+        last = drawing(settings.adder.context, number_after(settings.schedule, len(x.codes)))
+        result = convert(found, settings.format, last).result
+    return Reduction(operation, x, y, settings.schedule, settings.adder, found, result, settings.machine)
+
+
+def sum(
+    x: Any,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    *,
+    terms: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    adder: str = "rounded",
+    context: Context | None = None,
+) -> Reduction:
+    """Return the sum of a row of numbers in an order: serial, or what the schedule says.
+
+    `format` is the result's; without it, what the operands have in common, binary32 for plain numbers. Plain numbers,
+    and arrays of wider formats where `format` is named, are read into `terms`, or else `format`, to nearest. Partial
+    sums are rounded to `accumulator`, by default `format`, and the last one then to `format`. `adder` is rounded, or
+    one of the compensated sums kahan, neumaier, klein, double, which are serial. Raises PlanError for a schedule that
+    does not parse or has no order for so many terms, and UnsupportedError, FormatError or LiteralError for operands.
+
+    >>> x = [2**24, 1, 1, 1]
+    >>> [float(sum(x, schedule)) - 2**24 for schedule in ("serial", "reversed", "pairwise")]
+    [0.0, 4.0, 2.0]
+    >>> [float(sum(x, adder=adder)) - 2**24 for adder in ("kahan", "double")]
+    [4.0, 4.0]
+    >>> sum([0.1] * 10, format="bf16", accumulator="fp32").result
+    Datum(bfloat16 0x3f80 = 1)
+    """
+    sources, settings = settle({"x": x}, schedule, format, terms, accumulator, None, False, adder, context, None)
+    check_row(sources[0], "x")
+    return _reduced("sum", sources, settings)
+
+
+def dot(
+    a: Any,
+    b: Any,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    *,
+    fma: bool = False,
+    terms: Format | str | None = None,
+    products: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    adder: str = "rounded",
+    context: Context | None = None,
+    machine: str | Machine | None = None,
+) -> Reduction:
+    """Return the dot product of two rows of numbers in an order, with or without fused multiply-adds.
+
+    Products are rounded to `products`, by default the accumulator's format; with `fma`, those that meet a partial sum
+    are not (see `floatlab.reduce.adders`). A `machine`, such as `hopper.f16.f32`, is a model of a matrix unit, and
+    fixes everything but the schedule and the result's format. The other arguments, and the errors, are those of `sum`.
+
+    >>> from floatlab.reduce.presets import PRESETS
+    >>> a, b = PRESETS["forum"].data
+    >>> [hex(dot(a, b, fma=fma).result.code) for fma in (False, True)]
+    ['0x3d6533f0', '0x3d6533f6']
+    >>> dot([1024, 1, 1], [1024, 1, -1], machine="hopper.f16.f32").result
+    Datum(binary32 0x49800000 = 1048576)
+    """
+    sources, settings = settle(
+        {"a": a, "b": b}, schedule, format, terms, accumulator, products, fma, adder, context, machine
+    )
+    for source, name in zip(sources, "ab", strict=True):
+        check_row(source, name)
+    if len(sources[0].codes) != len(sources[1].codes):
+        lengths = " and ".join(str(len(source.codes)) for source in sources)
+        raise UnsupportedError(f"a and b have as many numbers as each other, and these have {lengths}")
+    return _reduced("dot", sources, settings)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    *,
+    fma: bool = False,
+    terms: Format | str | None = None,
+    products: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    adder: str = "rounded",
+    context: Context | None = None,
+    machine: str | Machine | None = None,
+) -> Array:
+    """Return the matrix product of vectors or matrices, each element as `dot` makes it, as floats.
+
+    The dtype is NumPy's for the result's format, or the narrowest of float32 and float64 that holds it. Under SR,
+    element i in C order draws from the seed's stream as `dot` with a seed moved on i times.
+
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.random((50, 60), np.float32), rng.random((60, 40), np.float32)
+    >>> bool((matmul(a, b, fma=True) == matmul(a, b)).all())
+    False
+    >>> matmul(a, b)[3, 4] == np.float32(dot(a[3], b[:, 4]))
+    np.True_
+    """
+    sources, settings = settle(
+        {"a": a, "b": b}, schedule, format, terms, accumulator, products, fma, adder, context, machine
+    )
+    left, right = (source.codes for source in sources)
+    if not 1 <= left.ndim <= 2 or not 1 <= right.ndim <= 2 or left.shape[-1] != right.shape[0]:
+        raise UnsupportedError(f"shapes {left.shape} and {right.shape} do not make a matrix product")
+    if not right.shape[0]:
+        raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
+    rows, columns = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[0], -1)
+    x = Source(np.ascontiguousarray(rows.T)[:, :, None], sources[0].format)
+    y = Source(columns[:, None, :], sources[1].format)
+    codes = simulate(x, y, settings.schedule, settings.adder)
+    into, found = settings.format, Source(codes, settings.adder.accumulator)
+    if into != found.format:
+        last = drawing(settings.adder.context, number_after(settings.schedule, len(x.codes)))
+        codes = np.asarray(encode(found, into, context=last))
+    values = decode(codes, into, _FLOATS.get(into.name))
+    return values.reshape((*left.shape[:-1], *right.shape[1:]))
