@@ -138,14 +138,15 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder) -
     ['0x3f800000', '0x3f800001']
     """
     n = len(x.codes)
-    if isinstance(schedule, Sorted):
-        x, y, schedule = arranged(x, y, schedule)
-    steps = schedule.steps(n)
+    order = schedule if isinstance(schedule, Sorted) else None
+    steps = (schedule if order is None else order.inner).steps(n)
     batch = np.broadcast_shapes(x.codes.shape[1:], () if y is None else y.codes.shape[1:])
     made = np.empty(batch, container(adder.accumulator))
-    for place, first in _tiles(batch, steps, adder):
+    for place, first in _tiles(batch, steps, adder, 0 if order is None else n):
         part = Source(_part(x.codes, place, batch), x.format)
         other = None if y is None else Source(_part(y.codes, place, batch), y.format)
+        if order is not None:
+            part, other = arranged(part, other, order)
         made[place] = _simulated(part, other, steps, adder, first)
     return made
 
@@ -189,11 +190,14 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
     return spread[(slice(None), *(slice(None) if m == 1 else s for s, m in zip(place, spread.shape[1:], strict=True)))]
 
 
-def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder) -> Iterator[tuple[tuple[slice, ...], int]]:
-    """Return the parts of a batch that are worked on at once, and the number of the first sum of each."""
+def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder, more: int) -> Iterator[tuple[tuple[slice, ...], int]]:
+    """Return the parts of a batch that are worked on at once, and the number of the first sum of each.
+
+    `more` is how many numbers of each sum stand in memory beside those of the steps.
+    """
     most = max((step.lanes * (1 + step.rest.shape[1]) for step in steps.each), default=1)
     wide = max((step.rest.shape[1] for step in steps.each), default=1)
-    room = max(1, min(_TILE // wide, _MOST // max(steps.slots + most, 1)))
+    room = max(1, min(_TILE // wide, _MOST // max(steps.slots + most + more, 1)))
     if prod(batch) <= room or not batch:
         yield tuple(slice(None) for _ in batch), 0
         return
@@ -209,8 +213,8 @@ def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder) -> Iterator[tu
             yield (slice(low, low + rows), *(slice(None) for _ in batch[1:-1]), slice(left, left + columns)), 0
 
 
-def arranged(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None, Schedule]:
-    """Return terms in the order that a sorted schedule puts them in, sum by sum, and the schedule inside it."""
+def arranged(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None]:
+    """Return terms in the order that a sorted schedule puts them in, sum by sum."""
     sides = [x] if y is None else [x, y]
     batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
     wide = [np.broadcast_to(_spread(side.codes, batch), (len(side.codes), *batch)) for side in sides]
@@ -219,4 +223,4 @@ def arranged(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Sou
         magnitudes = np.abs(numbers[0] if y is None else numbers[0] * numbers[1])
     places = schedule.places(magnitudes)
     found = [Source(np.take_along_axis(each, places, 0), side.format) for each, side in zip(wide, sides, strict=True)]
-    return found[0], found[1] if y is not None else None, schedule.inner
+    return found[0], found[1] if y is not None else None

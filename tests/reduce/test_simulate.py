@@ -163,6 +163,22 @@ def test_fused_updates_are_rounded_once(few, is_built, generator, monkeypatch):
         assert few or scale or (twice.view(np.uint32) != wanted).mean() > 0.01  # these are hard indeed
 
 
+def test_doubles_are_fused_once_where_they_are_fused(generator):
+    rng = np.random.default_rng(generator.getrandbits(64))
+    double = parse_format("fp64")
+    for low, high in ((-30, 30), (-1074, -900), (900, 1023), (-560, -480)):
+        x, y, c = (np.ldexp(rng.uniform(-2, 2, 3000), rng.integers(low, high + 1, 3000)) for _ in "xyc")
+        with np.errstate(all="ignore"):
+            c = np.where(rng.random(3000) < 0.5, -(x * y) * (1 + 2.0**-52), c)
+            c[~np.isfinite(c)] = 0
+        sides = [Source(each.view(np.uint64)[None], double) for each in (x, y)]
+        one = np.zeros(1, int)
+        wanted = Codes(*sides, Adder("fp64", fma=True)).fuse(c.view(np.uint64)[None], one, one)
+        engine = Floats(*sides, Adder("fp64", fma=True))
+        found = engine.codes(engine.fuse(c[None], one, one))
+        assert ((found == wanted) | np.isnan(wanted.view(np.float64))).all()
+
+
 def test_few_long_sums_are_many_short_ones(generator):
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     x, y = source(rng, single, (40_000, 2), 0), source(rng, single, (40_000, 2), 0)
