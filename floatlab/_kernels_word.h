@@ -208,6 +208,51 @@ ROUND_LOOPS(uint32_t, 32)
 ROUND_LOOPS(uint64_t, 64)
 #endif
 
+/* The same two ways to values instead of codes: what is kept, where it was. */
+CLONES static int NAME(swift_values)(const Unsigned *restrict words, Unsigned *restrict values, Py_ssize_t count,
+                                     const Recipe *r)
+{
+    const Int low = (Int)(r->low << T), raise = (Int)(r->cut << T);
+    const Unsigned zero = (Unsigned)r->negative_zero;
+    Int most = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Unsigned word = words[i];
+        Int magnitude = (Int)(word & MAGNITUDE), field = magnitude & INFINITE;
+        NAME(Punned) x, m, kept;
+        field = field > low ? field : low;
+        x.bits = magnitude;
+        m.bits = field + raise;
+        kept.number = (x.number + m.number) - m.number;
+        most = magnitude > most ? magnitude : most;
+        values[i] = (Unsigned)kept.bits | (word & ~MAGNITUDE & (kept.bits ? ~(Unsigned)0 : zero));
+    }
+    return most <= (Int)r->largest;
+}
+
+CLONES static int NAME(level_values)(const Unsigned *restrict words, Unsigned *restrict values, Py_ssize_t count,
+                                     const Recipe *r)
+{
+    const int cut = (int)r->cut;
+    const Unsigned zero = (Unsigned)r->negative_zero;
+    const Unsigned half = ((Unsigned)1 << cut >> 1) - (cut > 0), parity = cut > 0;
+    Int most = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Unsigned word = words[i], magnitude = word & MAGNITUDE;
+        Unsigned kept = (magnitude + half + ((magnitude >> cut) & parity)) >> cut << cut;
+        most = (Int)magnitude > most ? (Int)magnitude : most;
+        values[i] = kept | (word & ~MAGNITUDE & (kept ? ~(Unsigned)0 : zero));
+    }
+    return most <= (Int)r->largest;
+}
+
+/* Return whether a run was rounded to values at once; it was not where this way does not serve, or a number is large. */
+static int NAME(round_values)(const Unsigned *words, Unsigned *values, Py_ssize_t count, const Recipe *r)
+{
+    if (!r->plain || r->how != NEAREST_EVEN || !r->t || words == values)
+        return 0;
+    return (r->low == 1 ? NAME(level_values) : NAME(swift_values))(words, values, count, r);
+}
+
 /* Round a run of words into codes of `size` bytes; return the union of what was raised where it was looked at. */
 static unsigned NAME(round_words)(const Unsigned *words, void *codes, int size, uint8_t *flags, Py_ssize_t count,
                                   const Recipe *r, uint64_t first)
@@ -414,6 +459,8 @@ static unsigned NAME(run)(const Work *w, Py_ssize_t count)
                 all |= w->marks[at + i];
         }
         char *to = (char *)w->to + at * w->to_size;
+        if (w->to_reading && !w->flags && NAME(round_values)(words[0], (Unsigned *)to, some, &w->recipe))
+            continue;
         void *coded = w->to_reading ? (void *)codes : (void *)to;
         uint8_t *flags = w->flags ? w->flags + at : NULL;
         all |= NAME(round_words)(words[0], coded, w->code_size, flags, some, &w->recipe, w->first + (uint64_t)at);

@@ -99,32 +99,31 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
     flushes = context.flush_inputs and source != word
-    # What is subnormal in the source is flushed before it is a word; a word may be subnormal where the source is not.
+    # What is subnormal in the source is flushed as a word; a word may be subnormal where the source is not.
     recipe = recipe_for(format, context.replace(flush_inputs=False) if flushes else context, word)
-    if is_compiled(lane) and can_read(source, word):
-        run = compiled.rounder(recipe, source, target)
-        if not flushes:
-            return run
-        return lambda given, first, to, flags: run(_flushed(given, source), first, to, flags)
-    of_words: Rounder = integers.rounder(recipe)
+    fast = is_compiled(lane) and can_read(source, word)
+    if fast and not flushes:
+        return compiled.rounder(recipe, source, target)
+    of_words: Rounder = compiled.rounder(recipe, word, target) if fast else integers.rounder(recipe)
     if source == word:
         return of_words
     read = reader(source, word, lane)
 
-    def read_and_round(given: Array, first: int, codes: Array, flags: Array | None) -> None:
+    def read_and_round(given: Array, first: int, to: Array, flags: Array | None) -> None:
         words = np.empty(len(given), container(word))
-        read(_flushed(given, source) if flushes else given, words)
-        of_words(words, first, codes, flags)
+        read(given, words)
+        if flushes:
+            words[_is_subnormal(given, source)] &= words.dtype.type(word.compose(True, 0))
+        of_words(words, first, to, flags)
 
     return read_and_round
 
 
-def _flushed(codes: Array, format: Format) -> Array:
-    """Return codes with zeros in place of subnormal numbers, which may be normal ones once they are words."""
+def _is_subnormal(codes: Array, format: Format) -> Array:
     kind = codes.dtype.type
-    sign = kind(format.compose(format.signed, 0))
-    small = (codes & kind((1 << format.magnitude_bits) - 1)) < kind(format.smallest_normal_magnitude)
-    return np.where(small, codes & sign, codes)
+    magnitude = codes & kind((1 << format.magnitude_bits) - 1)
+    found: Array = (magnitude != 0) & (magnitude < kind(format.smallest_normal_magnitude))
+    return found
 
 
 def reader(format: Format, target: Format, lane: str | None) -> Reader:

@@ -95,7 +95,7 @@ class OneByOne:
     ) -> None:
         """Put the results that are NaNs, which depend on the NaNs among the operands, and on little else."""
         kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
-        if not any(np.isnan(number[where]).any() for number in numbers):
+        if all(np.isfinite(number[where]).all() for number in numbers):
             kinds = []  # an invalid operation gives the same NaN on all numbers
         self.put_alike(where, kinds, blocks, codes, flags)
 

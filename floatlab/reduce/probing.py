@@ -36,8 +36,8 @@ def plan_of(meetings: Meetings, terms: int, most_probes: int | None = None) -> P
     Takes about one probe a term and level of branching: n − 1 for a serial sum, n·log n for a pairwise one. Raises
     NotASum where the sizes are those of no tree, or after `most_probes`.
 
-    >>> tree = {(0, 1): 2, (0, 2): 4, (0, 3): 4, (2, 3): 2}
-    >>> plan_of(lambda i, others: np.array([tree[i, int(j)] for j in others]), 4).text
+    >>> halves = {frozenset((0, 1)): 2, frozenset((2, 3)): 2}
+    >>> plan_of(lambda i, others: np.array([halves.get(frozenset((i, int(j))), 4) for j in others]), 4).text
     '((0 1) (2 3))'
     """
     return _Search(meetings, terms, most_probes).plan()

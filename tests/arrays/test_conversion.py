@@ -152,3 +152,10 @@ def test_memory_beside_the_result_does_not_grow_with_it(format, lane):
     finally:
         tracemalloc.stop()
     assert peak - made.nbytes < 16 << 20  # of 32 MiB
+
+
+def test_what_is_flushed_is_zero_where_minus_zero_is_a_nan():
+    codes = np.arange(256, dtype=np.uint8)
+    x = codes.view(ml_dtypes.float8_e4m3fnuz)
+    context = Context(flush_inputs=True)
+    assert np.array_equal(encode(x, "fp16", context=context), encode(x, "fp16", context=context, lane="scalar"))

@@ -405,3 +405,10 @@ def test_every_code_of_a_dtype_in_every_direction_against_decode():
     numbers = ~np.isnan(x)
     for direction in Direction:
         assert np.array_equal(operate("multiply", (x, 1), "e5m2", direction, as_codes=True)[numbers], codes[numbers])
+
+
+def test_an_infinite_term_beside_a_product_that_overflows_wins():
+    x, y = np.float64([1e200, -1e200, 1e200]), np.float64([1e200, 1e200, 1e200])
+    z = np.float64([-np.inf, np.inf, np.nan])
+    for lane in (None, "numpy", "scalar"):
+        assert operate("fma", (x, y, z), "fp64", lane=lane)[:2].tolist() == [-np.inf, np.inf]
