@@ -85,10 +85,13 @@ def test_the_table_is_the_same_rounding(format, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("format", FORMATS, ids=lambda each: each.name)
-def test_the_lanes_are_the_scalar_kernel_on_many_values(format, dtype):
+def test_the_lanes_are_the_scalar_kernel_on_100_000_values(format, dtype):
+    third = len(RULES) // 3  # the rules of one way to overflow
     for i, direction in enumerate(Direction):
-        x = telling(format, dtype, 3000, seed=i)
-        for rules in RULES[i::48]:
+        x = telling(format, dtype, 25_000, seed=i)
+        assert len(x) > 100_000
+        for way in range(3):
+            rules = RULES[way * third + (i * 37 + way * 11) % third]
             assert_lanes_agree(format, Context(direction, seed=i, **rules), x)
 
 
