@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         read,
     )
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
+    from floatlab.reduce.revelation import reveal
 
 __version__ = "0.1.0"
 
@@ -93,6 +94,7 @@ _ROOMS = {
     "floatlab.arrays.errors": (
         "Differences", "compare",
     ),
+    "floatlab.reduce.revelation": ("reveal",),
     "floatlab.reduce": (
         "Plan", "Reduction", "Schedule", "dot", "matmul", "sum",
     ),
@@ -107,7 +109,7 @@ __all__ = [
     "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
     "Relation", "Rounded", "Schedule", "Tininess", "UnsupportedError", "add", "compare", "contrast", "convert",
     "decode", "divide", "dot", "encode", "equal", "fma", "from_integer", "less", "less_equal", "matmul",
-    "multiply", "multiply_then_add", "parse_format", "read", "remainder", "round_to_integral", "sqrt",
+    "multiply", "multiply_then_add", "parse_format", "read", "remainder", "reveal", "round_to_integral", "sqrt",
     "subtract", "sum", "to_integer",
 ]  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.actions.answer import Answer
-from floatlab.reduce.reveal import Findings, examine
+from floatlab.reduce.revelation import Findings, examine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ def run_reveal(words: Sequence[str]) -> int:
     terms = 64 if options.terms is None else whole_number(options.terms, "--terms", 1, _MOST_TERMS)
     seed = 1 if options.seed is None else whole_number(options.seed, "--seed", 0, (1 << 64) - 1)
     from floatlab.actions.reveal import answer_of
-    from floatlab.reduce.reveal import examine
+    from floatlab.reduce.revelation import examine
 
     found = examine(options.values[0], terms, options.dtype, kind=options.kind, device=options.device, seed=seed)
     write([answer_of(found)], manner)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.reduce.replays import Replay
-    from floatlab.reduce.reveal import Findings
+    from floatlab.reduce.revelation import Findings
 
     Wire = dict[str, Any]
 

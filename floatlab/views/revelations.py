@@ -9,7 +9,7 @@ from floatlab.views.words import counted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.reduce.replays import Way
-    from floatlab.reduce.reveal import Findings
+    from floatlab.reduce.revelation import Findings
 
 _SHORT = 12  # terms: a tree of so many is written out
 _TAKEN = {"sum": "sum", "dot": "dot product", "matvec": "matrix-vector product", "matmul": "matrix product"}
@@ -18,7 +18,7 @@ _TAKEN = {"sum": "sum", "dot": "dot product", "matvec": "matrix-vector product",
 def reveal_page(found: Findings) -> Page:
     """Return the page of a target's findings.
 
-    >>> from floatlab.reduce.reveal import examine
+    >>> from floatlab.reduce.revelation import examine
     >>> from floatlab.render.text import to_text
     >>> print(to_text(reveal_page(examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4))).partition("asked")[0].rstrip())
       function: 4 terms, serial
@@ -34,8 +34,7 @@ def reveal_page(found: Findings) -> Page:
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_order(found), *_replayed(found)]
     if found.flushes is not None:
         blocks.append(Row("subnormals", line("become zero" if found.flushes else "kept")))
-    asked = f"{counted(found.probes, 'probe')} of {found.format.name}, in {found.seconds:.2g} s"
-    blocks.append(Row("asked", line(asked)))
+    blocks.append(Row("asked", line(f"{counted(found.probes, 'probe')} of {found.format.name}")))
     return Page(tuple(blocks), title)
 
 

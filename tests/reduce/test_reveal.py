@@ -9,7 +9,7 @@ from floatlab.errors import FloatlabError, MissingPartError, PlanError, Unsuppor
 from floatlab.reduce.matching import schedule_of
 from floatlab.reduce.plan import Plan
 from floatlab.reduce.probing import NotASum, plan_of
-from floatlab.reduce.reveal import examine, reveal
+from floatlab.reduce.revelation import examine, reveal
 from floatlab.reduce.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Fused, Lanes, Reversed
 
 
