@@ -28,6 +28,15 @@ OPERANDS = (
     "fp128 that holds all operands; with it, the result is rounded once, directly."
 )
 
+ARRAYS = (
+    "An array is a list (1.5,-2,0x1p-3), a file (.npy, .npz::NAME, .safetensors::NAME, text), or "
+    "random:normal:1000:seed=1 (uniform, normal, lognormal); text is read to nearest into the format, or into "
+    "binary32, or into FORMAT of ARRAY@FORMAT. Schedules: serial, reversed, pairwise, numpy, blocked(128), "
+    "splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), sorted(up), permuted((2 0 1)), "
+    "trees such as ((0 1) (2 3)), and each inside others: blocked(448, serial, pairwise). Of up to 16 terms "
+    "every rounding is shown."
+)
+
 ACTIONS: dict[str, Action] = {
     action.verb: action
     for action in (
@@ -119,14 +128,32 @@ ACTIONS: dict[str, Action] = {
             "unless given, as in TestFloat's own vectors; --nan any takes any NaN for any other.",
             asks=False,
         ),
+        *(
+            Action(verb, summary, examples, explanation, asks=False)
+            for verb, summary, examples, explanation in (
+                (
+                    "sum",
+                    "add the numbers of an array in a stated order, every rounding in the open",
+                    ("sum 2048,1,3 --fp16", "sum random:normal:1000:seed=1 --fp32 --schedule numpy"),
+                    ARRAYS,
+                ),
+                (
+                    "dot",
+                    "the dot product of two arrays in a stated order, with fused multiply-adds or without",
+                    ("dot --preset forum --fma", "dot 1,2,3 4,5,6 --fp16 --schedule pairwise --accumulator fp32"),
+                    f"{ARRAYS} A machine fixes formats and roundings, and is a published model, not the machine.",
+                ),
+            )
+        ),
         Action(
             "reveal",
             "find the order in which a real library accumulates, and replay it",
             ("reveal numpy.sum --terms 100", "reveal numpy.matmul --terms 40 --dtype float64"),
-            "TARGET is numpy.NAME, torch.NAME or jax.NAME, where they are installed, or MODULE:FUNCTION, which is imported "
-            "and called. Huge numbers of opposite signs swamp the ones that are added before they meet; what survives tells "
-            "the tree. A claim about accumulators and fused multiply-adds is made only when a simulation along the tree "
-            "gives the bits of 32 random sums; else the share that it gives is told, and the status is 1.",
+            "TARGET is numpy.NAME, torch.NAME or jax.NAME, where they are installed, or MODULE:FUNCTION, which "
+            "is imported and called. Huge numbers of opposite signs swamp the ones that are added before they "
+            "meet; what survives tells the tree. A claim about accumulators and fused multiply-adds is made only "
+            "when a simulation along the tree gives the bits of 32 random sums; else the share that it gives is "
+            "told, and the status is 1.",
             asks=False,
         ),
         Action(

@@ -10,7 +10,7 @@ from floatlab.cli.output import Manner, manner_of, write
 from floatlab.cli.parser import UsageError, overview
 from floatlab.cli.streams import MAX_LINE, lines, output, put, say, settle
 from floatlab.cli.verbs import VERBS
-from floatlab.errors import FloatlabError, FormatError, LiteralError, MissingPartError, guess, quoted
+from floatlab.errors import FloatlabError, FormatError, LiteralError, MissingPartError, PlanError, guess, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _command(words)
     except MissingPartError as error:
         return _end(MISSING_PART, str(error))
+    except PlanError as error:
+        said, _, place = str(error).partition("\n")
+        return _end(BAD_USAGE, said, place)
     except FloatlabError as error:
         return _end(BAD_USAGE, str(error))
     except SystemExit as leaving:  # argparse's --help
@@ -56,9 +59,9 @@ def run() -> None:
     sys.exit(status)
 
 
-def _end(status: int, message: str) -> int:
+def _end(status: int, message: str, place: str = "") -> int:
     try:
-        say(message)
+        say(message, place)
     except BrokenPipeError:
         return status  # nobody hears the words; the status still tells
     return status
@@ -100,6 +103,10 @@ def _command(words: list[str]) -> int:
         from floatlab.cli.revealing import run_reveal
 
         return run_reveal(words[1:])
+    if words[0] in ("sum", "dot"):
+        from floatlab.cli.reducing import run_reduce
+
+        return run_reduce(words[0], words[1:])
     if words[0] == "tui":
         from floatlab.cli.explorer import run_explorer
 

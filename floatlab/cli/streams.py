@@ -54,16 +54,17 @@ def put(text: str) -> None:
         raise OutputError(f"standard output cannot be written: {error.strerror or error}") from None
 
 
-def say(message: str) -> None:
+def say(message: str, place: str = "") -> None:
     """Write one line of words to standard error: nothing that a terminal would obey, no error of its own.
 
+    Under it stand the lines of `place`, as they are: a piece of what was typed, and a caret.
     Only a broken pipe is passed on, or an endless input with nothing but bad lines would be read for ever.
     """
     err: TextIO | None = sys.stderr
     if err is None:  # print would take standard output instead
         return
-    words = " ".join(message.split())
-    words = "".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in words)
+    lines = [" ".join(message.split()), *place.splitlines()]
+    words = "\n".join("".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in each) for each in lines)
     try:
         print(f"floatlab: {words if shows_unicode(err) else words.translate(_PLAIN)}", file=err, flush=True)
     except BrokenPipeError:

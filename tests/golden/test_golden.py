@@ -136,6 +136,17 @@ compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 --rtol
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@fp16 -f fp32 --rtol 1e-4 --atol 1e-4
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=2@fp32 --width 46 --ascii
 compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=2@fp32 --svg -
+dot --preset forum
+dot --preset forum --schedule serial --fma
+dot --preset forum --schedule pairwise --fma --width 46 --ascii
+dot --preset paper --accumulator fp64 --fp32 --json
+dot 1,2,3 4,5,6 --fp16
+dot 0.1,0.2,3,7 0.1,-0.1,0.3,1 --machine hopper.f16.f32
+dot --preset forum --fma --svg -
+sum 1,2e-4,3 --fp16 --schedule pairwise
+sum random:uniform:1000:seed=1 --fp32
+sum 1,0.001,0.001,0.001 --fp16 --adder neumaier
+sum 1,2 --schedule 'blocked(2, lans)'
 """
 
 

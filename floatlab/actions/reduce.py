@@ -1,0 +1,108 @@
+"""`sum` and `dot`: arrays that words name, added in a stated order, every rounding in the open."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from floatlab.actions.answer import Answer
+from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.files import ArraySource, open_array, says_format
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import shortest
+from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
+from floatlab.reduce import sum as add_up
+from floatlab.reduce.presets import Preset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.views.page import Page
+
+OPERANDS = {"sum": 1, "dot": 2}
+_NUMBERS = {1: "one array", 2: "two arrays"}
+
+
+def parse_preset(name: str) -> Preset:
+    """Return the vectors of a name; raises UnsupportedError for a name that there is not."""
+    if name not in PRESETS:
+        known = list(PRESETS)
+        raise UnsupportedError(f"--preset {quoted(name)} is none of {', '.join(known)}{guess(name, known)}")
+    return PRESETS[name]
+
+
+def reduce_words(
+    operation: str,
+    words: tuple[str, ...],
+    format: Format | None = None,
+    *,
+    preset: str | None = None,
+    schedule: str | None = None,
+    fma: bool = False,
+    products: Format | None = None,
+    accumulator: Format | None = None,
+    adder: str = "rounded",
+    machine: str | None = None,
+    context: Context | None = None,
+) -> Reduction:
+    """Return the sum of the array that a word names, or the dot product of two, or of a preset; raises FloatlabError.
+
+    Text is read into the format, a machine's own, the other array's or binary32, the first of them that there is.
+
+    >>> reduce_words("dot", (), preset="forum", fma=True).result
+    Datum(binary32 0x3d6533f6 = 0.055957757)
+    """
+    model = None if machine is None else parse_machine(machine)
+    operands = _operands(operation, words, format, model) if preset is None else _preset(operation, words, preset)
+    if operation == "sum":
+        return add_up(
+            operands[0], schedule, format, accumulator=accumulator, adder=adder, context=context,
+        )  # fmt: skip
+    return dot(
+        operands[0], operands[1], schedule, format, fma=fma, products=products, accumulator=accumulator, adder=adder,
+        context=context, machine=model,
+    )  # fmt: skip
+
+
+def _preset(operation: str, words: tuple[str, ...], name: str) -> list[Any]:
+    found = parse_preset(name)
+    if operation != "dot" or words:
+        raise UnsupportedError(f"--preset {name} is two arrays for dot, and takes the place of others")
+    return list(found.data)
+
+
+def _operands(operation: str, words: tuple[str, ...], format: Format | None, model: Machine | None) -> list[Any]:
+    wanted = OPERANDS[operation]
+    if len(words) != wanted:
+        raise UnsupportedError(f"{operation} takes {_NUMBERS[wanted]}, and {len(words)} were given")
+    own = None if model is None else model.terms
+    if own is not None and own.name == "tf32":
+        own = parse_format("binary32")  # the unit itself ignores digits, and does not round
+    with ExitStack() as opened:
+        sources: dict[int, ArraySource] = {}
+        # What has a format of its own comes first: text is read into the same.
+        for i in sorted(range(wanted), key=lambda i: not says_format(words[i])):
+            beside = next((each.format for each in sources.values()), None)
+            chosen = own or format or beside or parse_format("binary32")
+            sources[i] = opened.enter_context(open_array(words[i], chosen))
+        return [sources[i].whole() for i in range(wanted)]
+
+
+def answer_of(found: Reduction, preset: str | None = None) -> Answer:
+    """Return the answer that shows a reduction."""
+
+    def page() -> Page:
+        from floatlab.views.reductions import reduction_page
+
+        return reduction_page(found, "" if preset is None else PRESETS[preset].source)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.reductions import reduction_to_wire
+
+        return [reduction_to_wire(found)]
+
+    return Answer(
+        page, records, lambda: [shortest(found.result)], lambda: [hexadecimal_code(found.result)], (), (found.result,)
+    )

@@ -1,0 +1,223 @@
+"""The page of `sum` and `dot`: the result beside the exact one, and where the error came from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.errors import UnsupportedError
+from floatlab.numbers import Flags
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
+from floatlab.reduce.adders import Adder
+from floatlab.reduce.compensated import Compensated
+from floatlab.reduce.reduction import MAX_TRACED
+from floatlab.views.ledger import Entry, ledger
+from floatlab.views.numbers import coded
+from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.views.words import counted, flags_line, plural, signed_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.reduce.adders import Node
+    from floatlab.reduce.reduction import Reduction
+
+SHORT = 16  # terms: of so many every rounding is shown
+_WORST = 5
+_NOUNS = {"sum": "sum", "dot": "dot product"}
+
+
+def reduction_page(found: Reduction, origin: str = "") -> Page:
+    """Return the page of a sum or dot product; `origin` says where its terms come from.
+
+    >>> from floatlab import sum
+    >>> from floatlab.render.text import to_text
+    >>> print(to_text(reduction_page(sum([2048, 1, 3], format="fp16"))), end="")
+      sum of 3 terms, serial: 2052
+      result       0x6802 2052
+      exact        2052
+      error        0, inexact on the way
+      rounded to   binary16 everywhere
+      bound        |error| ≤ 1.01 ulps from the order alone, ≤ 1 ulp with what was
+                   computed
+      condition    1 = sum of |x| / |sum of x|; n·u = 0.00146
+    <BLANKLINE>
+      Every rounding: its error in its own ulps, and in those of the result
+      id  of     code    value   ulps  in result
+      0          0x6800   2048  exact
+      1          0x3c00      1  exact
+      2          0x4200      3  exact
+      3   (0 1)  0x6800   2048   −0.5       −0.5
+      4   (3 2)  0x6802   2052   +0.5       +0.5
+    """
+    n = len(found)
+    title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {_way(found)}: {shortest(found.result)}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    if origin:
+        blocks.append(Row("terms", line(origin)))
+    if found.machine is not None:
+        note = f"; {found.machine.note}" if found.machine.note else ""
+        blocks.append(Row("machine", line(f"{found.machine.words}{note}")))
+    blocks += [Row("result", coded(found.result, shortest(found.result))), *_truth(found), *_formats(found)]
+    blocks += _limits(found)
+    blocks += _every(found) if n <= SHORT else _worst(found)
+    return Page(tuple(blocks), title)
+
+
+def _way(found: Reduction) -> str:
+    schedule, adder = found.schedule.text, found.adder
+    if isinstance(adder, Compensated):
+        return f"{schedule}, compensated ({adder.rule})"
+    return f"{schedule}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule
+
+
+def _truth(found: Reduction) -> list[Block]:
+    exact, ulps = found.exact, found.error_ulps
+    flags = found.flags if len(found) <= MAX_TRACED else Flags.NONE
+    raised = line(", ", flags_line(flags), " on the way") if flags else ()
+    if exact is None:
+        return [Row("exact", line(Run("no number: a term is none", Role.HINT), raised))]
+    rows: list[Block] = [Row("exact", line(decimal(exact, 20)))]
+    if ulps is None:
+        return [*rows, Row("error", line(Run("the result is no number", Role.FLAG), raised))]
+    if not ulps:
+        return [*rows, Row("error", line("0", raised))]
+    relative = f", relative {few(abs(found.error / exact))}" if exact and found.error is not None else ""
+    words = f"{signed(ulps, 6)} {plural(1 if abs(ulps) == 1 else 2, 'ulp')} of {found.result.format.name}{relative}"
+    return [*rows, Row("error", line(words, raised))]
+
+
+def _formats(found: Reduction) -> list[Block]:
+    """Say what is rounded to which format."""
+    into = found.result.format.name
+    parts = {"terms": found.x.format.name}
+    if found.y is not None:
+        parts["terms"] = " and ".join(dict.fromkeys([found.x.format.name, found.y.format.name]))
+        if isinstance(found.adder, Adder | Compensated):
+            parts["products"] = found.adder.products.name
+    parts["sums"] = found.accumulated.format.name
+    if set(parts.values()) == {into}:
+        return [Row("rounded to", line(f"{into} everywhere"))]
+    parts["result"] = into
+    return [Row("rounded to", line(", ".join(f"{name} {format}" for name, format in parts.items())))]
+
+
+def _limits(found: Reduction) -> list[Block]:
+    rows: list[Block] = []
+    ulp = found.result.ulp.as_fraction() if found.result.is_finite else None
+    bounds = [(found.bound, "from the order alone"), (found.running_bound, "with what was computed")]
+    said = [f"≤ {_ulps_up(bound / ulp)} {words}" for bound, words in bounds if bound is not None and ulp is not None]
+    if said:
+        rows.append(Row("bound", line("|error| ", ", ".join(said))))
+    if found.condition is not None:
+        x = "x" if found.y is None else "x·y"
+        unit = few(Fraction(len(found)) / 2**found.accumulated.format.precision)
+        rows.append(Row("condition", line(f"{few(found.condition)} = sum of |{x}| / |sum of {x}|; n·u = {unit}")))
+    return rows
+
+
+def few(x: Fraction) -> str:
+    """Return a measure in three digits."""
+    return rounded_decimal(x, 3)
+
+
+def _ulps_up(x: Fraction) -> str:
+    """Return a bound in ulps, in three digits, none of them rounded down."""
+    text = few(x)
+    if Fraction(text) < x:  # the next decimal of three digits
+        text = few(Fraction(text) + Fraction(10) ** (_exponent(Fraction(text)) - 2))
+    shown = f"{int(text):,}" if text.isdigit() else text
+    return f"{shown} {'ulp' if text == '1' else 'ulps'}"
+
+
+def _exponent(x: Fraction) -> int:
+    """Return the exponent of a positive number's first decimal digit."""
+    return int(f"{rounded_decimal(x, 3, range(0))}e".split("e")[1] or 0)
+
+
+def decimal(x: Fraction, digits: int) -> str:
+    """Return a number in so many digits: complete where it has no more, else after ≈.
+
+    >>> decimal(Fraction(1, 8), 6), decimal(Fraction(1, 3), 6)
+    ('0.125', '≈ 0.333333')
+    """
+    text = rounded_decimal(x, digits)
+    if Fraction(text) != x:
+        return f"≈ {text}"
+    return terminating_decimal(x, digits + 6) or text
+
+
+def signed(x: Fraction, digits: int = 3) -> str:
+    """Return a signed error in so many digits."""
+    return signed_text(rounded_decimal(x, digits))
+
+
+def _every(found: Reduction) -> list[Block]:
+    entries = ledger(found)
+    strange = any(each.flags & ~Flags.INEXACT for each in entries)
+    header = ("id", "of", "code", "value", "ulps", "in result") + (("flags",) if strange else ())
+    rows = tuple(_cells(each, found, strange) for each in entries)
+    heading = "Every rounding: its error in its own ulps, and in those of the result"
+    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
+
+
+def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
+    id = line("=" if entry.id is None else str(entry.id))
+    flags = (flags_line(entry.flags & ~Flags.INEXACT) if entry.flags & ~Flags.INEXACT else (),) if strange else ()
+    of = entry.name or _adds(entry.arguments)
+    if entry.term is not None and entry.term.y is not None:
+        of = f"{shortest(entry.term.x)} × {shortest(entry.term.y)}"
+    if entry.value is None:
+        return (id, line(of), (), line(Run("as it is", Role.HINT)), *_missed(entry, found), *flags)
+    value = line(Run(shortest(entry.value), Role.VALUE))
+    return (id, line(of), line(Run(hexadecimal_code(entry.value), Role.CODE)), value, *_missed(entry, found), *flags)
+
+
+def _adds(arguments: tuple[int, ...]) -> str:
+    return f"({' '.join(map(str, arguments))})" if arguments else ""
+
+
+def _missed(entry: Entry, found: Reduction) -> tuple[Line, Line]:
+    if entry.error is None:
+        return line("·"), ()
+    if not entry.error or entry.value is None:
+        return line(Run("exact", Role.HINT)), ()
+    own = line(Run(signed(entry.error / entry.value.ulp.as_fraction()), Role.LOST))
+    return own, _in_result(entry.error, found)
+
+
+def _in_result(error: Fraction, found: Reduction) -> Line:
+    return line(signed(error / found.result.ulp.as_fraction())) if found.result.is_finite else ()
+
+
+def worst_of(found: Reduction) -> list[Node]:
+    """Return the nodes that missed most, none where that is not known."""
+    if not isinstance(found.adder, Adder):
+        return []
+    try:
+        return found.worst(_WORST)
+    except UnsupportedError:
+        return []
+
+
+def _worst(found: Reduction) -> list[Block]:
+    nodes = worst_of(found)
+    if not nodes:
+        return []
+    rows = tuple(_node_cells(each, found) for each in nodes)
+    many = plural(len(rows), "The node", f"The {len(rows)} nodes")
+    heading = f"{many} that missed most: by how many of their own ulps, and of the result's"
+    header = ("id", "of", "code", "value", "ulps", "in result")
+    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
+
+
+def _node_cells(node: Node, found: Reduction) -> tuple[Line, ...]:
+    error = node.error or Fraction(0)
+    ids = _adds(node.arguments) if len(node.arguments) <= 4 else counted(len(node.arguments), "number")
+    return (
+        line(str(node.id)),
+        line(ids),
+        line(Run(hexadecimal_code(node.value), Role.CODE)),
+        line(Run(shortest(node.value), Role.VALUE)),
+        line(Run(signed(error / node.value.ulp.as_fraction()), Role.LOST)),
+        _in_result(error, found),
+    )

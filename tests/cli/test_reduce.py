@@ -1,0 +1,184 @@
+"""`floatlab sum` and `floatlab dot` on the command line: known results, JSON that adds up, and clear refusals."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from floatlab.cli.main import main
+
+
+def ask(capsys, *words):
+    status = main([*words])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def code(capsys, *words):
+    status, out, err = ask(capsys, *words, "--quiet=code")
+    assert (status, err) == (0, "")
+    return out.strip()
+
+
+# Computed with exact rationals, and with hardware; those of `paper` are printed in it.
+FORUM = [
+    ("serial", False, "0x3d6533f0"),
+    ("serial", True, "0x3d6533f6"),
+    ("((0 1) (2 3))", False, "0x3d6533e0"),
+    ("((0 1) (2 3))", True, "0x3d653400"),
+    ("pairwise", True, "0x3d653400"),
+    ("reversed", False, "0x3d6533e0"),
+    ("reversed", True, "0x3d65340c"),
+]
+PAPER = [("serial", False, "0x3d653510"), ("serial", True, "0x3d653501"), ("((0 1) (2 3))", False, "0x3d653500")]
+
+
+@pytest.mark.parametrize(
+    ("preset", "schedule", "fma", "found"),
+    [("forum", *row) for row in FORUM] + [("paper", *row) for row in PAPER],
+)
+def test_the_example_that_everyone_quotes(capsys, preset, schedule, fma, found):
+    words = ["dot", "--preset", preset, "--schedule", schedule, "--fma" if fma else "--no-fma"]
+    assert code(capsys, *words) == found
+
+
+def test_a_wide_accumulator_rounded_once_gives_the_nearest_number(capsys):
+    assert code(capsys, "dot", "--preset", "forum", "--accumulator", "fp64", "--fp32") == "0x3d653409"
+    _, out, _ = ask(capsys, "dot", "--preset", "forum")
+    assert "0.055957829502951028644" in out
+    assert "89.1 = sum of" in out
+    assert "printed, with seven digits" in out
+
+
+SHORT = [
+    ["dot", "--preset", "forum"],
+    ["dot", "--preset", "forum", "--fma"],
+    ["dot", "--preset", "forum", "--fma", "--schedule", "((0 1) (2 3))"],
+    ["dot", "--preset", "forum", "--fma", "--schedule", "fused(3)"],
+    ["dot", "--preset", "paper", "--accumulator", "fp64", "--products", "fp16"],
+    ["dot", "0.1,0.1,3", "0.1,0.1,0.3", "--bf16", "--fma", "--schedule", "((0 1) 2)"],
+    ["dot", "0.1,0.2,3,7", "0.1,-0.1,0.3,1", "--machine", "hopper.f16.f32"],
+    ["dot", "0.1,0.2,3", "0.1,-0.1,0.3", "--machine", "cdna1.bf16.f32"],
+    ["sum", "1,0.001,0.001,0.001", "--fp16", "--adder", "neumaier"],
+    ["sum", "1,0.001,0.001,0.001", "--fp16", "--adder", "double", "--accumulator", "fp32"],
+    ["sum", "1,0.001,0.001,0.001", "--fp16", "-r", "SR", "--seed", "5"],
+    ["dot", "1,0.001,0.001", "0.3,0.7,0.9", "--fp16", "-r", "SR", "--seed", "5", "--fma"],
+    ["sum", "0.1", "--fp16"],
+    ["dot", "0.1", "0.3", "--fp16", "--fma"],
+]
+
+
+def exactly(datum):
+    return Fraction(datum["exact"])
+
+
+@pytest.mark.parametrize("words", SHORT, ids=" ".join)
+def test_errors_of_all_entries_add_up_to_the_error_of_the_result(capsys, words):
+    status, out, _ = ask(capsys, *words, "--json")
+    wire = json.loads(out)
+    assert status == 0
+    operands = [[exactly(each) for each in side] for side in wire["operands"]]
+    exact = sum((np.prod(row) for row in zip(*operands, strict=True)), Fraction(0))
+    assert Fraction(wire["exact"]) == exact
+    assert Fraction(wire["error"]["exact"]) == exactly(wire["result"]) - exact
+    entries = wire["nodes"]
+    assert sum(Fraction(each["error"]["exact"]) for each in entries) == exactly(wire["result"]) - exact
+    # The last of them is the result, and each node's error is what its value lacks of what it was given.
+    assert entries[-1]["value"] == wire["result"] or entries[-1]["kind"] == "node"
+    given = [np.prod(row) for row in zip(*operands, strict=True)]
+    values = [exactly(e["value"]) if e["value"] else given[e["id"]] for e in entries if e["id"] is not None]
+    for each in entries:
+        if each["kind"] == "node":
+            added = sum(values[i] for i in each["arguments"])
+            assert Fraction(each["error"]["exact"]) == values[each["id"]] - added
+
+
+def test_fused_products_are_told_from_rounded_ones(capsys):
+    words = ["dot", "0.1,0.1,3", "0.1,0.1,0.3", "--bf16", "--fma", "--json"]
+    alone = [each["value"] is not None for each in json.loads(ask(capsys, *words)[1])["nodes"][:3]]
+    assert alone == [True, False, False]
+    words += ["--schedule", "((1 0) 2)"]
+    alone = [each["value"] is not None for each in json.loads(ask(capsys, *words)[1])["nodes"][:3]]
+    assert alone == [False, True, False]
+
+
+def test_long_sums_name_the_worst_nodes(capsys, tmp_path):
+    values = np.random.default_rng(3).standard_normal(30_000).astype(np.float32)
+    np.save(tmp_path / "x.npy", values)
+    status, out, _ = ask(capsys, "sum", str(tmp_path / "x.npy"))
+    assert status == 0
+    assert "The 5 nodes that missed most" in out
+    wire = json.loads(ask(capsys, "sum", str(tmp_path / "x.npy"), "--schedule", "numpy", "--json")[1])
+    assert float(wire["result"]["shortest"]) == pytest.approx(float(values.sum()), rel=1e-7)
+    assert np.float32(wire["result"]["shortest"]) == values.sum()
+    assert (wire["nodes"], wire["operands"], len(wire["worst"])) == (None, None, 5)
+
+
+def test_text_is_read_into_the_other_arrays_format(capsys, tmp_path):
+    np.save(tmp_path / "x.npy", np.float16([1, 2, 3]))
+    wire = json.loads(ask(capsys, "dot", "0.1,0.2,0.3", str(tmp_path / "x.npy"), "--json")[1])
+    assert (wire["format"], wire["operands"][0][0]["code"]) == ("binary16", "0x2e66")
+
+
+def test_tensor_cores_say_whose_model_they_are(capsys):
+    _, out, _ = ask(capsys, "dot", "1,2", "3,4", "--machine", "a100.f16.f32")
+    assert "model of A100" in out
+    assert "arXiv:2512.07004" in out
+
+
+@pytest.mark.parametrize("width", [20, 46, 80, 200])
+def test_pages_keep_to_their_width(capsys, width):
+    for words in SHORT:
+        _, out, _ = ask(capsys, *words, "--width", str(width), "--ascii")
+        assert out.isascii()
+        assert max(map(len, out.splitlines())) <= max(width, 24)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sum"], "sum needs an array"),
+        (["sum", "1,2", "3"], "sum takes one array, and 2 were given"),
+        (["dot", "1,2"], "dot takes two arrays, and 1 were given"),
+        (["dot", "1,2", "3"], "as many numbers as each other"),
+        (["sum", "1,2;3,4"], "shape (2, 2)"),
+        (["sum", "-"], "no standard input"),
+        (["sum", "1,2", "--schedule", "lans(2)"], "did you mean 'lanes'"),
+        (["sum", "1,2", "--schedule", "((0 1) 2)"], "3 terms"),
+        (["sum", "1,2", "--adder", "kahn"], "kahan"),
+        (["sum", "1,2", "--fp16", "--fp32"], "sum has one result"),
+        (["sum", "1,2", "--accumulator", "fp16,fp32"], "--accumulator takes one format"),
+        (["sum", "1,2", "--fma"], "--fma"),
+        (["dot", "--preset", "form"], "forum"),
+        (["dot", "1", "2", "--preset", "forum"], "takes the place"),
+        (["dot", "1", "2", "--machine", "hoper.f16.f32"], "hopper"),
+        (["dot", "1", "2", "--machine", "hopper.f16.f32", "--fma"], "fixed by the machine"),
+        (["sum", "nowhere.npy"], "nowhere.npy"),
+        (["sum", "1,abc"], "'abc'"),
+    ],
+)
+def test_refusals_are_clear(capsys, words, said):
+    status, out, err = ask(capsys, *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.startswith("floatlab: ")
+
+
+def test_a_caret_stands_under_what_is_wrong(capsys):
+    status, out, err = ask(capsys, "sum", "1,2", "--schedule", "blocked(2, lans)")
+    first, typed, caret, end = err.split("\n")
+    assert (status, out, end) == (2, "", "")
+    assert "'lans'" in first
+    assert typed[caret.index("^") :].startswith("lans")
+
+
+def test_what_is_no_number(capsys):
+    status, out, _ = ask(capsys, "sum", "inf,-inf,1", "--fp16")
+    assert status == 0
+    assert "no number" in out
+    assert "invalid" in out
+    wire = json.loads(ask(capsys, "sum", "60000,60000", "--fp16", "--json")[1])
+    assert wire["result"]["class"] == "positiveInfinity"
+    assert wire["flags"] == ["overflow", "inexact"]
+    assert (wire["exact"], wire["error"]) == ("120000/1", {"exact": None, "ulps": None})
