@@ -1,9 +1,10 @@
-"""Should I worry? How far a product is from another, in units of rounding, and what makes products differ that much.
+"""Should I worry? How far a product is from another, in units of rounding, and what makes as much of a difference.
 
-The number is q = |d| / (u·(|A|·|B|)), element by element: d is the difference, u half the format's ulp of 1, and |A|·|B|
-the product of magnitudes, which the rounding errors of any order are proportional to (Higham, *Accuracy and Stability of
-Numerical Algorithms*, section 3.5: no result of n terms is further than n from the exact one, to first order). How large
-q is for a cause depends on n and on the data, so every cause is tried on the very inputs, or a part of them.
+The number is q = |d| / (u·(|A|·|B|)), element by element: d is the difference, u half the format's ulp of 1, and
+|A|·|B| the product of magnitudes, which the rounding errors of any order are proportional to (Higham, *Accuracy and
+Stability of Numerical Algorithms*, section 3.5: no result of n terms is further than n from the exact one, to first
+order). How large q is for a cause depends on n and on the data, so every cause is tried on the very inputs, or a part
+of them.
 """
 
 from __future__ import annotations
@@ -91,8 +92,8 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
 def judge(a: Any, b: Any, actual: Any, expected: Any = None) -> Judgement:
     """Return how far a product of a (rows, n) and b (n, columns) is from another one, or from the exact product.
 
-    All are float arrays; the format is that of `actual`. Raises UnsupportedError for shapes that do not go together, and
-    for inputs or results that are not finite.
+    All are float arrays; the format is that of `actual`. Raises UnsupportedError for shapes that do not go together,
+    and for inputs or results that are not finite.
 
     >>> rng = np.random.default_rng(1)
     >>> a, b = rng.random((64, 100), np.float32), rng.random((100, 64), np.float32)
