@@ -46,15 +46,7 @@ def reduction_to_wire(found: Reduction) -> Wire:
         if short
         else None,
         "nodes": [_entry(each, found) for each in ledger(found)] if short else None,
-        "worst": [
-            {
-                "id": each.id,
-                "arguments": [*each.arguments],
-                "value": datum_to_wire(each.value),
-                "error": _error(each.error, each.value),
-            }
-            for each in worst_of(found)
-        ],
+        "worst": [_entry(each, found) for each in worst_of(found)],
         "result": datum_to_wire(found.result),
         "exact": None if found.exact is None else fraction_text(found.exact),
         "flags": found.flags.names if n <= MAX_TRACED else None,

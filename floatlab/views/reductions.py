@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from heapq import nlargest
 
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Flags
@@ -18,11 +19,15 @@ from floatlab.views.words import counted, flags_line, plural, signed_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.adders import Node
+    from floatlab.numbers import Datum
     from floatlab.reduce.reduction import Reduction
 
 SHORT = 16  # terms: of so many every rounding is shown
+_TRACED = 1024  # terms: of so many the worst are found among products, too
 _WORST = 5
+_SPELT = 6  # numbers that a node adds: of more the first and the last are named
+_PLAIN = range(-4, 9)  # exponents of numbers that are written without one
+_HEADER = ("id", "of", "code", "value", "ulps", "in result")
 _NOUNS = {"sum": "sum", "dot": "dot product"}
 
 
@@ -103,9 +108,8 @@ def _formats(found: Reduction) -> list[Block]:
 
 def _limits(found: Reduction) -> list[Block]:
     rows: list[Block] = []
-    ulp = found.result.ulp.as_fraction() if found.result.is_finite else None
     bounds = [(found.bound, "from the order alone"), (found.running_bound, "with what was computed")]
-    said = [f"≤ {_ulps_up(bound / ulp)} {words}" for bound, words in bounds if bound is not None and ulp is not None]
+    said = [f"≤ {_bound(bound, found.result)} {words}" for bound, words in bounds if bound is not None]
     if said:
         rows.append(Row("bound", line("|error| ", ", ".join(said))))
     if found.condition is not None:
@@ -117,16 +121,24 @@ def _limits(found: Reduction) -> list[Block]:
 
 def few(x: Fraction) -> str:
     """Return a measure in three digits."""
-    return rounded_decimal(x, 3)
+    return rounded_decimal(x, 3, _PLAIN)
 
 
-def _ulps_up(x: Fraction) -> str:
-    """Return a bound in ulps, in three digits, none of them rounded down."""
+def _bound(x: Fraction, result: Datum) -> str:
+    """Return a bound in ulps of a result, or as it is where that is no number or zero."""
+    if not result.is_finite or not result.magnitude:
+        return _upward(x)
+    text = _upward(x / result.ulp.as_fraction())
+    shown = f"{int(text):,}" if text.isdigit() else text
+    return f"{shown} {'ulp' if text == '1' else 'ulps'}"
+
+
+def _upward(x: Fraction) -> str:
+    """Return a bound in three digits, none of them rounded down."""
     text = few(x)
     if Fraction(text) < x:  # the next decimal of three digits
         text = few(Fraction(text) + Fraction(10) ** (_exponent(Fraction(text)) - 2))
-    shown = f"{int(text):,}" if text.isdigit() else text
-    return f"{shown} {'ulp' if text == '1' else 'ulps'}"
+    return text
 
 
 def _exponent(x: Fraction) -> int:
@@ -148,13 +160,13 @@ def decimal(x: Fraction, digits: int) -> str:
 
 def signed(x: Fraction, digits: int = 3) -> str:
     """Return a signed error in so many digits."""
-    return signed_text(rounded_decimal(x, digits))
+    return signed_text(rounded_decimal(x, digits, _PLAIN))
 
 
 def _every(found: Reduction) -> list[Block]:
     entries = ledger(found)
     strange = any(each.flags & ~Flags.INEXACT for each in entries)
-    header = ("id", "of", "code", "value", "ulps", "in result") + (("flags",) if strange else ())
+    header = _HEADER + (("flags",) if strange else ())
     rows = tuple(_cells(each, found, strange) for each in entries)
     heading = "Every rounding: its error in its own ulps, and in those of the result"
     return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
@@ -173,6 +185,8 @@ def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
 
 
 def _adds(arguments: tuple[int, ...]) -> str:
+    if len(arguments) > _SPELT:
+        return f"({arguments[0]} {arguments[1]} … {arguments[-1]})"
     return f"({' '.join(map(str, arguments))})" if arguments else ""
 
 
@@ -189,35 +203,23 @@ def _in_result(error: Fraction, found: Reduction) -> Line:
     return line(signed(error / found.result.ulp.as_fraction())) if found.result.is_finite else ()
 
 
-def worst_of(found: Reduction) -> list[Node]:
-    """Return the nodes that missed most, none where that is not known."""
-    if not isinstance(found.adder, Adder):
-        return []
+def worst_of(found: Reduction) -> list[Entry]:
+    """Return the entries that missed most, the worst first; none where that is not known."""
+    if len(found) <= _TRACED:
+        entries = [each for each in ledger(found) if each.error]
+        return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))
     try:
-        return found.worst(_WORST)
+        nodes = found.worst(_WORST) if isinstance(found.adder, Adder) else []
     except UnsupportedError:
-        return []
+        nodes = []
+    return [Entry(each.id, each.arguments, None, each.value, each.error, Flags.NONE) for each in nodes]
 
 
 def _worst(found: Reduction) -> list[Block]:
-    nodes = worst_of(found)
-    if not nodes:
+    entries = worst_of(found)
+    if not entries:
         return []
-    rows = tuple(_node_cells(each, found) for each in nodes)
-    many = plural(len(rows), "The node", f"The {len(rows)} nodes")
+    rows = tuple(_cells(each, found, False) for each in entries)
+    many = plural(len(rows), "The rounding", f"The {len(rows)} roundings")
     heading = f"{many} that missed most: by how many of their own ulps, and of the result's"
-    header = ("id", "of", "code", "value", "ulps", "in result")
-    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
-
-
-def _node_cells(node: Node, found: Reduction) -> tuple[Line, ...]:
-    error = node.error or Fraction(0)
-    ids = _adds(node.arguments) if len(node.arguments) <= 4 else counted(len(node.arguments), "number")
-    return (
-        line(str(node.id)),
-        line(ids),
-        line(Run(hexadecimal_code(node.value), Role.CODE)),
-        line(Run(shortest(node.value), Role.VALUE)),
-        line(Run(signed(error / node.value.ulp.as_fraction()), Role.LOST)),
-        _in_result(error, found),
-    )
+    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(_HEADER, rows, right=(3, 4, 5))]

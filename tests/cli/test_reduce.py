@@ -5,8 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from floatlab.cli.main import main
+from floatlab.views.reductions import _upward
 
 
 def ask(capsys, *words):
@@ -108,11 +111,27 @@ def test_long_sums_name_the_worst_nodes(capsys, tmp_path):
     np.save(tmp_path / "x.npy", values)
     status, out, _ = ask(capsys, "sum", str(tmp_path / "x.npy"))
     assert status == 0
-    assert "The 5 nodes that missed most" in out
+    assert "The 5 roundings that missed most" in out
     wire = json.loads(ask(capsys, "sum", str(tmp_path / "x.npy"), "--schedule", "numpy", "--json")[1])
     assert float(wire["result"]["shortest"]) == pytest.approx(float(values.sum()), rel=1e-7)
     assert np.float32(wire["result"]["shortest"]) == values.sum()
     assert (wire["nodes"], wire["operands"], len(wire["worst"])) == (None, None, 5)
+
+
+def test_the_worst_of_many_are_sorted_and_products_are_among_them(capsys):
+    big = ",".join(["1"] * 20)
+    wire = json.loads(ask(capsys, "dot", f"{big},1.001", f"{big},1.001", "--fp16", "--json")[1])
+    errors = [abs(Fraction(each["error"]["exact"])) for each in wire["nodes"]]
+    worst = [abs(Fraction(each["error"]["exact"])) for each in wire["worst"]]
+    assert worst == [each for each in sorted(errors, reverse=True)[:5] if each]
+    assert {each["kind"] for each in wire["worst"]} == {"node", "term"}
+    tensor = ["dot", "random:uniform:100:seed=1", "random:uniform:100:seed=2", "--machine", "volta.f16.f32"]
+    assert "that missed most" in ask(capsys, *tensor)[1]
+
+
+@given(st.fractions(min_value=0).filter(bool))
+def test_bounds_are_rounded_up_to_three_digits(x):
+    assert x <= Fraction(_upward(x)) <= x * Fraction(101, 100)
 
 
 def test_text_is_read_into_the_other_arrays_format(capsys, tmp_path):
