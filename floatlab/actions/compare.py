@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+import numpy as np
+
 from floatlab.actions.answer import Answer
+from floatlab.arrays.conversion import decode
 from floatlab.arrays.errors import WORST, Differences
 from floatlab.arrays.errors import compare as measure
+from floatlab.arrays.sources import Source
 from floatlab.arrays.tolerances import NUMPY
 from floatlab.errors import UnsupportedError
 from floatlab.files import ArraySource, open_array, says_format
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from floatlab.reduce.verdicts import Judgement
     from floatlab.views.page import Page
 
 
@@ -69,18 +74,53 @@ def compare_words(
         )
 
 
-def answer_of(found: Differences) -> Answer:
-    """Return the answer that shows what was found."""
+def judge_words(
+    words: tuple[str, ...], inputs: tuple[str, str], format: Format | None = None, *, dtype: str | None = None
+) -> Judgement:
+    """Return what makes two products differ as much as the arrays that two words name, given the factors' words.
+
+    Vectors are one row, or one column. Raises FloatlabError.
+
+    >>> judge_words(("7", "7"), ("1,2", "3,2"), parse_format("fp32")).causes[0].value
+    'order'
+    """
+    from floatlab.reduce.verdicts import judge
+
+    sides = []
+    for word in (*inputs, *words):
+        with open_array(word, format or parse_format("binary32"), dtype=dtype) as source:
+            piece, own = source.whole(), source.format
+        values = decode(piece.codes, piece.format) if isinstance(piece, Source) else np.asarray(piece)
+        sides.append((values, own))
+    (x, _), (y, _), *results = sides
+    x, y = (x[None] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
+    if x.ndim == y.ndim == 2:
+        shape = (x.shape[0], y.shape[1])
+        if any(values.size != shape[0] * shape[1] for values, _ in results):
+            raise UnsupportedError(f"--inputs: a product of {x.shape} and {y.shape} is {shape}, and the arrays are not")
+        results = [(values.reshape(shape), own) for values, own in results]
+    return judge(x, y, results[0][0], results[1][0], format or results[0][1])
+
+
+def answer_of(found: Differences, judged: Judgement | None = None) -> Answer:
+    """Return the answer that shows what was found, and the causes where inputs were given."""
 
     def page() -> Page:
         from floatlab.views.differences import differences_page
+        from floatlab.views.page import Page
 
-        return differences_page(found)
+        shown = differences_page(found)
+        if judged is None:
+            return shown
+        from floatlab.views.verdicts import judgement_blocks
+
+        return Page((*shown.blocks, *judgement_blocks(judged)), shown.title)
 
     def records() -> list[dict[str, Any]]:
-        from floatlab.render.differences import differences_to_wire
+        from floatlab.render.differences import differences_to_wire, judgement_to_wire
 
-        return [differences_to_wire(found)]
+        wire = differences_to_wire(found)
+        return [wire if judged is None else {**wire, "judgement": judgement_to_wire(judged)}]
 
     failing = str(found.allclose.failing if found.shape is not None else "shapes")
     return Answer(page, records, lambda: [failing], lambda: [failing])

@@ -32,6 +32,11 @@ def compare_parser() -> Parser:
     group = parser.add_argument_group("arrays")
     group.add_argument("--dtype", metavar="NAME", help="of files of raw numbers: f32, bf16, e4m3, int8, >f4, …")
     group.add_argument("--shape", metavar="MxN", help="of files of raw numbers (default: one axis)")
+    group = parser.add_argument_group("cause")
+    group.add_argument(
+        "--inputs", nargs=2, metavar=("X", "Y"), help="the arrays are products of these: why they differ"
+    )
+    group.add_argument("--op", metavar="NAME", help="which product: matmul (default) or dot")
     group = parser.add_argument_group("what to show")
     group.add_argument("--worst", metavar="N", help="so many of the worst elements (default 5)")
     group.add_argument("--plot", metavar="FILE", help="draw the histogram with matplotlib: .png, .pdf, .svg")
@@ -76,10 +81,17 @@ def run_compare(words: Sequence[str]) -> int:
         from floatlab.render.figures import require_matplotlib
 
         require_matplotlib()  # before the work, not after it
-    from floatlab.actions.compare import answer_of
+    if options.op not in (None, "matmul", "dot"):
+        raise UsageError(f"--op is matmul or dot, not {quoted(options.op)}")
+    if options.op is not None and options.inputs is None:
+        raise UsageError("--op says what was done to --inputs X Y, and there are none")
+    from floatlab.actions.compare import answer_of, judge_words
 
-    found = _compared(options, formats)
-    answer = answer_of(found)
+    found, judged = _compared(options, formats), None
+    if options.inputs is not None:
+        words = tuple(options.values)
+        judged = judge_words(words, tuple(options.inputs), next(iter(formats), None), dtype=options.dtype)
+    answer = answer_of(found, judged)
     if options.html is not None:
         from shlex import join
 

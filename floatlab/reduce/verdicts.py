@@ -89,11 +89,11 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
     return np.where((difference == 0) & (size == 0), 0.0, found)
 
 
-def judge(a: Any, b: Any, actual: Any, expected: Any = None) -> Judgement:
+def judge(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | None = None) -> Judgement:
     """Return how far a product of a (rows, n) and b (n, columns) is from another one, or from the exact product.
 
-    All are float arrays; the format is that of `actual`. Raises UnsupportedError for shapes that do not go together,
-    and for inputs or results that are not finite.
+    All are float arrays; `format`, whose u it is, is that of `actual` where none is given. Raises UnsupportedError for
+    shapes that do not go together, and for inputs or results that are not finite.
 
     >>> rng = np.random.default_rng(1)
     >>> a, b = rng.random((64, 100), np.float32), rng.random((100, 64), np.float32)
@@ -103,7 +103,7 @@ def judge(a: Any, b: Any, actual: Any, expected: Any = None) -> Judgement:
     x, y, first = (_matrix(side, name) for side, name in ((a, "a"), (b, "b"), (actual, "actual")))
     if x.shape[1] != y.shape[0] or first.shape != (x.shape[0], y.shape[1]):
         raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape} is not {first.shape}")
-    format = format_of(first.dtype)
+    format = format or format_of(first.dtype)
     assert format is not None
     rows, columns = _some(x.shape[0]), _some(y.shape[1])
     x, y, first = x[rows], y[:, columns], first[np.ix_(rows, columns)]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from floatlab.arrays.errors import Differences, Errors, Operand
     from floatlab.arrays.structure import Structure
     from floatlab.arrays.tolerances import Extreme, Tolerance
+    from floatlab.reduce.verdicts import Judgement
 
     Wire = dict[str, Any]
 
@@ -103,4 +104,18 @@ def _structure(found: Structure | None) -> Wire | None:
         "first": integer(found.first),
         "last": integer(found.last),
         "axes": extents,
+    }
+
+
+def judgement_to_wire(found: Judgement) -> Wire:
+    """Return what the difference of two products was judged to be."""
+    return {
+        "terms": found.terms,
+        "format": found.format.name,
+        "q": {"rms": _number(found.rms), "largest": _number(found.largest), "limit": found.limit},
+        "trials": [
+            {"cause": each.cause.value, "rms": _number(each.rms), "largest": _number(each.largest)}
+            for each in found.trials
+        ],
+        "causes": [each.value for each in found.causes],
     }

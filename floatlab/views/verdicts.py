@@ -1,0 +1,66 @@
+"""Should I worry? What `compare --inputs` adds: q, what each cause would make of it, and the verdict in words."""
+
+from __future__ import annotations
+
+from floatlab.reduce.verdicts import Cause
+from floatlab.views.page import Block, Gap, Note, Role, Row, Run, Table, line
+from floatlab.views.words import counted, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.reduce.verdicts import Judgement
+
+_CAUSES = {
+    Cause.ORDER: "another order of addition, fused or not",
+    Cause.TF32: "inputs rounded to tf32",
+    Cause.FP16: "inputs rounded to fp16",
+    Cause.BF16: "inputs rounded to bf16",
+    Cause.TERM: "one term left out",
+}
+
+
+def judgement_blocks(found: Judgement) -> list[Block]:
+    """Return what a page of differences says of a product, given its inputs."""
+    rows = tuple(
+        (line(_CAUSES[each.cause]), line(_number(each.rms)), line(_number(each.largest))) for each in found.trials
+    )
+    return [
+        Gap(),
+        Note(
+            line(
+                Run(f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}", Role.HEADING)
+            )
+        ),
+        Row("q", line(f"rms {_number(found.rms)}, largest {_number(found.largest)}"), line(_limit(found))),
+        Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
+        Row("verdict", line(Run(judgement_words(found), Role.VALUE if Cause.ORDER in found.causes else Role.FLAG))),
+    ]
+
+
+def judgement_words(found: Judgement) -> str:
+    """Return the verdict in words.
+
+    >>> import numpy as np
+    >>> from floatlab.reduce.verdicts import judge
+    >>> x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
+    >>> judgement_words(judge(x, y, x @ y))
+    'within rounding: some order of the additions makes as much of a difference'
+    """
+    if found.rms == 0 or found.is_rounding:
+        return "within rounding: some order of the additions makes as much of a difference"
+    if not found.causes:
+        return "beyond rounding, and none of these causes: look for a bug"
+    if found.causes == (Cause.TERM,):
+        return "beyond rounding: as much as one term that is missing; look for a bug"
+    others = listed([_CAUSES[each] for each in found.causes if each is not Cause.ORDER])
+    if Cause.ORDER in found.causes:
+        return f"indistinguishable with {counted(found.terms, 'term')}: rounding, or {others}"
+    return f"explained by {others}, not by rounding"
+
+
+def _limit(found: Judgement) -> str:
+    return f"2n = {found.limit:,.0f} is the most that two orders can differ by"
+
+
+def _number(x: float) -> str:
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"

@@ -1,0 +1,80 @@
+"""`floatlab compare A B --inputs X Y`: q, and the cause of what two products differ by."""
+
+import json
+
+import numpy as np
+import pytest
+
+from floatlab.arrays import quantize
+from floatlab.cli.main import main
+from floatlab.reduce.totals import matmul
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("products")
+    rng = np.random.default_rng(3)
+    x, y = (rng.random((80, 80)).astype(np.float32) for _ in range(2))
+    made = {
+        "x": x,
+        "y": y,
+        "serial": matmul(x, y),
+        "fused": matmul(x, y, fma=True),
+        "bf16": (quantize(x, "bf16") @ quantize(y, "bf16")).astype(np.float32),
+        "short": (x @ y - np.outer(x[:, 3], y[3])).astype(np.float32),
+    }
+    for name, array in made.items():
+        np.save(folder / f"{name}.npy", array)
+    return {name: str(folder / f"{name}.npy") for name in made}
+
+
+def compare(capsys, *words):
+    status = main(["compare", *words])
+    out, err = capsys.readouterr()
+    return status, " ".join(out.split()), err
+
+
+@pytest.mark.parametrize(
+    ("other", "status", "verdict"),
+    [
+        ("fused", 0, "within rounding: some order of the additions"),
+        ("bf16", 1, "explained by inputs rounded to bf16, not by rounding"),
+        ("short", 1, "as much as one term that is missing; look for a bug"),
+    ],
+)
+def test_the_cause_is_named(capsys, files, other, status, verdict):
+    found, out, _ = compare(capsys, files["serial"], files[other], "--inputs", files["x"], files["y"])
+    assert found == status
+    assert verdict in out
+    assert "allclose" in out
+
+
+def test_json_has_the_numbers(capsys, files):
+    _, out, _ = compare(capsys, files["serial"], files["fused"], "--inputs", files["x"], files["y"], "--json")
+    judged = json.loads(out)["judgement"]
+    assert judged["causes"] == ["order"]
+    assert judged["terms"] == 80
+    assert judged["q"]["limit"] == 160
+    assert [each["cause"] for each in judged["trials"]] == ["order", "tf32", "fp16", "bf16", "term"]
+
+
+def test_vectors_are_a_row_and_a_column(capsys):
+    assert "within rounding" in compare(capsys, "7", "7", "--inputs", "1,2", "3,2", "--op", "dot")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["7", "7", "--inputs", "1,2", "3,2,1"], "shapes do not go together"),
+        (["7,1", "7,1", "--inputs", "1,2", "3,2"], "a product of (1, 2) and (2, 1) is (1, 1)"),
+        (["nan", "7", "--inputs", "1,2", "3,2"], "not finite"),
+        (["7", "7", "--op", "dot"], "there are none"),
+        (["7", "7", "--inputs", "1", "2", "--op", "conv"], "--op is matmul or dot"),
+        (["7", "7", "--inputs", "nowhere.npy", "2"], "nowhere.npy"),
+    ],
+)
+def test_bad_inputs_get_one_line(capsys, words, said):
+    status, out, err = compare(capsys, *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
