@@ -37,6 +37,8 @@ ARRAYS = (
     "every rounding is shown."
 )
 
+_SQUARE = "random:uniform:64x64:seed="
+
 ACTIONS: dict[str, Action] = {
     action.verb: action
     for action in (
@@ -142,6 +144,13 @@ ACTIONS: dict[str, Action] = {
                     "the dot product of two arrays in a stated order, with fused multiply-adds or without",
                     ("dot --preset forum --fma", "dot 1,2,3 4,5,6 --fp16 --schedule pairwise --accumulator fp32"),
                     f"{ARRAYS} A machine fixes formats and roundings, and is a published model, not the machine.",
+                ),
+                (
+                    "matmul",
+                    "the product of two matrices, each element added in a stated order, beside the exact product",
+                    ("matmul '1,2;3,4' '5,6;7,8' --fp16", f"matmul {_SQUARE}1@fp32 {_SQUARE}2@fp32 --fma"),
+                    f"{ARRAYS} Rows of a list stand apart by ;. q is the error in units of u × the sum of |a·b|: a few "
+                    "for rounding, and at most about the number of terms.",
                 ),
             )
         ),

@@ -1,4 +1,4 @@
-"""`sum` and `dot`: arrays that words name, added in a stated order, every rounding in the open."""
+"""`sum`, `dot` and `matmul`: arrays that words name, added in a stated order, every rounding in the open."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from floatlab.actions.answer import Answer
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.files import ArraySource, open_array, says_format
 from floatlab.formats import Format, parse_format
-from floatlab.numbers import Context
+from floatlab.numbers import Context, Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.presets import Preset
+from floatlab.reduce.products import Product, product
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from floatlab.views.page import Page
 
-OPERANDS = {"sum": 1, "dot": 2}
+OPERANDS = {"sum": 1, "dot": 2, "matmul": 2}
 _NUMBERS = {1: "one array", 2: "two arrays"}
 
 
@@ -46,8 +48,8 @@ def reduce_words(
     adder: str = "rounded",
     machine: str | None = None,
     context: Context | None = None,
-) -> Reduction:
-    """Return the sum of the array that a word names, or the dot product of two, or of a preset; raises FloatlabError.
+) -> Reduction | Product:
+    """Return the sum of the array that a word names, or the product of two, or of a preset; raises FloatlabError.
 
     Text is read into the format, a machine's own, the other array's or binary32, the first of them that there is.
 
@@ -60,7 +62,8 @@ def reduce_words(
         return add_up(
             operands[0], schedule, format, accumulator=accumulator, adder=adder, context=context,
         )  # fmt: skip
-    return dot(
+    multiply = dot if operation == "dot" else product
+    return multiply(
         operands[0], operands[1], schedule, format, fma=fma, products=products, accumulator=accumulator, adder=adder,
         context=context, machine=model,
     )  # fmt: skip
@@ -90,8 +93,10 @@ def _operands(operation: str, words: tuple[str, ...], format: Format | None, mod
         return [sources[i].whole() for i in range(wanted)]
 
 
-def answer_of(found: Reduction, preset: str | None = None) -> Answer:
-    """Return the answer that shows a reduction."""
+def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
+    """Return the answer that shows a reduction, or a matrix product: as text, a row a line with commas."""
+    if isinstance(found, Product):
+        return _product_answer(found)
 
     def page() -> Page:
         from floatlab.views.reductions import reduction_page
@@ -106,3 +111,21 @@ def answer_of(found: Reduction, preset: str | None = None) -> Answer:
     return Answer(
         page, records, lambda: [shortest(found.result)], lambda: [hexadecimal_code(found.result)], (), (found.result,)
     )
+
+
+def _product_answer(found: Product) -> Answer:
+    def page() -> Page:
+        from floatlab.views.products import product_page
+
+        return product_page(found)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.products import product_to_wire
+
+        return [product_to_wire(found)]
+
+    def rows(words: Callable[[Datum], str]) -> list[str]:
+        table = found.codes.reshape(-1, found.codes.shape[-1]) if found.codes.shape else found.codes.reshape(1, 1)
+        return [",".join(words(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
+
+    return Answer(page, records, lambda: rows(shortest), lambda: rows(hexadecimal_code))

@@ -103,7 +103,7 @@ def _command(words: list[str]) -> int:
         from floatlab.cli.revealing import run_reveal
 
         return run_reveal(words[1:])
-    if words[0] in ("sum", "dot"):
+    if words[0] in ("sum", "dot", "matmul"):
         from floatlab.cli.reducing import run_reduce
 
         return run_reduce(words[0], words[1:])

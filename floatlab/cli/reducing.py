@@ -1,4 +1,4 @@
-"""`floatlab sum` and `floatlab dot`: arrays added in a stated order."""
+"""`floatlab sum`, `floatlab dot` and `floatlab matmul`: arrays added in a stated order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def reduce_parser(verb: str) -> Parser:
-    """Return the parser of `sum` or `dot`."""
+    """Return the parser of `sum`, `dot` or `matmul`."""
     parser = Parser(ACTIONS[verb])
     parser.add_argument("values", nargs="*", metavar="ARRAY", help="a list (1.5,-2), a file, random:…")
     group = parser.add_argument_group("order")
@@ -23,11 +23,12 @@ def reduce_parser(verb: str) -> Parser:
     group.add_argument("--adder", metavar="NAME", default="rounded", help="rounded|kahan|neumaier|klein|double")
     group.add_argument("--accumulator", metavar="F", help="the format of partial sums (default: the result's)")
     parser.set_defaults(fma=False, products=None, machine=None, preset=None)
-    if verb == "dot":
+    if verb != "sum":
         group.add_argument("--products", metavar="F", help="the format of products (default: the accumulator's)")
         group.add_argument("--fma", action="store_true", help="fuse products onto partial sums")
         group.add_argument("--no-fma", action="store_false", dest="fma", help="round products first (default)")
         group.add_argument("--machine", metavar="NAME", help="a model of a matrix unit, such as hopper.f16.f32")
+    if verb == "dot":
         group.add_argument("--preset", metavar="NAME", help="the vectors of a known example: forum|paper")
     add_formats(parser)
     add_rounding(parser)
@@ -45,7 +46,7 @@ def _format(text: str | None, option: str) -> Format | None:
 
 
 def run_reduce(verb: str, words: Sequence[str]) -> int:
-    """Run `sum` or `dot`."""
+    """Run `sum`, `dot` or `matmul`."""
     options = reduce_parser(verb).parse(words)
     manner = manner_of(options, output())
     formats = options.formats or []

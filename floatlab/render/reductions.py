@@ -50,7 +50,7 @@ def reduction_to_wire(found: Reduction) -> Wire:
         "result": datum_to_wire(found.result),
         "exact": None if found.exact is None else fraction_text(found.exact),
         "flags": found.flags.names if n <= MAX_TRACED else None,
-        "error": _error(found.error, found.result),
+        "error": error_of(found.error, found.result),
         "bound": _measure(found.bound),
         "running_bound": _measure(found.running_bound),
         "condition": _measure(found.condition),
@@ -68,12 +68,13 @@ def _entry(entry: Entry, found: Reduction) -> Wire:
     value = entry.value
     return wire | {
         "value": None if value is None else datum_to_wire(value),
-        "error": _error(entry.error, value or found.result),
+        "error": error_of(entry.error, value or found.result),
         "flags": entry.flags.names,
     }
 
 
-def _error(error: Fraction | None, value: Datum) -> Wire:
+def error_of(error: Fraction | None, value: Datum) -> Wire:
+    """Return an error exactly and in ulps of a value; null where there is none."""
     if error is None or not value.is_finite:
         return {"exact": None, "ulps": None}
     ulps = error / value.ulp.as_fraction()

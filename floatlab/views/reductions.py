@@ -19,8 +19,12 @@ from floatlab.views.words import counted, flags_line, plural, signed_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from floatlab.arrays.sources import Source
+    from floatlab.formats import Format
     from floatlab.numbers import Datum
-    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.machines import Machine
+    from floatlab.reduce.orders import Schedule
+    from floatlab.reduce.reduction import AnyAdder, Reduction
 
 SHORT = 16  # terms: of so many every rounding is shown
 _TRACED = 1024  # terms: of so many the worst are found among products, too
@@ -59,9 +63,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
     if origin:
         blocks.append(Row("terms", line(origin)))
-    if found.machine is not None:
-        note = f"; {found.machine.note}" if found.machine.note else ""
-        blocks.append(Row("machine", line(f"{found.machine.words}{note}")))
+    blocks += machine_rows(found.machine)
     blocks += [Row("result", coded(found.result, shortest(found.result))), *_truth(found), *_formats(found)]
     blocks += _limits(found)
     blocks += _every(found) if n <= SHORT else _worst(found)
@@ -69,10 +71,22 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
 
 
 def _way(found: Reduction) -> str:
-    schedule, adder = found.schedule.text, found.adder
+    return way_words(found.schedule, found.adder)
+
+
+def way_words(schedule: Schedule, adder: AnyAdder) -> str:
+    """Say the order and what an addition is."""
     if isinstance(adder, Compensated):
-        return f"{schedule}, compensated ({adder.rule})"
-    return f"{schedule}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule
+        return f"{schedule.text}, compensated ({adder.rule})"
+    return f"{schedule.text}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule.text
+
+
+def machine_rows(machine: Machine | None) -> list[Block]:
+    """Say whose model it is that was asked for."""
+    if machine is None:
+        return []
+    note = f"; {machine.note}" if machine.note else ""
+    return [Row("machine", line(f"{machine.words}{note}"))]
 
 
 def _truth(found: Reduction) -> list[Block]:
@@ -92,18 +106,21 @@ def _truth(found: Reduction) -> list[Block]:
 
 
 def _formats(found: Reduction) -> list[Block]:
+    return [format_row(found.x, found.y, found.adder, found.result.format)]
+
+
+def format_row(x: Source, y: Source | None, adder: AnyAdder, into: Format) -> Row:
     """Say what is rounded to which format."""
-    into = found.result.format.name
-    parts = {"terms": found.x.format.name}
-    if found.y is not None:
-        parts["terms"] = " and ".join(dict.fromkeys([found.x.format.name, found.y.format.name]))
-        if isinstance(found.adder, Adder | Compensated):
-            parts["products"] = found.adder.products.name
-    parts["sums"] = found.accumulated.format.name
-    if set(parts.values()) == {into}:
-        return [Row("rounded to", line(f"{into} everywhere"))]
-    parts["result"] = into
-    return [Row("rounded to", line(", ".join(f"{name} {format}" for name, format in parts.items())))]
+    parts = {"terms": x.format.name}
+    if y is not None:
+        parts["terms"] = " and ".join(dict.fromkeys([x.format.name, y.format.name]))
+        if isinstance(adder, Adder | Compensated):
+            parts["products"] = adder.products.name
+    parts["sums"] = adder.accumulator.name
+    if set(parts.values()) == {into.name}:
+        return Row("rounded to", line(f"{into.name} everywhere"))
+    parts["result"] = into.name
+    return Row("rounded to", line(", ".join(f"{name} {format}" for name, format in parts.items())))
 
 
 def _limits(found: Reduction) -> list[Block]:

@@ -1,4 +1,4 @@
-"""`floatlab sum` and `floatlab dot` on the command line: known results, JSON that adds up, and clear refusals."""
+"""`floatlab sum`, `dot` and `matmul`: known results, JSON that adds up, and clear refusals."""
 
 import json
 from fractions import Fraction
@@ -173,6 +173,10 @@ def test_pages_keep_to_their_width(capsys, width):
         (["dot", "1", "2", "--preset", "forum"], "takes the place"),
         (["dot", "1", "2", "--machine", "hoper.f16.f32"], "hopper"),
         (["dot", "1", "2", "--machine", "hopper.f16.f32", "--fma"], "fixed by the machine"),
+        (["matmul", "1,2", "3"], "do not make a matrix product"),
+        (["matmul", "1,2;3", "4,5"], "rows"),
+        (["matmul", "1,2"], "matmul takes two arrays"),
+        (["matmul", "--preset", "forum"], "--preset"),
         (["sum", "nowhere.npy"], "nowhere.npy"),
         (["sum", "1,abc"], "'abc'"),
     ],
@@ -201,3 +205,50 @@ def test_what_is_no_number(capsys):
     assert wire["result"]["class"] == "positiveInfinity"
     assert wire["flags"] == ["overflow", "inexact"]
     assert (wire["exact"], wire["error"]) == ("120000/1", {"exact": None, "ulps": None})
+
+
+@pytest.mark.parametrize("more", [[], ["--fma"], ["--schedule", "pairwise"], ["--machine", "hopper.f16.f32"]], ids=str)
+def test_each_element_of_a_matrix_product_is_a_dot_product(capsys, tmp_path, more):
+    rng = np.random.default_rng(4)
+    a, b = rng.standard_normal((3, 20)).astype(np.float16), rng.standard_normal((20, 4)).astype(np.float16)
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    status, out, _ = ask(capsys, "matmul", str(tmp_path / "a.npy"), str(tmp_path / "b.npy"), "--json", *more)
+    wire = json.loads(out)
+    assert (status, wire["shape"], wire["terms"]) == (0, [3, 4], 20)
+    missed, q = [], []
+    for each in wire["elements"]:
+        i, j = each["index"]
+        np.save(tmp_path / "x.npy", a[i])
+        np.save(tmp_path / "y.npy", b[:, j].copy())
+        one = json.loads(ask(capsys, "dot", str(tmp_path / "x.npy"), str(tmp_path / "y.npy"), "--json", *more)[1])
+        assert (each["value"], each["exact"], each["error"]) == (one["result"], one["exact"], one["error"])
+        missed.append(abs(float(Fraction(each["error"]["ulps"]))))
+        size = sum(abs(Fraction(float(x)) * Fraction(float(y))) for x, y in zip(a[i], b[:, j], strict=True))
+        u = Fraction(1, 2 ** (24 if "--machine" in more else 11))
+        q.append(float(abs(Fraction(each["error"]["exact"])) / (u * size)))
+    assert wire["error"]["ulps_largest"] == pytest.approx(max(missed))
+    assert wire["error"]["ulps_rms"] == pytest.approx(np.sqrt(np.mean(np.square(missed))))
+    assert wire["q"]["largest"] == pytest.approx(max(q))
+    assert wire["q"]["rms"] == pytest.approx(np.sqrt(np.mean(np.square(q))))
+    assert wire["nearest"] == sum(each <= 0.5 for each in missed)
+    largest = [abs(float(Fraction(each["error"]["ulps"]))) for each in wire["worst"]]
+    assert largest == sorted(missed, reverse=True)[:5]
+
+
+def test_matrices_with_what_is_no_number(capsys):
+    status, out, _ = ask(capsys, "matmul", "inf,2;1,2", "1;1", "--fp16")
+    assert status == 0
+    assert "1 of 2 elements" in out
+    assert ask(capsys, "matmul", "inf", "1", "--fp16")[0] == 0
+    assert ask(capsys, "matmul", "0,0", "0;0", "--fp16", "--quiet=code")[1] == "0x0000\n"
+    assert ask(capsys, "matmul", "1,2;3,4", "1,0;0,1", "--fp16", "--quiet")[1] == "1,2\n3,4\n"
+
+
+def test_only_some_rows_of_large_products_are_measured(capsys, monkeypatch):
+    monkeypatch.setattr("floatlab.reduce.products.MOST_EXACT", 1000)
+    words = ["matmul", "random:uniform:50x10:seed=1", "random:uniform:10x5:seed=2", "--bf16"]
+    wire = json.loads(ask(capsys, *words, "--json")[1])
+    assert wire["looked_at"] == 100
+    assert "100 of 250 elements" in ask(capsys, *words)[1]
+    assert all(each["error"]["ulps"] != "0" for each in wire["worst"])

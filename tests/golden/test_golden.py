@@ -147,6 +147,9 @@ sum 1,2e-4,3 --fp16 --schedule pairwise
 sum random:uniform:1000:seed=1 --fp32
 sum 1,0.001,0.001,0.001 --fp16 --adder neumaier
 sum 1,2 --schedule 'blocked(2, lans)'
+matmul '1,2;3,4' '0.5,6;7,0.8' --bf16
+matmul '1,2;3,4' '0.5,6;7,0.8' --bf16 --fma --json
+matmul random:uniform:8x32:seed=1@fp32 random:uniform:32x8:seed=2@fp32 --fma --width 46 --ascii
 """
 
 

@@ -1,0 +1,122 @@
+"""A matrix product beside the exact one: how far its elements are from it, and which are farthest."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.sources import Source
+from floatlab.numbers import Datum
+from floatlab.record import Record
+from floatlab.reduce.exact import exact_totals, matrix_totals
+from floatlab.reduce.inputs import Settings, settle
+from floatlab.reduce.totals import matmul
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_EXACT = 1 << 28  # products of numbers that are added up exactly: of more, some rows are looked at
+
+
+class Errors(Record):
+    """Errors over the finite elements looked at: in ulps of each, and q = |error| / (u·Σ|a·b|)."""
+
+    looked_at: int
+    nearest: int  # elements within half an ulp
+    largest: float
+    rms: float
+    q_largest: float
+    q_rms: float
+    worst: tuple[int, ...]  # places in C order, the farthest first
+
+
+class Element(Record):
+    """One element: its place, its value, the exact sum, and their difference."""
+
+    index: tuple[int, ...]
+    value: Datum
+    exact: Fraction | None
+    error: Fraction | None
+
+
+class Product(Record):
+    """What was multiplied, how, and what came out."""
+
+    x: Source  # (rows, n)
+    y: Source  # (n, columns)
+    settings: Settings
+    codes: Array  # in the result's format and the product's own shape
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by identity: it holds arrays."""
+        return self is other
+
+    __hash__ = object.__hash__
+
+    @property
+    def terms(self) -> int:
+        """How many products are added for each element."""
+        return int(self.x.codes.shape[1])
+
+    def element(self, place: int) -> Element:
+        """Return an element by its place in C order, with its exact sum.
+
+        >>> found = product([[1, 2]], [[3], [2**-40]], format="fp32")
+        >>> found.element(0).value, float(found.element(0).error)
+        (Datum(binary32 0x40400000 = 3), -1.8189894035458565e-12)
+        """
+        row, column = divmod(place, self.y.codes.shape[1])
+        value = Datum(self.settings.format, int(self.codes.reshape(-1)[place]))
+        sides = Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)
+        totals = exact_totals(*sides)
+        exact = None if totals is None else totals[0].as_fraction()
+        error = value.exact.as_fraction() - exact if exact is not None and value.is_finite else None
+        index = tuple(int(each) for each in np.unravel_index(place, self.codes.shape)) if self.codes.shape else ()
+        return Element(index, value, exact, error)
+
+    def errors(self, worst: int = 5) -> Errors:
+        """Return how far the elements are from the exact ones; of many, those of rows spread over all.
+
+        >>> rng = np.random.default_rng(0)
+        >>> found = product(rng.random((8, 50), np.float32), rng.random((50, 8), np.float32)).errors()
+        >>> found.nearest, round(found.largest, 2), round(found.q_largest, 2)
+        (17, 3.95, 4.36)
+        """
+        (rows, n), columns, fmt = self.x.codes.shape, self.y.codes.shape[1], self.settings.format
+        some = np.unique(np.linspace(0, rows - 1, min(rows, max(1, MOST_EXACT // (n * columns)))).astype(np.int64))
+        x, y = decode(self.x.codes[some], self.x.format), decode(self.y.codes, self.y.format)
+        with np.errstate(all="ignore"):
+            high, low, size = matrix_totals(x, y)
+            values = decode(self.codes.reshape(rows, columns)[some], fmt, np.float64)
+            error = (values - high) - low
+            exponent = np.where(values == 0, fmt.emin, np.maximum(np.frexp(values)[1] - 1, fmt.emin))
+            ulps = np.abs(np.ldexp(error, fmt.precision - 1 - exponent))
+            q = np.where(error == 0, 0.0, np.abs(error) / (2.0**-fmt.precision * size))
+        fine = np.isfinite(ulps) & np.isfinite(q)
+        if not fine.any():
+            return Errors(0, 0, 0.0, 0.0, 0.0, 0.0, ())
+        sized = np.where(fine, ulps, -1.0).reshape(-1)
+        first = np.argsort(-sized, kind="stable")[:worst]
+        places = tuple(int(some[i // columns] * columns + i % columns) for i in first.tolist() if sized[i] > 0)
+        root = [float(np.sqrt(np.mean(each[fine] ** 2))) for each in (ulps, q)]
+        nearest = int((ulps[fine] <= 0.5).sum())
+        return Errors(int(fine.sum()), nearest, float(ulps[fine].max()), root[0], float(q[fine].max()), root[1], places)
+
+
+def product(a: Any, b: Any, schedule: Any = None, format: Any = None, **asked: Any) -> Product:
+    """Return the matrix product that `matmul` makes, with what it was made of; arguments and errors are `matmul`'s."""
+    values = np.asarray(matmul(a, b, schedule, format, **asked))
+    names = ("terms", "accumulator", "products", "fma", "adder", "context", "machine")
+    usual = {"fma": False, "adder": "rounded"}
+    given = [asked.get(name, usual.get(name)) for name in names]
+    sources, settings = settle({"a": a, "b": b}, schedule, format, *given)
+    left, right = (source.codes for source in sources)
+    x = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
+    y = Source(right.reshape(right.shape[0], -1), sources[1].format)
+    codes = np.asarray(encode(values, settings.format)).reshape(values.shape)
+    return Product(x, y, settings, codes)

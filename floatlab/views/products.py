@@ -1,0 +1,85 @@
+"""The page of `matmul`: how far the elements are from the exact ones, and all of a small product."""
+
+from __future__ import annotations
+
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import shortest
+from floatlab.views.differences import number, percent
+from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.views.reductions import decimal, format_row, machine_rows, signed, way_words
+from floatlab.views.words import counted, plural
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.reduce.products import Element, Product
+
+SHORT = 16  # elements: of so many all are shown
+
+
+def product_page(found: Product) -> Page:
+    """Return the page of a matrix product.
+
+    >>> from floatlab.reduce.products import product
+    >>> from floatlab.render.text import to_text
+    >>> print(to_text(product_page(product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
+      matrix product (2 × 2) · (2 × 1), serial
+      rounded to   binary16 everywhere
+      nearest      2 of 2 elements (100 %) are at most half an ulp from the exact
+                   ones
+      error        largest 0.0625 ulps, root mean square 0.0442
+      q            largest 0.111, root mean square 0.0786: |error| / (u × sum of
+                   |a·b|)
+    <BLANKLINE>
+      Every element
+      index  code    value  exact             ulps
+      0, 0   0x4700      7  7                exact
+      1, 0   0x4880      9  9.00048828125  −0.0625
+    """
+    settings, errors = found.settings, found.errors()
+    sides = " · ".join(f"({' × '.join(f'{n:,}' for n in side.codes.shape)})" for side in (found.x, found.y))
+    title = f"matrix product {sides}, {way_words(settings.schedule, settings.adder)}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *machine_rows(settings.machine)]
+    blocks.append(format_row(found.x, found.y, settings.adder, settings.format))
+    looked = errors.looked_at
+    if looked < found.codes.size:
+        blocks.append(Row("measured", line(f"{looked:,} of {counted(found.codes.size, 'element')}")))
+    if looked:
+        share = f"{errors.nearest:,} of {counted(looked, 'element')} ({percent(errors.nearest, looked)})"
+        verb = plural(errors.nearest, "is", "are")
+        blocks += [
+            Row("nearest", line(f"{share} {verb} at most half an ulp from the exact {plural(looked, 'one')}")),
+            Row("error", line(f"largest {number(errors.largest)} ulps, root mean square {number(errors.rms)}")),
+            Row(
+                "q",
+                line(
+                    f"largest {number(errors.q_largest)}, root mean square {number(errors.q_rms)}: ",
+                    Run("|error| / (u × sum of |a·b|)", Role.HINT),
+                ),
+            ),
+        ]
+    return Page((*blocks, *_elements(found, errors.worst)), title)
+
+
+def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
+    every = found.codes.size <= SHORT
+    places = tuple(range(found.codes.size)) if every else worst
+    if not places:
+        return []
+    heading = "Every element" if every else f"The {counted(len(places), 'element')} farthest from the exact product"
+    rows = tuple(_cells(found.element(each)) for each in places)
+    header = ("index", "code", "value", "exact", "ulps")
+    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(2, 4))]
+
+
+def _cells(each: Element) -> tuple[Line, ...]:
+    ulps = line("·")
+    if each.error is not None:
+        missed = each.error / each.value.ulp.as_fraction()
+        ulps = line(Run(signed(missed), Role.LOST) if missed else Run("exact", Role.HINT))
+    return (
+        line(", ".join(map(str, each.index)) or "·"),
+        line(Run(hexadecimal_code(each.value), Role.CODE)),
+        line(Run(shortest(each.value), Role.VALUE)),
+        line("no number" if each.exact is None else decimal(each.exact, 17)),
+        ulps,
+    )
