@@ -11,6 +11,9 @@ from floatlab.reduce.compensated import Compensated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from floatlab.numbers import Derivation
     from floatlab.reduce.adders import Node, Term
     from floatlab.reduce.reduction import Reduction
 
@@ -42,15 +45,14 @@ def ledger(found: Reduction) -> list[Entry]:
     [(0, '0'), (1, '1/128'), (2, '-1/128')]
     """
     terms, nodes = found.terms, found.nodes
-    n = len(terms)
-    alone = [True] * n if n == 1 else _alone(found, terms, nodes)
+    if len(terms) == 1:
+        return [_only(terms[0], nodes[0]), *_after(found, nodes[0].value)]
+    alone = _alone(found, terms, nodes)
     entries = [_of_term(found, i, term, alone[i]) for i, term in enumerate(terms)]
     given: list[Fraction | None] = [_given(each) for each in entries]
-    for node in nodes if n > 1 else []:
-        flags = node.derivations[-1].flags if node.derivations else Flags.NONE
-        if isinstance(found.adder, Compensated):
-            for each in node.derivations:
-                flags |= each.flags
+    for node in nodes:
+        # A node's last rounding is its own, but for compensated sums, where all of them are.
+        flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
         error = _error(node.value, [given[each] for each in node.arguments])
         entries.append(Entry(node.id, node.arguments, None, node.value, error, flags))
         given.append(_exact(node.value))
@@ -96,17 +98,27 @@ def _alone(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]
     return alone
 
 
+def _only(term: Term, node: Node) -> Entry:
+    """Return the only term, as it was read into the accumulator's format."""
+    exact = term.exact.as_fraction() if term.is_finite else None
+    return Entry(node.id, (), term, node.value, _error(node.value, [exact]), _raised(node.derivations))
+
+
 def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Entry:
     adder = _rounded(found)
     if not alone or adder is None:
         value = term.x if term.y is None else None
         return Entry(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
     value, roundings = adder.leaf(term, i)
-    flags = Flags.NONE
-    for each in roundings:
-        flags |= each.flags
     exact = term.exact.as_fraction() if term.is_finite else None
-    return Entry(i, (), term, value, _error(value, [exact]), flags)
+    return Entry(i, (), term, value, _error(value, [exact]), _raised(roundings))
+
+
+def _raised(derivations: Sequence[Derivation]) -> Flags:
+    flags = Flags.NONE
+    for each in derivations:
+        flags |= each.flags
+    return flags
 
 
 def _given(entry: Entry) -> Fraction | None:
