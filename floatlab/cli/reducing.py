@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from floatlab.actions import ACTIONS
 from floatlab.cli.output import manner_of, write
-from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, formats_named
+from floatlab.cli.parser import (
+    Parser,
+    UsageError,
+    add_formats,
+    add_output,
+    add_rounding,
+    context_of,
+    formats_named,
+    whole_number,
+)
 from floatlab.cli.streams import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
+    from floatlab.cli.output import Manner
     from floatlab.formats import Format
+
+
+RUNS, _MOST_RUNS = 5, 1000
 
 
 def reduce_parser(verb: str) -> Parser:
@@ -30,6 +44,11 @@ def reduce_parser(verb: str) -> Parser:
         group.add_argument("--machine", metavar="NAME", help="a model of a matrix unit, such as hopper.f16.f32")
     if verb == "dot":
         group.add_argument("--preset", metavar="NAME", help="the vectors of a known example: forum|paper")
+    parser.set_defaults(ways=False, runs=None)
+    if verb == "matmul":
+        group = parser.add_argument_group("on this machine")
+        group.add_argument("--ways", action="store_true", help="by element, column, whole, in blocks: time and errors")
+        group.add_argument("--runs", metavar="N", help="time each way so many times (default 5)")
     add_formats(parser)
     add_rounding(parser)
     add_output(parser)
@@ -57,6 +76,10 @@ def run_reduce(verb: str, words: Sequence[str]) -> int:
         raise UsageError(f"{verb} needs an array, as in floatlab {ACTIONS[verb].examples[0]}")
     if "-" in options.values:
         raise UsageError(f"{verb} reads no standard input: name a file instead of -")
+    if options.ways:
+        return _run_ways(options, next(iter(formats), None), manner)
+    if options.runs is not None:
+        raise UsageError("--runs says how often to time --ways, which was not given")
     context = context_of(options)
     accumulator = _format(options.accumulator, "--accumulator")
     products = _format(options.products, "--products")
@@ -77,4 +100,25 @@ def run_reduce(verb: str, words: Sequence[str]) -> int:
         context=None if context == Context() else context,
     )
     write([answer_of(found, options.preset)], manner)
+    return 0
+
+
+def _run_ways(options: argparse.Namespace, format: Format | None, manner: Manner) -> int:
+    """Run `matmul --ways`."""
+    simulated = {
+        "schedule": None,
+        "adder": "rounded",
+        "accumulator": None,
+        "products": None,
+        "fma": False,
+        "machine": None,
+    }
+    for name, default in simulated.items():
+        if getattr(options, name) != default:
+            raise UsageError(f"--ways times NumPy's own products; --{name} is of simulated ones")
+    runs = RUNS if options.runs is None else whole_number(options.runs, "--runs", 1, _MOST_RUNS)
+    from floatlab.actions.ways import ways_answer
+    from floatlab.formats import parse_format
+
+    write([ways_answer(tuple(options.values), format or parse_format("binary32"), runs)], manner)
     return 0

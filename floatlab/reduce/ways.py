@@ -85,10 +85,10 @@ def _in_blocks(a: Array, b: Array) -> Array:
 
 
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
-    "element by element": _by_elements,
-    "column by column": _by_columns,
+    "by element": _by_elements,
+    "by column": _by_columns,
     "whole": np.matmul,
-    f"in blocks of {BLOCK} terms": _in_blocks,
+    "in blocks": _in_blocks,
 }
 
 
@@ -99,7 +99,7 @@ def four_ways(a: Any, b: Any, runs: int = RUNS, started: Callable[[str], None] |
 
     >>> a, b = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
     >>> [(way.name, way.largest_error) for way in four_ways(a, b, 1)][:2]
-    [('element by element', 0.0), ('column by column', 0.0)]
+    [('by element', 0.0), ('by column', 0.0)]
     """
     x, y = np.asarray(a), np.asarray(b)
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:

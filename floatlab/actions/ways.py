@@ -1,0 +1,71 @@
+"""`matmul --ways`: the four ways to one product, on this machine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.actions.answer import Answer
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import Source
+from floatlab.errors import UnsupportedError
+from floatlab.files import open_array
+from floatlab.formats import Format
+from floatlab.reduce.ways import Way, apart, four_ways
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from floatlab.views.page import Page
+
+_DTYPES = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
+
+
+def ways_answer(
+    words: tuple[str, ...], format: Format, runs: int, started: Callable[[str], None] | None = None
+) -> Answer:
+    """Return the answer that multiplies the matrices that two words name, in four ways; raises FloatlabError."""
+    if format.name not in _DTYPES:
+        raise UnsupportedError(f"--ways times NumPy's own products, and it has none in {format.name}: fp16, fp32, fp64")
+    if len(words) != 2:
+        raise UnsupportedError(f"matmul takes two matrices, not {len(words)}")
+    sides = []
+    for word in words:
+        with open_array(word, format) as source:
+            piece = source.whole()
+        values = decode(piece.codes, piece.format) if isinstance(piece, Source) else np.asarray(piece)
+        sides.append(values.astype(_DTYPES[format.name]))
+    x, y = sides
+    ways = four_ways(x, y, runs, started)
+    names = " · ".join(f"({' × '.join(f'{n:,}' for n in side.shape)})" for side in sides)
+
+    def page() -> Page:
+        from floatlab.views.ways import ways_page
+
+        return ways_page(ways, names)
+
+    fastest = [min(ways, key=lambda way: way.timing.average).name]
+    return Answer(page, lambda: [_wire(ways)], lambda: fastest, lambda: fastest)
+
+
+def _wire(ways: tuple[Way, ...]) -> dict[str, Any]:
+    from floatlab.render.wire import SCHEMA, integer
+
+    return {
+        "schema": SCHEMA,
+        "operation": "matmul",
+        "ways": [
+            {
+                "name": way.name,
+                "seconds": list(way.timing.runs),
+                "average": way.timing.average,
+                "sum": way.timing.total,
+                "cumulative": list(way.timing.cumulative),
+                "largest_error": way.largest_error,
+                "largest_q": way.largest_q,
+            }
+            for way in ways
+        ],
+        "ulps_apart": [[integer(each) for each in row] for row in apart(ways)],
+    }
