@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         read,
     )
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
+    from floatlab.reduce.attribution import attribute
     from floatlab.reduce.revelation import reveal
 
 __version__ = "0.1.0"
@@ -98,6 +99,9 @@ _ROOMS = {
     "floatlab.reduce": (
         "Plan", "Reduction", "Schedule", "dot", "matmul", "sum",
     ),
+    "floatlab.reduce.attribution": (
+        "attribute",
+    ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 # Rooms that are used by their own name, as in `fl.arrays.encode`.
@@ -107,8 +111,8 @@ __all__ = [
     "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Differences", "Direction",
     "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError", "IntegerResult",
     "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
-    "Relation", "Rounded", "Schedule", "Tininess", "UnsupportedError", "add", "compare", "contrast", "convert",
-    "decode", "divide", "dot", "encode", "equal", "fma", "from_integer", "less", "less_equal", "matmul",
+    "Relation", "Rounded", "Schedule", "Tininess", "UnsupportedError", "add", "attribute", "compare", "contrast",
+    "convert", "decode", "divide", "dot", "encode", "equal", "fma", "from_integer", "less", "less_equal", "matmul",
     "multiply", "multiply_then_add", "parse_format", "read", "remainder", "reveal", "round_to_integral", "sqrt",
     "subtract", "sum", "to_integer",
 ]  # fmt: skip

@@ -1,0 +1,177 @@
+"""Attribution: the forum question's own numbers, the white paper's, products of matrices, and what is no result."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import floatlab as fl
+from floatlab.arrays.sources import source_of
+from floatlab.errors import FloatlabError
+from floatlab.reduce.attribution import Cause, Verdict, attribute
+from floatlab.reduce.intervals import parse_printed
+from floatlab.reduce.presets import PRESETS
+from floatlab.reduce.trials import EXACTLY, Bench
+
+FORUM = PRESETS["forum"].data
+PRINTED = ("0.0559577", "0.0559577569366")
+DIFFERENCE = "8.19563865662e-08"
+
+
+def fitting(explanations):
+    return {each.text for each in explanations if each.fits}
+
+
+def test_the_forum_question_is_explained_by_order_and_fma_together():
+    found = attribute(*FORUM, PRINTED, difference=DIFFERENCE)
+    assert found.verdict is Verdict.BOTH
+    pairs = {(pair.first.text, pair.second.text): pair for pair in found.pairs}
+    assert {first for first, _ in pairs} == {"reversed", "pairwise", "reversed(pairwise)"}
+    for pair in found.pairs:
+        assert pair.first.codes.tolist() == [0x3D6533E0]
+        assert pair.second.codes.tolist() == [0x3D6533F6]
+    # Neither serial without FMA, nor FMA in the same order.
+    assert not any(pair.first.text == "serial" for pair in found.pairs)
+    assert not any(pair.causes in ((Cause.FMA,), (Cause.ORDER,)) for pair in found.pairs)
+    assert ("pairwise", "serial with FMA") in pairs
+    by_order, by_fma = pairs["pairwise", "serial with FMA"].paths
+    assert [int(codes[0]) for codes in by_order.codes] == [0x3D6533E0, 0x3D6533F0, 0x3D6533F6]
+    assert by_order.steps == [(Cause.ORDER, 16), (Cause.FMA, 6)]
+    assert [int(codes[0]) for codes in by_fma.codes] == [0x3D6533E0, 0x3D653400, 0x3D6533F6]
+    assert by_fma.steps == [(Cause.FMA, 32), (Cause.ORDER, -10)]
+    same = {each.text for each in pairs["pairwise", "serial with FMA"].first.same}
+    assert {"adjacent", "lanes(4)", "lanes(8)", "splitk(2)"} <= same
+
+
+def test_each_printed_result_lists_all_that_print_so():
+    without = attribute(*FORUM, PRINTED)
+    first, second = without.explanations
+    assert {"serial", "pairwise", "reversed"} <= fitting(first)
+    assert "serial with FMA" not in fitting(first)
+    assert fitting(second) == {"serial with FMA"}
+    # Without the difference, the text of seven digits lets serial through.
+    assert without.verdict is Verdict.FMA
+
+
+def test_an_order_is_told_from_an_fma():
+    codes = {(s, fma): fl.dot(*FORUM, s, fma=fma).result for s in ("serial", "pairwise") for fma in (False, True)}
+    order = attribute(*FORUM, (codes["serial", False], codes["pairwise", False]), schedules=["serial", "pairwise"])
+    assert order.verdict is Verdict.ORDER
+    assert order.pairs[0].paths[0].steps == [(Cause.ORDER, -16)]
+    fused = attribute(*FORUM, (codes["serial", False], codes["serial", True]))
+    assert fused.verdict is Verdict.FMA
+    assert attribute(*FORUM, (codes["serial", True], codes["serial", True])).verdict is Verdict.SAME
+
+
+@pytest.mark.parametrize(
+    ("code", "way"),
+    [(0x3D653510, "serial"), (0x3D653501, "serial with FMA"), (0x3D653500, "pairwise"), (0x3D653501, EXACTLY)],
+)
+def test_the_white_paper(code, way):
+    found = attribute(*PRESETS["paper"].data, fl.decode(code, "fp32"))
+    texts = fitting(found.explanations[0])
+    assert ("exact, rounded once" if way is EXACTLY else way) in texts
+    assert found.explanations[0][0].fits
+
+
+def test_a_large_product_is_attributed_to_the_order_and_fma_that_made_it():
+    rng = np.random.default_rng(6)
+    a, b = (rng.random((400, 400), np.float32) for _ in range(2))
+    plain, fused = fl.matmul(a, b), fl.matmul(a, b, fma=True)
+    found = attribute(a, b, (plain, fused))
+    first, second = (ranked[0] for ranked in found.explanations)
+    assert (first.text, first.matching, first.fits) == ("serial", 160_000, True)
+    assert (second.text, second.matching, second.fits) == ("serial with FMA", 160_000, True)
+    assert found.verdict is Verdict.FMA
+    (shown,) = [each for each in found.explanations[1] if each.text == "serial"]
+    assert shown.total == 160_000
+    assert shown.matching == int((plain == fused).sum())
+    assert all(not each.fits for each in found.explanations[1][1:])
+
+
+def test_numpys_own_product_is_told_by_its_share():
+    rng = np.random.default_rng(7)
+    a, b = (rng.random((64, 64), np.float32) for _ in range(2))
+    (ranked,) = attribute(a, b, np.matmul(a, b)).explanations
+    for each in ranked[:3]:
+        assert each.schedule is not None
+        simulated = fl.matmul(a, b, each.schedule, fma=each.fma, accumulator=each.accumulator, products=each.products)
+        assert each.matching <= 64 * 64
+        assert ranked[0].matching >= each.matching
+        if each.accumulator.name == "binary32" and each.total == 64 * 64:
+            assert each.matching == int((simulated == np.matmul(a, b)).sum())
+
+
+def test_models_of_matrix_units_and_exact_sums():
+    rng = np.random.default_rng(8)
+    a, b = (rng.standard_normal((20, 64)).astype(np.float16) for _ in range(2))
+    observed = fl.matmul(a, b.T, machine="hopper.f16.f32")
+    ranked = attribute(a, b.T, observed).explanations[0]
+    assert [row.name for row in ranked[0].machines] == ["hopper.f16.f32", "blackwell.f16.f32"]
+    exact = attribute(a, b.T, (a.astype(np.float64) @ b.T.astype(np.float64)).astype(np.float32))  # exact in binary64
+    assert "exact, rounded once" in fitting(exact.explanations[0])
+
+
+def test_exact_products_of_matrices_equal_exact_sums_one_by_one():
+    rng = np.random.default_rng(9)
+    a, b = (rng.standard_normal((40, 30)).astype(np.float32) for _ in range(2))
+    a[3], b[4, 5], a[5, 2], b[:, 7] = 0, np.inf, np.nan, 2.0**-140
+    left, right = a, b.T.copy()
+
+    bench = Bench(source_of(left), source_of(right), fl.parse_format("fp32"))
+    assert bench.is_sampled
+    whole = bench.whole(EXACTLY)
+    assert (whole[bench.places] == bench.sampled(EXACTLY)).all()
+    i, j = 11, 13
+    total = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(left[i], right[:, j], strict=True))
+    assert whole.reshape(40, 40)[i, j] == fl.encode(total, "fp32").code
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.integers(1, 12))
+def test_what_is_printed_stands_for_what_was_printed(x, digits):
+    datum = fl.encode(x, "fp32")
+    assert parse_printed(f"{x:.{digits}e}").fits(datum)
+    assert parse_printed(f"{x:.{digits}f}").fits(datum)
+    assert parse_printed(np.format_float_scientific(np.float32(x))).fits(datum)
+
+
+def test_nan_is_nan_and_nothing_is_nothing():
+    x = np.float32([1, np.nan, 2])
+    assert attribute(x, x, float("nan")).explanations[0][0].fits
+    assert attribute(x, x, "nan").explanations[0][0].fits
+    none = attribute([1.0, 2.0], [3.0, 4.0], 12.0)
+    assert none.fitting == ((),)
+    assert none.text.startswith("not explained by any tried")
+    assert attribute([1.0, 2.0], [3.0, 4.0], (11.0, 12.0)).verdict is Verdict.NONE
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "observed", "more", "said"),
+    [
+        ([1.0], [2.0], "pear", {}, "'pear' is not a number"),
+        ([1.0], [2.0], "1e99999999", {}, "beyond every format"),
+        ([1.0], [2.0], "1e999999", {}, "beyond every format"),
+        ([1.0], [2.0], "1" * 5000, {}, "more digits"),
+        ([1.0], [2.0], 0.1, {}, "no number of binary32"),
+        ([1.0], [2.0, 3.0], 2.0, {}, "do not make a product"),
+        ([1.0], [2.0], [2.0, 3.0], {}, "observed has shape"),
+        ([1.0], [2.0], (1.0, 2.0, 3.0), {}, "tuple of two, not of 3"),
+        ([1.0], [2.0], (np.float32(1), np.float64(1)), {}, "of one format"),
+        ([], [], 0.0, {}, "empty|nothing to add"),
+        ([[1.0]], [[2.0]], "2", {}, "text, which one dot product prints"),
+        ([1.0], [2.0], 2.0, {"difference": 1.0}, "difference is that of two"),
+        ([1.0], [2.0], (2.0, 3.0), {"difference": "nan"}, "difference is a number"),
+        ([1.0], [2.0], 2.0, {"schedules": "serial"}, "schedules is a list"),
+        ([1.0], [2.0], 2.0, {"schedules": [7]}, "7|int"),
+        ([1.0], [2.0], 2.0, {"schedules": [], "formats": [], "machines": []}, "nothing to try"),
+        ([1.0], [2.0], 2.0, {"machines": ["abacus"]}, "abacus"),
+        ([1.0], [2.0], None, {}, "observed"),
+        ([1.0], [2.0], np.array(["x"]), {}, "observed"),
+    ],
+)
+def test_what_is_no_question_is_refused(a, b, observed, more, said):
+    with pytest.raises(FloatlabError, match=said) as caught:
+        attribute(a, b, observed, **more)
+    assert "\n" not in str(caught.value)
