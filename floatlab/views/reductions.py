@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SHORT = 16  # terms: of so many every rounding is shown
 _TRACED = 1024  # terms: of so many the worst are found among products, too
+_SEARCHED = 1 << 21  # terms: the worst of more would take many seconds, and gigabytes, to find
 _WORST = 5
 _SPELT = 6  # numbers that a node adds: of more the first and the last are named
 _PLAIN = range(-4, 9)  # exponents of numbers that are written without one
@@ -225,8 +226,10 @@ def worst_of(found: Reduction) -> list[Entry]:
     if len(found) <= _TRACED:
         entries = [each for each in ledger(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))
+    if len(found) > _SEARCHED or not isinstance(found.adder, Adder):
+        return []
     try:
-        nodes = found.worst(_WORST) if isinstance(found.adder, Adder) else []
+        nodes = found.worst(_WORST)
     except UnsupportedError:
         nodes = []
     return [Entry(each.id, each.arguments, None, each.value, each.error, Flags.NONE) for each in nodes]
@@ -235,7 +238,8 @@ def worst_of(found: Reduction) -> list[Entry]:
 def _worst(found: Reduction) -> list[Block]:
     entries = worst_of(found)
     if not entries:
-        return []
+        many = f"of {counted(len(found), 'term')} the worst roundings are not looked for"
+        return [Gap(), Note(line(Run(many, Role.HINT)))] if len(found) > _SEARCHED else []
     rows = tuple(_cells(each, found, False) for each in entries)
     many = plural(len(rows), "The rounding", f"The {len(rows)} roundings")
     heading = f"{many} that missed most: by how many of their own ulps, and of the result's"

@@ -136,6 +136,13 @@ def test_bounds_are_rounded_up_to_three_digits(x):
     assert x <= Fraction(_upward(x)) <= x * Fraction(101, 100)
 
 
+def test_very_long_sums_leave_the_worst_out(capsys, monkeypatch):
+    monkeypatch.setattr("floatlab.views.reductions._SEARCHED", 1500)
+    words = ["sum", "random:uniform:2000:seed=1", "--fp32"]
+    assert "of 2,000 terms the worst roundings are not looked for" in ask(capsys, *words)[1]
+    assert json.loads(ask(capsys, *words, "--json")[1])["worst"] == []
+
+
 def test_text_is_read_into_the_other_arrays_format(capsys, tmp_path):
     np.save(tmp_path / "x.npy", np.float16([1, 2, 3]))
     wire = json.loads(ask(capsys, "dot", "0.1,0.2,0.3", str(tmp_path / "x.npy"), "--json")[1])
