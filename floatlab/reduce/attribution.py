@@ -10,7 +10,7 @@ import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.operands import is_floating
-from floatlab.arrays.order import ordinal
+from floatlab.arrays.order import NAN_RANK, ordinal
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
@@ -53,6 +53,14 @@ class Verdict(Enum):
     BOTH = "explained by order and FMA together"
     OTHER = "explained by another accumulator or machine"
     NONE = "not explained by any tried"
+
+
+_VERDICTS = {
+    (): Verdict.SAME,
+    (Cause.ORDER,): Verdict.ORDER,
+    (Cause.FMA,): Verdict.FMA,
+    (Cause.ORDER, Cause.FMA): Verdict.BOTH,
+}
 
 
 class Explanation(Record):
@@ -145,9 +153,11 @@ class Path(Record):
 
     @property
     def moves(self) -> list[Array]:
-        """By how many ulps, or places among the numbers of the format, each cause moves each element, as int64."""
+        """By how many places among the numbers of the format each cause moves each element, as int64; NaNs by none."""
         ranks = [ordinal(Source(codes, self.format)) for codes in self.codes]
-        return [after - before for before, after in pairwise(ranks)]
+        return [
+            np.where((before == NAN_RANK) | (after == NAN_RANK), 0, after - before) for before, after in pairwise(ranks)
+        ]
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
@@ -195,22 +205,21 @@ class Attribution(Record):
     @property
     def verdict(self) -> Verdict | None:
         """What explains both of two results with the fewest differences between them; None for one result."""
+        return self.verdicts[0] if self.verdicts else None
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict, and others that explain two results with as few differences."""
         if len(self.explanations) < 2:
-            return None
-        if not self.pairs:
-            return Verdict.NONE
-        causes = self.pairs[0].causes
-        known = {
-            (): Verdict.SAME, (Cause.ORDER,): Verdict.ORDER, (Cause.FMA,): Verdict.FMA,
-            (Cause.ORDER, Cause.FMA): Verdict.BOTH,
-        }  # fmt: skip
-        return known.get(causes, Verdict.OTHER)
+            return ()
+        least = [pair.causes for pair in self.pairs if len(pair.causes) == len(self.pairs[0].causes)]
+        return tuple(dict.fromkeys(_VERDICTS.get(causes, Verdict.OTHER) for causes in least)) or (Verdict.NONE,)
 
     @property
     def text(self) -> str:
         """One line: the verdict on two results, or how much of one is reproduced by what."""
         if self.verdict is not None:
-            found = self.verdict.value
+            found = ", or ".join(each.value for each in self.verdicts)
             if not self.pairs:
                 return f"{found} of {self.trial_count:,} ways"
             pair = self.pairs[0]
@@ -311,8 +320,7 @@ def _explained(bench: Bench, tried: list[Trial], targets: list[Observed]) -> tup
         counts = [_matching(codes, part, bench.into) for codes in sampled]
         ranked = sorted(range(len(tried)), key=lambda i: -counts[i])
         total = len(bench.places)
-        explained = []
-        misses = 0
+        explained, misses = [], 0
         for i in ranked:
             misses += counts[i] < total
             if bench.is_sampled and misses > _WHOLE:
@@ -330,13 +338,8 @@ def _matching(codes: Array, target: Observed, format: Format) -> int:
         return sum(target.fits(Datum(format, int(code))) for code in codes)
     equal = codes == target.codes
     if not equal.all() and format.has_nan:
-        equal |= _is_nan(codes, format) & _is_nan(target.codes, format)
+        equal |= np.isnan(decode(codes, format, np.float64)) & np.isnan(decode(target.codes, format, np.float64))
     return int(equal.sum())
-
-
-def _is_nan(codes: Array, format: Format) -> Array:
-    found: Array = np.isnan(decode(codes, format, np.float64))
-    return found
 
 
 def _pairs(

@@ -13,7 +13,7 @@ from floatlab.errors import FloatlabError
 from floatlab.reduce.attribution import Cause, Verdict, attribute
 from floatlab.reduce.intervals import parse_printed
 from floatlab.reduce.presets import PRESETS
-from floatlab.reduce.trials import EXACTLY, Bench
+from floatlab.reduce.trials import EXACTLY, Bench, trials
 
 FORUM = PRESETS["forum"].data
 PRINTED = ("0.0559577", "0.0559577569366")
@@ -127,6 +127,26 @@ def test_exact_products_of_matrices_equal_exact_sums_one_by_one():
     i, j = 11, 13
     total = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(left[i], right[:, j], strict=True))
     assert whole.reshape(40, 40)[i, j] == fl.encode(total, "fp32").code
+
+
+def test_products_rounded_on_their_own_are_the_same_as_the_terms_of_a_sum():
+    rng = np.random.default_rng(10)
+    a, b = (rng.standard_normal((40, 30)).astype(np.float32) for _ in range(2))
+    bench = Bench(source_of(a), source_of(b.T.copy()), fl.parse_format("fp32"))
+    kinds = [each for each in trials(30, (bench.into, bench.into), bench.into) if each.adder and not each.machines]
+    mixed = [each for each in kinds if each.adder.products != each.adder.accumulator]
+    assert mixed
+    for each in mixed[:3]:
+        wanted = fl.matmul(a, b.T, each.schedule, products="fp32", accumulator="fp64", format="fp32")
+        assert (bench.whole(each)[bench.places] == bench.sampled(each)).all()
+        assert (bench.whole(each).view(np.float32).reshape(40, 40) == wanted).all()
+
+
+def test_evidence_that_is_weak_is_told_so():
+    found = attribute([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], (7.0, 7.0))
+    assert found.verdict is Verdict.SAME
+    assert found.pair_count >= len(found.pairs)
+    assert len(found.fitting[0]) > 5
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.integers(1, 12))
