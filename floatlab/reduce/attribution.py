@@ -231,7 +231,7 @@ class Attribution(Record):
         if alike:
             elements = ranked[0].elements
             whole = f"all {elements:,} elements equal {best}" if elements > 1 else best
-            return whole + f", and {alike - 1:,} other ways" * (alike > 1)
+            return whole + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
         if not ranked[0].matching:
             return f"{Verdict.NONE.value} of {self.trial_count:,} ways"
         return f"{float(ranked[0].share):.2%} of {ranked[0].total:,} elements equal {best}, and no way gives all"
