@@ -129,3 +129,46 @@ def _product_answer(found: Product) -> Answer:
         return [",".join(words(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
 
     return Answer(page, records, lambda: rows(shortest), lambda: rows(hexadecimal_code))
+
+
+def attribute_words(
+    operation: str,
+    words: tuple[str, ...],
+    observed: str,
+    difference: str | None = None,
+    format: Format | None = None,
+    preset: str | None = None,
+) -> Answer:
+    """Return the answer that tells which ways to compute give what was observed; raises FloatlabError.
+
+    For `dot`, `observed` is one or two results as they were printed, apart by a comma; for `matmul` it names an array.
+
+    >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
+    >>> found.words()
+    ['explained by order and FMA together']
+    """
+    from floatlab.reduce.attribution import attribute
+
+    operands = _operands(operation, words, format, None) if preset is None else _preset(operation, words, preset)
+    if operation == "dot":
+        results = tuple(each.strip() for each in observed.split(","))
+        if len(results) > 2:
+            raise UnsupportedError(f"--observed takes one result, or two to explain, not {len(results)}")
+        given: Any = results if len(results) == 2 else results[0]
+    else:
+        with open_array(observed, format or parse_format("binary32")) as source:
+            given, results = source.whole(), (observed,)
+    found = attribute(operands[0], operands[1], given, difference=difference)
+
+    def page() -> Page:
+        from floatlab.views.attributions import attribution_page
+
+        return attribution_page(found, results)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.attributions import attribution_to_wire
+
+        return [attribution_to_wire(found, results)]
+
+    said = [found.text if found.verdict is None else found.verdict.value]
+    return Answer(page, records, lambda: said, lambda: said)

@@ -18,7 +18,7 @@ def reveal_answer(
     """Return the answer that shows how a target adds so many terms; raises FloatlabError.
 
     >>> reveal_answer("numpy.sum", 8, "float32").words()
-    ['lanes(8)']
+    ['pairwise']
     """
     return answer_of(examine(target, terms, dtype, kind=kind, device=device, seed=seed))
 

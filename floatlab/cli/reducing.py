@@ -44,6 +44,12 @@ def reduce_parser(verb: str) -> Parser:
         group.add_argument("--machine", metavar="NAME", help="a model of a matrix unit, such as hopper.f16.f32")
     if verb == "dot":
         group.add_argument("--preset", metavar="NAME", help="the vectors of a known example: forum|paper")
+    parser.set_defaults(observed=None, difference=None)
+    if verb != "sum":
+        group = parser.add_argument_group("cause")
+        group.add_argument("--observed", metavar="V[,V]", help="which ways give this result, or these two; a file")
+    if verb == "dot":
+        group.add_argument("--difference", metavar="V", help="of the two observed results, as it was printed")
     parser.set_defaults(ways=False, runs=None)
     if verb == "matmul":
         group = parser.add_argument_group("on this machine")
@@ -76,6 +82,15 @@ def run_reduce(verb: str, words: Sequence[str]) -> int:
         raise UsageError(f"{verb} needs an array, as in floatlab {ACTIONS[verb].examples[0]}")
     if "-" in options.values:
         raise UsageError(f"{verb} reads no standard input: name a file instead of -")
+    if options.difference is not None and (options.observed is None or "," not in options.observed):
+        raise UsageError("--difference is that of two results: --observed V,V")
+    if options.observed is not None:
+        from floatlab.actions.reduce import attribute_words
+
+        words, format = tuple(options.values), next(iter(formats), None)
+        asked = attribute_words(verb, words, options.observed, options.difference, format, options.preset)
+        write([asked], manner)
+        return 0
     if options.ways:
         return _run_ways(options, next(iter(formats), None), manner)
     if options.runs is not None:

@@ -1,0 +1,60 @@
+"""`floatlab dot --observed`: the forum question answered, and clear refusals."""
+
+import json
+
+import numpy as np
+import pytest
+
+from floatlab.cli.main import main
+from floatlab.reduce.totals import matmul
+
+FORUM = ("dot", "--preset", "forum", "--observed", "0.0559577,0.0559577569366", "--difference", "8.19563865662e-08")
+
+
+def run(capsys, *words):
+    status = main([*words])
+    out, err = capsys.readouterr()
+    return status, " ".join(out.split()), err
+
+
+def test_the_forum_question_is_answered(capsys):
+    status, out, err = run(capsys, *FORUM)
+    assert (status, err) == (0, "")
+    assert "verdict explained by order and FMA together" in out
+    assert "0x3d6533e0 → 0x3d6533f0 → 0x3d6533f6 order +16, FMA +6 ulps" in out
+    assert "0x3d6533e0 → 0x3d653400 → 0x3d6533f6 FMA +32, order -10 ulps" in out
+    assert "pairwise → serial with FMA" in out
+
+
+def test_json_has_pairs_and_paths(capsys):
+    wire = json.loads(run(capsys, *FORUM, "--json")[1])
+    assert wire["verdict"] == "explained by order and FMA together"
+    assert [pair["differ_by"] for pair in wire["pairs"]] == [["order", "FMA"]] * 3
+    assert [[["order", 16], ["FMA", 6]], [["FMA", 32], ["order", -10]]] in [pair["paths"] for pair in wire["pairs"]]
+
+
+def test_a_product_is_attributed_from_a_file(capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    x, y = rng.random((20, 30)).astype(np.float32), rng.random((30, 10)).astype(np.float32)
+    for name, array in (("x", x), ("y", y), ("z", matmul(x, y, "lanes(8)", fma=True))):
+        np.save(tmp_path / f"{name}.npy", array)
+    words = [str(tmp_path / f"{name}.npy") for name in "xyz"]
+    _, out, _ = run(capsys, "matmul", *words[:2], "--observed", words[2])
+    assert "lanes(8) with FMA all" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("dot", "1,2", "3,4", "--observed", "x"), "x"),
+        (("dot", "1,2", "3,4", "--observed", "1,2,3"), "not 3"),
+        (("dot", "1,2", "3,4", "--difference", "1"), "--difference is that of two results"),
+        (("dot", "1,2", "3,4", "--observed", "11", "--difference", "1"), "--difference is that of two results"),
+        (("matmul", "1,2", "3;4", "--observed", "nowhere.npy"), "nowhere.npy"),
+    ],
+)
+def test_bad_questions_get_one_line(capsys, words, said):
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
