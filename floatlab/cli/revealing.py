@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CLAIMED, UNCLAIMED = 0, 1
-_MOST_TERMS = 1 << 16
 
 
 def reveal_parser() -> Parser:
@@ -42,11 +41,11 @@ def run_reveal(words: Sequence[str]) -> int:
     if len(options.values) != 1:
         example = ACTIONS["reveal"].examples[0]
         raise UsageError(f"reveal takes one target, not {len(options.values)}, as in floatlab {example}")
-    terms = 64 if options.terms is None else whole_number(options.terms, "--terms", 1, _MOST_TERMS)
-    seed = 1 if options.seed is None else whole_number(options.seed, "--seed", 0, (1 << 64) - 1)
     from floatlab.actions.reveal import answer_of
-    from floatlab.reduce.revelation import examine
+    from floatlab.reduce.revelation import MOST_TERMS, examine
 
+    terms = 64 if options.terms is None else whole_number(options.terms, "--terms", 1, MOST_TERMS)
+    seed = 1 if options.seed is None else whole_number(options.seed, "--seed", 0, (1 << 64) - 1)
     found = examine(options.values[0], terms, options.dtype, kind=options.kind, device=options.device, seed=seed)
     write([answer_of(found)], manner)
     return CLAIMED if found.claim is not None else UNCLAIMED

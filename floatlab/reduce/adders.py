@@ -14,6 +14,7 @@ from floatlab.errors import PlanError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, convert
 from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import STREAM
 from floatlab.numbers.steps import Combination, Combine, Step
 from floatlab.record import Record
 from floatlab.reduce.plan import Plan
@@ -22,8 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
-
-STREAM = 0x9E3779B97F4A7C15  # what a seed moves on by from one element to the next, as in floatlab.numbers.draws
 
 
 class Term(Record):

@@ -11,8 +11,8 @@ from time import perf_counter
 
 import numpy as np
 
-from floatlab.arrays.conversion import encode
-from floatlab.arrays.sources import Source
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.sources import Source, format_called
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.record import Record
@@ -21,7 +21,7 @@ from floatlab.reduce.plan import Plan
 from floatlab.reduce.probing import NotASum, plan_of
 from floatlab.reduce.replays import Replay, replays
 from floatlab.reduce.schedules import Schedule
-from floatlab.reduce.targets import Target, result_format, target_of
+from floatlab.reduce.targets import Target, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Findings(Record):
     plan: Plan
     schedule: Schedule | None  # the shortest expression found that equals the plan
     replays: tuple[Replay, ...]  # the best first
-    flushes: bool | None  # subnormal results; None where the format was not asked
+    flushes: bool  # subnormal results become zero
     probes: int
     seconds: float
 
@@ -80,7 +80,7 @@ class _Prober:
         found = self.target.sums(rows, self.ones, self.dtype)
         units = source_values(found) / self.masks.unit
         whole = np.isfinite(units) & (units == np.rint(units)) & (units >= 0) & (units <= self.terms)
-        return np.where(whole, np.where(np.isfinite(units), units, 0), -1).astype(np.int64)
+        return np.where(whole, units, -1).astype(np.int64)
 
     def check(self) -> None:
         """Raise NotASum for a target that does not even count its units, and twice the same."""
@@ -119,8 +119,6 @@ class _Prober:
 
 def source_values(source: Source) -> Array:
     """Return the values of codes as float64."""
-    from floatlab.arrays.conversion import decode
-
     return decode(source.codes, source.format, np.float64)
 
 
@@ -131,8 +129,7 @@ def reveal(target: Any, n: int = 64, dtype: str = "float32", *, kind: str | None
     says what it takes where its name does not. Raises PlanError for what is no sum along a tree, UnsupportedError for
     what cannot be called so, MissingPartError for a library that is absent.
 
-    >>> import numpy
-    >>> reveal(numpy.cumsum, 5).text if False else reveal(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).text
+    >>> reveal(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).text
     '(((0 1) 2) 3)'
     """
     return _found(target_of(target, kind, device), n, dtype)[0]
@@ -142,7 +139,7 @@ def _found(target: Target, n: int, dtype: str) -> tuple[Plan, _Prober]:
     if not isinstance(n, int) or not 1 <= n <= MOST_TERMS:
         raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {n!r}")
     own = target.dtype(dtype)
-    format = result_format(target, own)
+    format = format_called(str(own).rpartition(".")[2])
     assert format is not None
     prober = _Prober(target, n, own, format)
     prober.check()
@@ -187,7 +184,7 @@ def _replayed(target: Target, plan: Plan, prober: _Prober, seed: int, trials: in
     return sorted(replays(plan, terms, factors, real), key=lambda each: -each.matching)
 
 
-def _flushes(target: Target, prober: _Prober) -> bool | None:
+def _flushes(target: Target, prober: _Prober) -> bool:
     """Say whether subnormal results become zero."""
     least = float(prober.format.smallest)
     rows = np.zeros((1, prober.terms))

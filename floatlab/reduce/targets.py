@@ -7,9 +7,8 @@ from importlib import import_module
 
 import numpy as np
 
-from floatlab.arrays.sources import Source, format_called, source_of
+from floatlab.arrays.sources import Source, source_of
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
-from floatlab.formats import Format
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -153,8 +152,3 @@ def _imported(name: str) -> Any:
             raise UnsupportedError(f"{module} has no {quoted(path)}{guess(each, dir(found))}")
         found = getattr(found, each)
     return found
-
-
-def result_format(target: Target, dtype: Any) -> Format | None:
-    """Return the format of a dtype of the target's library."""
-    return format_called(str(dtype).rpartition(".")[2])

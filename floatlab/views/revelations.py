@@ -32,8 +32,7 @@ def reveal_page(found: Findings) -> Page:
     order = found.schedule.text if found.schedule is not None else "in an order of its own"
     title = f"{name}: {counted(n, 'term')}, {order}"
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_order(found), *_replayed(found)]
-    if found.flushes is not None:
-        blocks.append(Row("subnormals", line("become zero" if found.flushes else "kept")))
+    blocks.append(Row("subnormals", line("become zero" if found.flushes else "kept")))
     blocks.append(Row("asked", line(f"{counted(found.probes, 'probe')} of {found.format.name}")))
     return Page(tuple(blocks), title)
 
