@@ -14,23 +14,50 @@ _PATIENCE = 0.5  # seconds of work before the first
 _WIDTH = 24
 
 
-class Progress:
+class Watched:
+    """One line on standard error, drawn again and again where somebody watches, and taken away in the end."""
+
+    def __init__(self, stream: TextIO | None = None, wanted: bool = True) -> None:
+        """Start the clock; nothing is drawn yet."""
+        self.stream = sys.stderr if stream is None else stream
+        self.watched = wanted and self.stream is not None and self.stream.isatty()
+        self.shown = False
+        self.start = time.monotonic()
+
+    def draw(self, text: str) -> None:
+        """Draw over what is there."""
+        self.shown = True
+        self._write(f"\r{text}")
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.shown:
+            self.shown = False
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except OSError:  # the terminal has gone: the work goes on
+            self.watched = False
+
+
+class Progress(Watched):
     """So much of a known amount of work done."""
 
     def __init__(self, total: int, noun: str, stream: TextIO | None = None) -> None:
-        """Start the clock; nothing is drawn yet."""
-        self.total, self.noun, self.done, self.shown = total, noun, 0, False
-        self.stream = sys.stderr if stream is None else stream
-        self.watched = self.stream is not None and self.stream.isatty()
-        self.start = time.monotonic()
+        """Say how much there is to do."""
+        super().__init__(stream)
+        self.total, self.noun, self.done = total, noun, 0
         self.next = self.start + _PATIENCE
 
     def add(self, count: int) -> None:
         """Count what was done, and draw now and then."""
         self.done += count
         if self.watched and (now := time.monotonic()) >= self.next:
-            self.next, self.shown = now + _EVERY, True
-            self._write(f"\r{self.text(now - self.start)}\x1b[K")
+            self.next = now + _EVERY
+            self.draw(f"{self.text(now - self.start)}\x1b[K")
 
     def text(self, seconds: float) -> str:
         """Return the bar after so many seconds.
@@ -45,16 +72,3 @@ class Progress:
         when = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
         bar = "#" * int(_WIDTH * share)
         return f"[{bar:.<{_WIDTH}}] {100 * share:3.0f} %  {rate:,.0f} {self.noun} a second, {when} left"
-
-    def clear(self) -> None:
-        """Take the bar away."""
-        if self.shown:
-            self.shown = False
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        try:
-            self.stream.write(text)
-            self.stream.flush()
-        except OSError:  # the terminal has gone: the work goes on
-            self.watched = False

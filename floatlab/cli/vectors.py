@@ -8,6 +8,7 @@ import time
 from floatlab.actions import ACTIONS
 from floatlab.cli.output import Manner, manner_of
 from floatlab.cli.parser import Parser, UsageError, add_output, add_rounding, context_of, whole_number
+from floatlab.cli.progress import Watched
 from floatlab.cli.streams import output, put
 from floatlab.errors import FileFormatError, FloatlabError, guess, quoted
 from floatlab.views.words import counted
@@ -105,35 +106,21 @@ def _generate(function: Function, context: Context, options: argparse.Namespace,
     return 0
 
 
-class _Progress:
+class _Progress(Watched):
     """A count on standard error, only where somebody watches and the work takes a while."""
 
     def __init__(self, done: str, wanted: bool = True) -> None:
         """Start counting."""
-        self.done, self.count, self.shown = done, 0, False
-        self.watched = wanted and sys.stderr is not None and sys.stderr.isatty()
-        self.last = self.start = time.monotonic()
+        super().__init__(wanted=wanted)
+        self.done, self.count, self.last = done, 0, self.start
 
     def add(self, count: int = 1) -> None:
         """Count lines, and tell now and then."""
         self.count += count
         now = time.monotonic()
         if self.watched and now - self.last > _EVERY:
-            self.last, self.shown = now, True
-            self._write(f"\r{self.count:,} lines {self.done}, {self.count / (now - self.start):,.0f} a second ")
-
-    def clear(self) -> None:
-        """Take the words of progress away."""
-        if self.shown:
-            self.shown = False
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except OSError:  # the terminal has gone: the work goes on
-            self.watched = False
+            self.last = now
+            self.draw(f"{self.count:,} lines {self.done}, {self.count / (now - self.start):,.0f} a second ")
 
 
 def _opened(name: str) -> IO[bytes]:
