@@ -38,8 +38,8 @@ class DefaultMode(ContextDecorator):
         self._before = compiled.reset_mode()
         if self._before is None and not _is_default():
             raise UnsupportedError(
-                "this thread flushes subnormal numbers or does not round to nearest (torch.set_flush_denormal?): "
-                'set it back, or take lane="scalar"'
+                "this thread flushes subnormal numbers or does not round to nearest: set it back "
+                "(torch.set_flush_denormal?), or install floatlab where there is a C compiler"
             )
         return self
 
