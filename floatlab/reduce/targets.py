@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 
 import numpy as np
 
-from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.sources import Source
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 from floatlab.record import Record
+from floatlab.reduce.devices import DEVICES, Device, device_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,58 +24,42 @@ _KNOWN = {
     "sum": "sum", "nansum": "sum", "dot": "dot", "vdot": "dot", "inner": "dot", "einsum": "dot",
     "mv": "matvec", "matmul": "matmul", "mm": "matmul",
 }  # fmt: skip
-LIBRARIES = ("numpy", "torch", "jax")
-DTYPES = ("float16", "float32", "float64", "bfloat16")
+LIBRARIES = tuple(DEVICES)
 _ROWS = 64  # rows of a matrix, and so probes that go out together
 _COLUMNS = 64
 
 
 class Target(Record):
-    """A function under examination: what it is called, what it takes, and how its library makes arrays."""
+    """A function under examination: what it is called, what it takes, and where its library makes arrays."""
 
     name: str
     call: Callable[..., Any]
     kind: str
-    library: str
-    device: str
+    device: Device
 
     def dtype(self, name: str) -> Any:
         """Return the library's dtype of a name; raises UnsupportedError where it has none."""
-        if name not in DTYPES:
-            raise UnsupportedError(f"dtype is one of {' '.join(DTYPES)}, not {quoted(name)}{guess(name, [*DTYPES])}")
-        if self.library == "torch":
-            return getattr(sys.modules["torch"], name)
-        if name == "bfloat16":
-            try:
-                return np.dtype(import_module("ml_dtypes").bfloat16)
-            except ImportError:
-                raise MissingPartError("NumPy has no bfloat16 of its own: pip install ml_dtypes") from None
-        return np.dtype(name)
-
-    def array(self, values: Array, dtype: Any) -> Any:
-        """Return values, which the dtype holds, as an array of the library, on the device."""
-        if self.library == "torch":
-            return sys.modules["torch"].from_numpy(np.ascontiguousarray(values)).to(dtype).to(self.device)
-        if self.library == "jax":
-            jax = sys.modules["jax"]
-            return jax.device_put(jax.numpy.asarray(values.astype(dtype)), jax.devices(self.device)[0])
-        return values.astype(dtype)
+        return self.device.dtype(name)
 
     def sums(self, x: Array, y: Array, dtype: Any) -> Source:
         """Return what the target makes of each row of x (sums, terms) with y (terms,), as codes.
 
         Raises UnsupportedError for a target that raises, or returns another shape.
         """
+        with self.device.scope(dtype):
+            return self._sums(x, y, dtype)
+
+    def _sums(self, x: Array, y: Array, dtype: Any) -> Source:
         if self.kind in ("sum", "dot"):
-            ys = () if self.kind == "sum" else (self.array(y, dtype),)
-            found = [self._scalar(self._called(self.array(row, dtype), *ys)) for row in x]
+            ys = () if self.kind == "sum" else (self.device.array(y, dtype),)
+            found = [self._scalar(self._called(self.device.array(row, dtype), *ys)) for row in x]
             return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
         right = y if self.kind == "matvec" else np.broadcast_to(y[:, None], (len(y), _COLUMNS))
-        parts, given = [], self.array(right, dtype)
+        parts, given = [], self.device.array(right, dtype)
         for low in range(0, len(x), _ROWS):
             rows = np.ones((_ROWS, x.shape[1]))
             rows[: len(x) - low] = x[low : low + _ROWS]
-            made = source_of(self._called(self.array(rows, dtype), given), "the result")
+            made = self.device.fetch(self._called(self.device.array(rows, dtype), given))
             wanted = (_ROWS,) if self.kind == "matvec" else (_ROWS, _COLUMNS)
             if made.codes.shape != wanted:
                 raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not {wanted}")
@@ -94,7 +78,7 @@ class Target(Record):
             ) from trouble
 
     def _scalar(self, found: Any) -> Source:
-        made = source_of(found, f"the result of {self.name}")
+        made = self.device.fetch(found, f"the result of {self.name}")
         if made.codes.size != 1:
             raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not one number")
         return made
@@ -103,8 +87,8 @@ class Target(Record):
 def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target:
     """Return the target that a name (`numpy.sum`, `torch.matmul`, `module:function`) or a function stands for.
 
-    `kind` says what it takes where its name does not: one of KINDS. Raises UnsupportedError for what is no function,
-    and MissingPartError for a library that is not installed.
+    `kind` says what it takes where its name does not: one of KINDS. Raises UnsupportedError for what is no function
+    and for a device that is not there, and MissingPartError for a library that is not installed.
 
     >>> target_of("numpy.dot").kind
     'dot'
@@ -116,13 +100,12 @@ def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target
         raise UnsupportedError(f"{quoted(name)} is no function, but {type(call).__name__}")
     last = name.replace(":", ".").rpartition(".")[2]
     library = name.replace(":", ".").partition(".")[0]
-    library = library if library in LIBRARIES else "numpy"
-    if library == "torch" or library == "jax":
-        import_module(library)
+    # The usual device of most libraries is the processor, and cupy has none such.
+    place = device_of(library if library in LIBRARIES else "numpy", "" if device == "cpu" else device)
     if last == "einsum":
         whole = call
         call = lambda *given: whole("i,i" if len(given) == 2 else "i->", *given)  # noqa: E731
-    return Target(name, call, kind or _KNOWN.get(last, "sum"), library, device)
+    return Target(name, call, kind or _KNOWN.get(last, "sum"), place)
 
 
 def _name_of(call: Any) -> str:
@@ -142,7 +125,7 @@ def _imported(name: str) -> Any:
         found: Any = import_module(module)
     except ImportError as trouble:
         if module in LIBRARIES:
-            raise MissingPartError(f"{module} is not installed: pip install {module}") from None
+            raise MissingPartError(f"{module} is not installed: pip install {DEVICES[module].install}") from None
         raise UnsupportedError(f"{quoted(module)} cannot be imported: {trouble}") from None
     if module == "jax":
         found = import_module("jax.numpy")
