@@ -10,6 +10,7 @@ of them.
 from __future__ import annotations
 
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -100,24 +101,46 @@ def judge(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | No
     >>> judge(a, b, a @ b).causes, judge(a, b, quantize(a, "bf16") @ b).causes
     ((<Cause.ORDER: 'order'>,), (<Cause.BF16: 'bf16'>,))
     """
-    x, y, first = (_matrix(side, name) for side, name in ((a, "a"), (b, "b"), (actual, "actual")))
-    if x.shape[1] != y.shape[0] or first.shape != (x.shape[0], y.shape[1]):
-        raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape} is not {first.shape}")
+    first = _matrix(actual, "actual")
     format = format or format_of(first.dtype)
     assert format is not None
-    rows, columns = _some(x.shape[0]), _some(y.shape[1])
-    x, y, first = x[rows], y[:, columns], first[np.ix_(rows, columns)]
-    high, low, size = matrix_totals(x, y)
-    if expected is None:
-        difference = (first.astype(np.float64) - high) - low
-    else:
-        second = _matrix(expected, "expected")
-        if second.shape != np.asarray(actual).shape:
-            raise UnsupportedError(f"expected has shape {second.shape}, and actual {np.asarray(actual).shape}")
-        difference = first.astype(np.float64) - second[np.ix_(rows, columns)]
-    rms, largest = _measured(quotients(difference, size, format))
-    trials = _trials(x, y, high, low, size, format)
-    return Judgement(x.shape[1], format, rms, largest, trials, _explained(rms, trials))
+    return Case(a, b, format).judged(first, expected)
+
+
+class Case:
+    """Two factors, and what each cause does to their product: any number of products can be judged by it."""
+
+    def __init__(self, a: Any, b: Any, format: Format) -> None:
+        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises as `judge`."""
+        x, y = _matrix(a, "a"), _matrix(b, "b")
+        if x.shape[1] != y.shape[0]:
+            raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
+        self.format, self.shape, self.terms = format, (x.shape[0], y.shape[1]), x.shape[1]
+        rows, columns = (_some(count) for count in self.shape)
+        self._places = np.ix_(rows, columns)
+        self._x, self._y = x[rows], y[:, columns]
+        self._high, self._low, self._size = matrix_totals(self._x, self._y)
+
+    @cached_property
+    def trials(self) -> tuple[Trial, ...]:
+        """What each cause does to these inputs."""
+        return _trials(self._x, self._y, self._high, self._low, self._size, self.format)
+
+    def judged(self, actual: Any, expected: Any = None) -> Judgement:
+        """Return how far a product is from another one, or from the exact product; raises as `judge`."""
+        first = _matrix(actual, "actual")
+        if first.shape != self.shape:
+            raise UnsupportedError(f"shapes do not go together: a product of {self.shape} is not {first.shape}")
+        values = first[self._places].astype(np.float64)
+        if expected is None:
+            difference = (values - self._high) - self._low
+        else:
+            second = _matrix(expected, "expected")
+            if second.shape != first.shape:
+                raise UnsupportedError(f"expected has shape {second.shape}, and actual {first.shape}")
+            difference = values - second[self._places].astype(np.float64)
+        rms, largest = _measured(quotients(difference, self._size, self.format))
+        return Judgement(self.terms, self.format, rms, largest, self.trials, _explained(rms, self.trials))
 
 
 def _matrix(x: Any, name: str) -> Array:
@@ -151,6 +174,8 @@ def _trials(x: Array, y: Array, high: Array, low: Array, size: Array, format: Fo
     found = [Trial(Cause.ORDER, 2 * max(rms for rms, _ in orders), 2 * max(most for _, most in orders))]
     for name in _NARROWER:
         narrow = [np.asarray(quantize(side, name, overflow="saturate"), np.float64) for side in (x, y)]
+        if all(np.array_equal(new, old) for new, old in zip(narrow, (x, y), strict=True)):
+            continue  # the inputs have no more digits, and rounding them makes no difference
         found.append(Trial(Cause(name), *measured(matrix_totals(*narrow)[0])))
     terms = np.unique(np.linspace(0, x.shape[1] - 1, _DROPPED).astype(np.int64))
     missing = np.stack([np.multiply.outer(x[:, k], y[k]).astype(np.float64) for k in terms])

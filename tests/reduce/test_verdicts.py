@@ -76,3 +76,10 @@ def test_what_cannot_be_judged_is_named():
     ):
         with pytest.raises(UnsupportedError, match=words):
             ask()
+
+
+def test_inputs_that_have_no_more_digits_are_not_suspected_of_losing_them():
+    a, b = (quantize(side, "fp16").astype(np.float16) for side in pair("normal", 60, 20))
+    found = judge(a, b, (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float16))
+    assert {each.cause for each in found.trials} == {Cause.ORDER, Cause.BF16, Cause.TERM}
+    assert not {Cause.TF32, Cause.FP16} & set(found.causes)
