@@ -11,15 +11,16 @@ __all__ = ["ACTIONS", "ARITIES", "Action", "Answer"]
 class Action(Record):
     """A verb: what it does in one line, and examples that really run (without `floatlab`).
 
-    An operation has an `arity`: so many operands make one question. What does not `ask` is no Question.
+    An operation has an `arity`: so many operands make one question. `home` is the module of this package whose
+    `answers` answers the verb's questions; a verb without one asks none.
     """
 
     verb: str
+    home: str
     summary: str
     examples: tuple[str, ...]
     explanation: str = ""
     arity: int = 0
-    asks: bool = True
 
 
 OPERANDS = (
@@ -37,12 +38,11 @@ ARRAYS = (
     "every rounding is shown."
 )
 
-_SQUARE = "random:uniform:64x64:seed="
-
 ACTIONS: dict[str, Action] = {
     action.verb: action
     for action in (
         Action(
+            "show",
             "show",
             "read a value into one or more formats: fields, exact value, error, neighbours",
             ("show 1.12156456132 --fp16", "show bits:0x38 --dialects", "show 0.1 --fp32 --bf16 --interval"),
@@ -52,6 +52,7 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "convert",
+            "convert",
             "round a value along a path of formats, and say where double rounding changed the answer",
             ("convert 1.00048828126 --through fp32,fp16", "convert 0x1.01000001p0 --through fp32,bf16"),
             "1.00048828126 lies just above the middle of two binary16 numbers. Directly it rounds up, to 0x3c01; "
@@ -59,13 +60,14 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "formats",
+            "formats",
             "the table of formats; one format in full, with its code table if it is small",
             ("formats", "formats e4m3"),
             "Names are case-insensitive, and - is _. Besides the table: p3109_k8p4se, any e<W>m<T> with fn, f or "
             "fnuz after it, and _ieee after any name.",
         ),
         *(
-            Action(verb, summary, examples, OPERANDS, arity)
+            Action(verb, "arith", summary, examples, OPERANDS, arity)
             for verb, arity, summary, examples in (
                 (
                     "add",
@@ -111,6 +113,7 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "block",
+            "block",
             "scale and round a block of values into MX or NVFP4, step by step",
             ("block 957 --to mxfp8_e4m3", "block 0.1 -2.5 3 7.3 --to mxfp4 --scale up", "block 0.3 -1.1 9 --to nvfp4"),
             "Block formats: mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4. Values are taken exactly, "
@@ -121,6 +124,7 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "vectors",
+            "",
             "check or write conformance vectors in TestFloat's text format, for any format",
             ("vectors generate e4m3_mulAdd --lines 3", "vectors generate f16_to_e5m2 -r minMag --level 1 --lines 2"),
             "vectors check FUNCTION FILE… compares each line with floatlab's bits and flags (- is standard input); "
@@ -128,10 +132,9 @@ ACTIONS: dict[str, Action] = {
             "and add sub mul div rem sqrt mulAdd roundToInt eq le lt eq_signaling le_quiet lt_quiet; or f32_to_f16, "
             "f32_to_i32, ui64_to_bf16. A line holds operands, result and flags in hexadecimal. Here --nan is x86 "
             "unless given, as in TestFloat's own vectors; --nan any takes any NaN for any other.",
-            asks=False,
         ),
         *(
-            Action(verb, summary, examples, explanation, asks=False)
+            Action(verb, "reduce", summary, examples, explanation)
             for verb, summary, examples, explanation in (
                 (
                     "sum",
@@ -148,13 +151,14 @@ ACTIONS: dict[str, Action] = {
                 (
                     "matmul",
                     "the product of two matrices, each element added in a stated order, beside the exact product",
-                    ("matmul '1,2;3,4' '5,6;7,8' --fp16", f"matmul {_SQUARE}1@fp32 {_SQUARE}2@fp32 --fma"),
+                    ("matmul '1,2;3,4' '5,6;7,8' --fp16", "matmul random:normal:64x64 random:normal:64x64@fp32 --fma"),
                     f"{ARRAYS} Rows of a list stand apart by ;. q is the error in units of u × the sum of |a·b|: a few "
                     "for rounding, and at most about the number of terms.",
                 ),
             )
         ),
         Action(
+            "reveal",
             "reveal",
             "find the order in which a real library accumulates, and replay it",
             ("reveal numpy.sum --terms 100", "reveal numpy.matmul --terms 40 --dtype float64"),
@@ -163,14 +167,14 @@ ACTIONS: dict[str, Action] = {
             "meet; what survives tells the tree. A claim about accumulators and fused multiply-adds is made only "
             "when a simulation along the tree gives the bits of 32 random sums; else the share that it gives is "
             "told, and the status is 1.",
-            asks=False,
         ),
         Action(
+            "compare",
             "compare",
             "two arrays: how far apart, in errors and ulps, within which tolerance, and where",
             (
                 "compare 0.1,0.2,0.3 0.1,0.2,0.30000001 --fp32",
-                "compare random:uniform:64x64:seed=1@fp32 random:uniform:64x64:seed=1@bf16 --rtol 0.01",
+                "compare random:uniform:64x64 random:uniform:64x64@bf16 --rtol 0.01",
             ),
             "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
             "a list (1.5,-2,0x1p-3; rows apart by ;), or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
@@ -178,16 +182,15 @@ ACTIONS: dict[str, Action] = {
             "-f NAME, which text is read into. Within tolerance is numpy.allclose's |actual − expected| <= atol + "
             "rtol × |expected|; beyond it the status is 1. torch.testing.assert_close is asked too, with its own "
             "tolerances unless both are given. Files are read piece by piece, and of any size.",
-            asks=False,
         ),
         Action(
             "tui",
+            "",
             "explore all of it with keys and mouse: bits to flip, steps to walk, formats to compare",
             ("tui", "tui show 0.1 --fp16", "tui fma 1.0009765625 1.0009765625 -1.001953125 --fp16"),
             "Opens where it was left, or at the question that any other verb would answer. ? lists the keys; Ctrl+P "
             "finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
             "slide, animations, [keys]).",
-            asks=False,
         ),
     )
 }

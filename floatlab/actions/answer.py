@@ -10,11 +10,14 @@ from floatlab.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from floatlab.numbers import Datum
     from floatlab.views.page import Page
     from floatlab.views.scenes import Scene
+
+    # Told how much work there is, and of what; returns what is told how much of it was done.
+    Started: TypeAlias = Callable[[int, str], Callable[[int], None]]
 
 
 class Answer(Record):
@@ -23,7 +26,8 @@ class Answer(Record):
     `page` draws it, `records` gives its JSON objects (one a line), `words` its values in the fewest
     characters, and `codes` its codes. `results` are the data found, and `parts` draws each by itself,
     where the page is a stack of such parts. `operands` are an operation's, as they were read, and
-    `scenes` gives its page as a film, with strips of the operands' bits or without.
+    `scenes` gives its page as a film, with strips of the operands' bits or without. `found` is the model itself, and
+    `status` what a command exits with: 1 where the answer is a check that failed.
     """
 
     page: Callable[[], Page]
@@ -36,6 +40,8 @@ class Answer(Record):
     operands: tuple[Datum, ...] = ()
     scenes: Callable[[bool], tuple[Scene, ...]] | None = None
     missing: str = ""  # an optional part that would have said more: exit status 3
+    found: Any = None
+    status: int = 0
 
 
 def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:

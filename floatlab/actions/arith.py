@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from floatlab.actions.answer import Started
+    from floatlab.actions.question import Question
     from floatlab.views.page import Page
     from floatlab.views.scenes import Scene
 
@@ -239,3 +241,9 @@ def _to_integer(value: Any, format: Format | None, context: Context, integer: st
 
     words, codes = (lambda: [str(found.value)]), (lambda: [found.hexadecimal_code])
     return Answer(page, records, words, codes, operands=found.operands, scenes=film)
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question: all its values are the operands of one operation."""
+    format, options = next(iter(question.formats), None), dict(question.options)
+    return [operate(question.verb, question.values, format, question.context, **options)]

@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.actions.answer import Started
+    from floatlab.actions.question import Question
     from floatlab.views.page import Page
 
 
@@ -77,3 +79,8 @@ def _codes(each: BlockDerivation) -> str:
 
     codes = [element_code(element, each.format) for element in each.elements]
     return " ".join([f"0x{each.scale.code:02x}", *codes])
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question."""
+    return [block(question.values, context=question.context, **dict(question.options))]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from floatlab.actions.answer import Started
+    from floatlab.actions.question import Question
     from floatlab.reduce.verdicts import Judgement
     from floatlab.views.page import Page
 
@@ -123,4 +125,22 @@ def answer_of(found: Differences, judged: Judgement | None = None) -> Answer:
         return [wire if judged is None else {**wire, "judgement": judgement_to_wire(judged)}]
 
     failing = str(found.allclose.failing if found.shape is not None else "shapes")
-    return Answer(page, records, lambda: [failing], lambda: [failing])
+    status = 0 if found.within else 1
+    return Answer(page, records, lambda: [failing], lambda: [failing], found=found, status=status)
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question: how two arrays differ, and why where their inputs are given."""
+    words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
+    inputs, dtype = options.pop("inputs", None), options.get("dtype")
+    options.pop("op", None)
+    both = "rtol" in options and "atol" in options
+    found = compare_words(
+        words,
+        format,
+        torch_tolerances=(options["rtol"], options["atol"]) if both else None,
+        started=None if started is None else lambda size: started(size, "elements"),
+        **options,
+    )
+    judged = None if inputs is None else judge_words(words, inputs, format, dtype=dtype)
+    return [answer_of(found, judged)]

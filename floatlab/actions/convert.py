@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.actions.answer import Started
+    from floatlab.actions.question import Question
     from floatlab.views.page import Page
 
 
@@ -54,3 +56,9 @@ def convert_through(
 
     last = answer_for([stages[-1]])
     return Answer(page, records, last.words, last.codes)
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question, one value after another."""
+    options = dict(question.options)
+    return [convert_through(value, question.formats, question.context, **options) for value in question.values]

@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.actions.answer import Started
+    from floatlab.actions.question import Question
     from floatlab.views.page import Page
 
 
@@ -50,3 +52,8 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
 
     found = [row.format.name for row in rows]
     return Answer(page, records, lambda: found, lambda: found, parts=parts)
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question."""
+    return [formats(question.values)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from floatlab.actions import ACTIONS
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
@@ -13,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.actions.answer import Answer
+    from floatlab.actions.answer import Answer, Started
 
 # The option that sets each choice of a Context, in the order of --help.
 _CONTEXT_OPTIONS = {
@@ -29,6 +31,7 @@ _CONTEXT_OPTIONS = {
 }
 # Options whose name on the command line is not their name in the library.
 _SPELLED = {"integer": "--int", "exact": "--notexact"}
+_APART = ("inputs",)  # options that take several words
 
 
 class Question(Record):
@@ -48,7 +51,7 @@ class Question(Record):
 
     def __post_init__(self) -> None:
         """Refuse verbs that nothing answers."""
-        if self.verb not in ACTIONS or not ACTIONS[self.verb].asks:
+        if self.verb not in ACTIONS or not ACTIONS[self.verb].home:
             raise FloatlabError(f"{self.verb} is not a question")
 
     def option(self, name: str, default: Any = None) -> Any:
@@ -85,28 +88,14 @@ class Question(Record):
             values.append(f"{(reversed_code(literal) if swapped else literal).text}{at}{format if at else ''}")
         return self.replace(values=tuple(values)).having(bits=None, little_endian=None)
 
-    def answers(self) -> list[Answer]:
-        """Answer it: one answer a value where values stand alone, else one for all; raises FloatlabError."""
-        options = dict(self.options)
-        if self.verb == "show":
-            from floatlab.actions.show import show
+    def answers(self, started: Started | None = None) -> list[Answer]:
+        """Answer it: one answer a value where values stand alone, else one for all; raises FloatlabError.
 
-            return [show(value, self.formats, self.context, **options) for value in self.values]
-        if self.verb == "convert":
-            from floatlab.actions.convert import convert_through
-
-            return [convert_through(value, self.formats, self.context, **options) for value in self.values]
-        if self.verb == "formats":
-            from floatlab.actions.formats import formats
-
-            return [formats(self.values)]
-        if self.verb == "block":
-            from floatlab.actions.block import block
-
-            return [block(self.values, context=self.context, **options)]
-        from floatlab.actions.arith import operate
-
-        return [operate(self.verb, self.values, next(iter(self.formats), None), self.context, **options)]
+        `started` is told how much work there is where it is long.
+        """
+        home = import_module(f"floatlab.actions.{ACTIONS[self.verb].home}")
+        found: list[Answer] = home.answers(self, started)
+        return found
 
     @property
     def words(self) -> list[str]:
@@ -126,6 +115,10 @@ class Question(Record):
             option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
             if isinstance(value, bool):
                 words.append(option)
+            elif name in _APART:
+                words += [option, *value]
+            elif isinstance(value, Format):
+                words += [option, short_name(value)]
             else:
                 words += [option, ",".join(value) if isinstance(value, tuple) else str(value)]
         return words

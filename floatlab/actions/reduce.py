@@ -9,6 +9,7 @@ from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.files import ArraySource, open_array, says_format
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum
+from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from floatlab.actions.answer import Started
+    from floatlab.actions.question import Question
     from floatlab.views.page import Page
 
 OPERANDS = {"sum": 1, "dot": 2, "matmul": 2}
+RUNS = 5  # how often each way to multiply is timed
 _NUMBERS = {1: "one array", 2: "two arrays"}
 
 
@@ -108,9 +112,8 @@ def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
 
         return [reduction_to_wire(found)]
 
-    return Answer(
-        page, records, lambda: [shortest(found.result)], lambda: [hexadecimal_code(found.result)], (), (found.result,)
-    )
+    words, codes = (lambda: [shortest(found.result)]), (lambda: [hexadecimal_code(found.result)])
+    return Answer(page, records, words, codes, results=(found.result,), found=found)
 
 
 def _product_answer(found: Product) -> Answer:
@@ -128,7 +131,7 @@ def _product_answer(found: Product) -> Answer:
         table = found.codes.reshape(-1, found.codes.shape[-1]) if found.codes.shape else found.codes.reshape(1, 1)
         return [",".join(words(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
 
-    return Answer(page, records, lambda: rows(shortest), lambda: rows(hexadecimal_code))
+    return Answer(page, records, lambda: rows(shortest), lambda: rows(hexadecimal_code), found=found)
 
 
 def attribute_words(
@@ -171,4 +174,21 @@ def attribute_words(
         return [attribution_to_wire(found, results)]
 
     said = [found.text if found.verdict is None else found.verdict.value]
-    return Answer(page, records, lambda: said, lambda: said)
+    return Answer(page, records, lambda: said, lambda: said, found=found)
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question: what was observed explained, products timed, or a sum in the stated order."""
+    verb, words, format = question.verb, question.values, next(iter(question.formats), None)
+    options = dict(question.options)
+    if "observed" in options:
+        wanted = {name: options[name] for name in ("observed", "difference", "preset") if name in options}
+        return [attribute_words(verb, words, format=format, **wanted)]
+    if "ways" in options:
+        from floatlab.actions.ways import ways_answer
+
+        return [ways_answer(words, format or parse_format("binary32"), options.get("runs", RUNS))]
+    # A machine rounds in its own way, and takes none that was not asked for.
+    context = None if question.context == DEFAULT else question.context
+    found = reduce_words(verb, words, format, context=context, **options)
+    return [answer_of(found, options.get("preset"))]

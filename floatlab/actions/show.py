@@ -13,6 +13,8 @@ from floatlab.numbers.reading import read_literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from floatlab.actions.answer import Started
+    from floatlab.actions.question import Question
     from floatlab.views.page import Page
 
 DEFAULT_FORMATS = ("fp16", "fp32")
@@ -130,3 +132,9 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
         lambda: [hexadecimal_code(d) for d in data],
         results=tuple(data),
     )
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question, one value after another."""
+    options = dict(question.options)
+    return [show(value, question.formats, question.context, **options) for value in question.values]

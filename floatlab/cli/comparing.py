@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from floatlab.actions import ACTIONS
-from floatlab.cli.output import manner_of, save, write
+from floatlab.actions.question import Question
+from floatlab.cli.output import save
 from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, whole_number
-from floatlab.cli.progress import Progress
-from floatlab.cli.streams import output
 from floatlab.errors import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
 
-    from floatlab.arrays.errors import Differences
-    from floatlab.formats import Format
+    from floatlab.actions import Answer
 
-WITHIN, BEYOND = 0, 1
-_HTML_WIDTH = 100
+_HTML_WIDTH, _MOST_WORST = 100, 1000
 
 
 def compare_parser() -> Parser:
@@ -46,12 +42,12 @@ def compare_parser() -> Parser:
     return parser
 
 
-def _tolerance(text: str | None, option: str, default: float) -> float:
-    """Return a tolerance that was given, or the default."""
+def _tolerance(text: str | None, option: str) -> float | None:
+    """Return a tolerance that was given."""
     from math import isfinite
 
     if text is None:
-        return default
+        return None
     try:
         found = float(text)
     except ValueError:
@@ -61,10 +57,8 @@ def _tolerance(text: str | None, option: str, default: float) -> float:
     return found
 
 
-def run_compare(words: Sequence[str]) -> int:
-    """Run `compare`; return 1 where an element lies beyond the tolerance, or the shapes do not go together."""
-    options = compare_parser().parse(words)
-    manner = manner_of(options, output())
+def compare_question(options: argparse.Namespace) -> Question:
+    """Return the question that the options of `compare` ask."""
     formats = options.formats or []
     if len(formats) > 1:
         names = ", ".join(format.name for format in formats)
@@ -85,55 +79,25 @@ def run_compare(words: Sequence[str]) -> int:
         raise UsageError(f"--op is matmul or dot, not {quoted(options.op)}")
     if options.op is not None and options.inputs is None:
         raise UsageError("--op says what was done to --inputs X Y, and there are none")
-    from floatlab.actions.compare import answer_of, judge_words
+    return Question("compare", tuple(options.values), tuple(formats)).having(
+        rtol=_tolerance(options.rtol, "--rtol"),
+        atol=_tolerance(options.atol, "--atol"),
+        equal_nan=options.equal_nan or None,
+        dtype=options.dtype,
+        shape=options.shape,
+        inputs=None if options.inputs is None else tuple(options.inputs),
+        op=options.op,
+        worst=None if options.worst is None else whole_number(options.worst, "--worst", 0, _MOST_WORST),
+    )
 
-    found, judged = _compared(options, formats), None
-    if options.inputs is not None:
-        words = tuple(options.values)
-        judged = judge_words(words, tuple(options.inputs), next(iter(formats), None), dtype=options.dtype)
-    answer = answer_of(found, judged)
+
+def draw_compared(options: argparse.Namespace, question: Question, answer: Answer) -> None:
+    """Write the page and the figure that the options ask for besides."""
     if options.html is not None:
-        from shlex import join
-
         from floatlab.render.html import to_html
 
-        page = to_html(answer.page(), _HTML_WIDTH, join(["floatlab", "compare", *words]))
-        save("--html", options.html, page)
+        save("--html", options.html, to_html(answer.page(), _HTML_WIDTH, question.command))
     if options.plot is not None:
         from floatlab.render.figures import difference_figure
 
-        difference_figure(found, options.plot)
-    write([answer], manner)
-    return WITHIN if found.within else BEYOND
-
-
-def _compared(options: argparse.Namespace, formats: list[Format]) -> Differences:
-    from floatlab.actions.compare import compare_words
-    from floatlab.arrays.errors import MOST_WORST, WORST
-    from floatlab.arrays.tolerances import NUMPY
-
-    rtol = _tolerance(options.rtol, "--rtol", NUMPY[0])
-    atol = _tolerance(options.atol, "--atol", NUMPY[1])
-    both = options.rtol is not None and options.atol is not None
-    bars: list[Progress] = []
-
-    def started(size: int) -> Callable[[int], None]:
-        bars.append(Progress(size, "elements"))
-        return bars[0].add
-
-    try:
-        return compare_words(
-            tuple(options.values),
-            next(iter(formats), None),
-            rtol=rtol,
-            atol=atol,
-            equal_nan=options.equal_nan,
-            torch_tolerances=(rtol, atol) if both else None,
-            worst=WORST if options.worst is None else whole_number(options.worst, "--worst", 0, MOST_WORST),
-            dtype=options.dtype,
-            shape=options.shape,
-            started=None if options.quiet else started,
-        )
-    finally:
-        for bar in bars:
-            bar.clear()
+        difference_figure(answer.found, options.plot)

@@ -60,7 +60,7 @@ def run_explorer(words: list[str]) -> int:
             raise UsageError(f"{quoted(question[0])} is no option of tui; floatlab tui --help lists them") from error
         raise
     if start is not None:
-        if start.verb != "formats" and not start.values:
+        if VERBS[start.verb].needs_values and not start.values:
             raise UsageError(f"{start.verb} needs a value, as in floatlab tui {ACTIONS[start.verb].examples[0]}")
         if "-" in start.values:
             raise UsageError("tui opens at values on the line; - is for pipes")

@@ -8,6 +8,7 @@ from floatlab import __version__
 from floatlab.actions import ACTIONS
 from floatlab.cli.output import Manner, manner_of, write
 from floatlab.cli.parser import UsageError, overview
+from floatlab.cli.progress import Bars
 from floatlab.cli.streams import MAX_LINE, lines, output, put, say, settle
 from floatlab.cli.verbs import VERBS
 from floatlab.errors import FloatlabError, FormatError, LiteralError, MissingPartError, PlanError, guess, quoted
@@ -16,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from floatlab.actions import Answer
+    from floatlab.actions.answer import Answer, Started
     from floatlab.actions.question import Question
 
 DONE, CHECK_FAILED, BAD_USAGE, MISSING_PART, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
@@ -95,18 +96,6 @@ def _command(words: list[str]) -> int:
         from floatlab.cli.vectors import run_vectors
 
         return run_vectors(words[1:])
-    if words[0] == "compare":
-        from floatlab.cli.comparing import run_compare
-
-        return run_compare(words[1:])
-    if words[0] == "reveal":
-        from floatlab.cli.revealing import run_reveal
-
-        return run_reveal(words[1:])
-    if words[0] in ("sum", "dot", "matmul"):
-        from floatlab.cli.reducing import run_reduce
-
-        return run_reduce(words[0], words[1:])
     if words[0] == "tui":
         from floatlab.cli.explorer import run_explorer
 
@@ -128,12 +117,15 @@ def _command(words: list[str]) -> int:
             raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
         split = str.split if verb.joins else lambda text: [text]
         return _stream(lambda text: question.replace(values=tuple(split(text))).answers(), manner)
-    answers = _ask(question, None if named else words[0])
+    with Bars(wanted=manner.quiet is None) as bars:
+        answers = _ask(question, None if named else words[0], bars.start)
+    if verb.draw is not None:
+        verb.draw(options, question, answers[0])
     write(answers, manner)
     missing = [answer.missing for answer in answers if answer.missing]
     if missing:
         raise MissingPartError(missing[0])
-    return DONE
+    return max((answer.status for answer in answers), default=DONE)
 
 
 def _help(words: list[str]) -> int:
@@ -149,10 +141,10 @@ def _help(words: list[str]) -> int:
     return DONE
 
 
-def _ask(question: Question, first: str | None) -> list[Answer]:
+def _ask(question: Question, first: str | None, started: Started) -> list[Answer]:
     """Answer a question; `first` is the word where a verb might have been meant, if none was given."""
     try:
-        return question.answers()
+        return question.answers(started)
     except LiteralError:
         hint = next((hint for hint in (_meant(value, first) for value in question.values) if hint), "")
         if hint:

@@ -7,6 +7,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TextIO
 
 _EVERY = 0.25  # seconds between pictures
@@ -46,9 +47,9 @@ class Watched:
 class Progress(Watched):
     """So much of a known amount of work done."""
 
-    def __init__(self, total: int, noun: str, stream: TextIO | None = None) -> None:
+    def __init__(self, total: int, noun: str, stream: TextIO | None = None, wanted: bool = True) -> None:
         """Say how much there is to do."""
-        super().__init__(stream)
+        super().__init__(stream, wanted)
         self.total, self.noun, self.done = total, noun, 0
         self.next = self.start + _PATIENCE
 
@@ -72,3 +73,27 @@ class Progress(Watched):
         when = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
         bar = "#" * int(_WIDTH * share)
         return f"[{bar:.<{_WIDTH}}] {100 * share:3.0f} %  {rate:,.0f} {self.noun} a second, {when} left"
+
+
+class Bars:
+    """A bar for each piece of work that starts, one after another; the last is gone when the work ends, however."""
+
+    def __init__(self, wanted: bool = True) -> None:
+        """Start none yet."""
+        self._wanted = wanted
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Bars:
+        """Return what starts bars."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the last one away."""
+        if self._bar is not None:
+            self._bar.clear()
+
+    def start(self, total: int, noun: str) -> Callable[[int], None]:
+        """Start a bar; return what counts work done."""
+        self.__exit__()
+        self._bar = Progress(total, noun, wanted=self._wanted)
+        return self._bar.add

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.actions import ACTIONS
-from floatlab.cli.output import manner_of, write
+from floatlab.actions.question import Question
 from floatlab.cli.parser import (
     Parser,
     UsageError,
@@ -14,18 +14,24 @@ from floatlab.cli.parser import (
     formats_named,
     whole_number,
 )
-from floatlab.cli.streams import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
-    from floatlab.cli.output import Manner
     from floatlab.formats import Format
 
 
-RUNS, _MOST_RUNS = 5, 1000
+_MOST_RUNS = 1000
+# What says how a sum is simulated, by name, and what stands where nothing is said.
+_SIMULATED = {
+    "schedule": None,
+    "adder": "rounded",
+    "accumulator": None,
+    "products": None,
+    "fma": False,
+    "machine": None,
+}
 
 
 def reduce_parser(verb: str) -> Parser:
@@ -61,19 +67,8 @@ def reduce_parser(verb: str) -> Parser:
     return parser
 
 
-def _format(text: str | None, option: str) -> Format | None:
-    if text is None:
-        return None
-    found = formats_named(text, option)
-    if len(found) > 1:
-        raise UsageError(f"{option} takes one format, and {text} names {len(found)}")
-    return found[0]
-
-
-def run_reduce(verb: str, words: Sequence[str]) -> int:
-    """Run `sum`, `dot` or `matmul`."""
-    options = reduce_parser(verb).parse(words)
-    manner = manner_of(options, output())
+def reduce_question(verb: str, options: argparse.Namespace) -> Question:
+    """Return the question that the options of `sum`, `dot` or `matmul` ask."""
     formats = options.formats or []
     if len(formats) > 1:
         names = ", ".join(format.name for format in formats)
@@ -84,56 +79,25 @@ def run_reduce(verb: str, words: Sequence[str]) -> int:
         raise UsageError(f"{verb} reads no standard input: name a file instead of -")
     if options.difference is not None and (options.observed is None or "," not in options.observed):
         raise UsageError("--difference is that of two results: --observed V,V")
+    question = Question(verb, tuple(options.values), tuple(formats), context_of(options)).having(preset=options.preset)
     if options.observed is not None:
-        from floatlab.actions.reduce import attribute_words
-
-        words, format = tuple(options.values), next(iter(formats), None)
-        asked = attribute_words(verb, words, options.observed, options.difference, format, options.preset)
-        write([asked], manner)
-        return 0
+        return question.having(observed=options.observed, difference=options.difference)
+    simulated = {name: getattr(options, name) for name in _SIMULATED if getattr(options, name) != _SIMULATED[name]}
     if options.ways:
-        return _run_ways(options, next(iter(formats), None), manner)
+        for name in simulated:
+            raise UsageError(f"--ways times NumPy's own products; --{name} is of simulated ones")
+        runs = None if options.runs is None else whole_number(options.runs, "--runs", 1, _MOST_RUNS)
+        return question.having(ways=True, runs=runs)
     if options.runs is not None:
         raise UsageError("--runs says how often to time --ways, which was not given")
-    context = context_of(options)
-    accumulator = _format(options.accumulator, "--accumulator")
-    products = _format(options.products, "--products")
-    from floatlab.actions.reduce import answer_of, reduce_words
-    from floatlab.numbers import Context
-
-    found = reduce_words(
-        verb,
-        tuple(options.values),
-        next(iter(formats), None),
-        preset=options.preset,
-        schedule=options.schedule,
-        fma=options.fma,
-        products=products,
-        accumulator=accumulator,
-        adder=options.adder,
-        machine=options.machine,
-        context=None if context == Context() else context,
-    )
-    write([answer_of(found, options.preset)], manner)
-    return 0
+    for name in ("accumulator", "products"):
+        if name in simulated:
+            simulated[name] = _format(simulated[name], f"--{name}")
+    return question.having(**simulated)
 
 
-def _run_ways(options: argparse.Namespace, format: Format | None, manner: Manner) -> int:
-    """Run `matmul --ways`."""
-    simulated = {
-        "schedule": None,
-        "adder": "rounded",
-        "accumulator": None,
-        "products": None,
-        "fma": False,
-        "machine": None,
-    }
-    for name, default in simulated.items():
-        if getattr(options, name) != default:
-            raise UsageError(f"--ways times NumPy's own products; --{name} is of simulated ones")
-    runs = RUNS if options.runs is None else whole_number(options.runs, "--runs", 1, _MOST_RUNS)
-    from floatlab.actions.ways import ways_answer
-    from floatlab.formats import parse_format
-
-    write([ways_answer(tuple(options.values), format or parse_format("binary32"), runs)], manner)
-    return 0
+def _format(text: str, option: str) -> Format:
+    found = formats_named(text, option)
+    if len(found) > 1:
+        raise UsageError(f"{option} takes one format, and {text} names {len(found)}")
+    return found[0]

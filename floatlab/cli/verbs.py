@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
+
 from floatlab.actions import ACTIONS, ARITIES
 from floatlab.actions.question import Question
 from floatlab.cli.operations import operation_parser, operation_question
@@ -21,6 +24,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+    from typing import Any
+
+    from floatlab.actions import Answer
 
 
 def _show_parser() -> Parser:
@@ -105,17 +111,29 @@ def _block(options: argparse.Namespace) -> Question:
 class Verb(Record):
     """A verb of the command line: its parser, and the question that its options ask.
 
-    `joins` where the values of a line of standard input make one question, not one each.
+    `joins` where the values of a line of standard input make one question, not one each. `draw` writes what the
+    options ask for besides the answer itself.
     """
 
     parser: Callable[[], Parser]
     question: Callable[[argparse.Namespace], Question]
     needs_values: bool = True
     joins: bool = False
+    draw: Callable[[argparse.Namespace, Question, Answer], None] | None = None
 
 
 def _operation(verb: str) -> Verb:
     return Verb(lambda: operation_parser(verb), lambda options: operation_question(verb, options), joins=True)
+
+
+def _later(home: str, name: str, *words: Any) -> Any:
+    """Call a function of a room of its own, which is imported only then: most verbs start faster than it does."""
+    return getattr(import_module(f"floatlab.cli.{home}"), name)(*words)
+
+
+def _reduction(verb: str) -> Verb:
+    parser, question = (partial(_later, "reducing", f"reduce_{name}", verb) for name in ("parser", "question"))
+    return Verb(parser, question, needs_values=False)
 
 
 VERBS: dict[str, Verb] = {
@@ -124,6 +142,18 @@ VERBS: dict[str, Verb] = {
     "formats": Verb(_formats_parser, _formats, needs_values=False),
     **{verb: _operation(verb) for verb in ARITIES},
     "block": Verb(_block_parser, _block, joins=True),
+    **{verb: _reduction(verb) for verb in ("sum", "dot", "matmul")},
+    "reveal": Verb(
+        partial(_later, "revealing", "reveal_parser"),
+        partial(_later, "revealing", "reveal_question"),
+        needs_values=False,
+    ),
+    "compare": Verb(
+        partial(_later, "comparing", "compare_parser"),
+        partial(_later, "comparing", "compare_question"),
+        needs_values=False,
+        draw=partial(_later, "comparing", "draw_compared"),
+    ),
 }
 
 

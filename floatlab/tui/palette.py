@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from shlex import split
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
@@ -48,7 +49,7 @@ class Palette(Provider):
 
     def _ask(self, example: str) -> None:
         app: Explorer = self.app  # type: ignore[assignment]
-        app.ask(app.read_question(example.split()))
+        app.ask(app.read_question(split(example)))
 
     async def discover(self) -> Hits:
         """Offer all, while nothing is typed."""

@@ -35,6 +35,11 @@ OPTIONS = {
     "toint": [{}, {"integer": "ui8"}, {"exact": False}],
     "cmp": [{}, {"signaling": True}],
     "add": [{}, {"steps": 3}, {"brief": True}],
+    "sum": [{}, {"schedule": "blocked(2, serial)", "adder": "kahan"}, {"accumulator": parse_format("fp64")}],
+    "dot": [{}, {"fma": True, "products": parse_format("e5m10")}, {"observed": "1,2", "difference": "1"}],
+    "matmul": [{}, {"ways": True, "runs": 3}, {"machine": "hopper.f16.f32"}, {"observed": "c.npy"}],
+    "reveal": [{}, {"terms": 9, "dtype": "float64"}, {"kind": "sum", "device": "cuda", "seed": 3}],
+    "compare": [{}, {"rtol": 0.01, "atol": 1e-30, "equal_nan": True}, {"inputs": ("1,2", "b c"), "op": "dot"}],
     "block": [{"to": "mxfp4"}, {"to": "mxint8", "scale": "up"}, {"to": "nvfp4", "tensor_scale": "0.5"}],
 }
 
@@ -42,13 +47,15 @@ OPTIONS = {
 @st.composite
 def questions(draw):
     verb = draw(st.sampled_from([verb for verb in VERBS if verb != "formats"]))
-    arity = ARITIES.get(verb, 2)
+    arity = ARITIES.get(verb) or {"sum": 1, "reveal": 1}.get(verb, 2)
     several = verb in ("show", "convert")
-    most = 0 if verb == "block" else 3 if several else 1
+    most = 0 if verb in ("block", "reveal") else 3 if several else 1
     found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=most, unique=True))
     context = draw(contexts)
     if verb == "block":  # elements saturate, and nothing else can be chosen
         context = Context(context.rounding, context.seed)
+    if verb in ("reveal", "compare"):  # nothing is rounded
+        context = Context()
     if verb == "fma":
         context = context.replace(fma_invalid=draw(st.booleans()))
     question = Question(verb, tuple(draw(values) for _ in range(arity)), tuple(found), context)
@@ -64,7 +71,7 @@ def test_the_command_asks_the_same_question(question):
 
 @pytest.mark.parametrize("example", [e for a in ACTIONS.values() for e in a.examples if a.verb in VERBS])
 def test_examples_are_questions_that_have_answers(example):
-    question = read_question(example.split())
+    question = read_question(shlex.split(example))
     assert read_question(shlex.split(question.command)[1:]) == question
     assert all(answer.page().blocks for answer in question.answers())
 

@@ -124,7 +124,7 @@ def test_html_and_svg_are_written(command, tmp_path):
     ended = command("compare", "1,2", "1,3", "--html", str(html), "--svg", str(svg))
     assert (ended.status, ended.err) == (1, "")
     assert "beyond tolerance" in svg.read_text()
-    assert "floatlab compare 1,2 1,3 --html" in html.read_text()
+    assert "<code>floatlab compare 1,2 1,3<" in html.read_text()
 
 
 def test_a_plot_needs_matplotlib(command, tmp_path, monkeypatch):

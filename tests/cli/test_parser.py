@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shlex
 
 import pytest
 
@@ -166,7 +167,7 @@ def test_help_has_examples_that_run(command, verb, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     help = command(verb, "--help")
     assert (help.status, help.err) == (0, "")
-    examples = [line.split()[1:] for line in help.out.splitlines() if line.startswith(f"  floatlab {verb}")]
+    examples = [shlex.split(line)[1:] for line in help.out.splitlines() if line.startswith(f"  floatlab {verb}")]
     assert len(examples) >= 2
     for example in examples:
         ended = command(*example)
@@ -187,7 +188,7 @@ def test_the_overview_names_every_verb_and_its_examples_run(command):
     assert out == command().out == command("-h").out == command("help").out
     for verb in VERBS:
         assert re.search(rf"^  {verb} ", out, re.MULTILINE)
-    examples = [line.split()[1:] for line in out.splitlines() if line.startswith("  floatlab ")]
+    examples = [shlex.split(line)[1:] for line in out.splitlines() if line.startswith("  floatlab ")]
     assert len(examples) >= 2
     assert all(command(*example).status == 0 for example in examples)
 
