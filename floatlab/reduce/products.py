@@ -6,33 +6,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Datum
 from floatlab.record import Record
-from floatlab.reduce.exact import exact_totals, matrix_totals
+from floatlab.reduce.exact import exact_totals
 from floatlab.reduce.inputs import Settings, settle
 from floatlab.reduce.totals import matmul
+from floatlab.reduce.yardstick import Errors, Yardstick
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     Array = np.ndarray[Any, np.dtype[Any]]
-
-MOST_EXACT = 1 << 28  # products of numbers that are added up exactly: of more, some rows are looked at
-
-
-class Errors(Record):
-    """Errors over the finite elements looked at: in ulps of each, and q = |error| / (u·Σ|a·b|)."""
-
-    looked_at: int
-    nearest: int  # elements within half an ulp
-    largest: float
-    rms: float
-    q_largest: float
-    q_rms: float
-    worst: tuple[int, ...]  # places in C order, the farthest first
 
 
 class Element(Record):
@@ -87,25 +74,7 @@ class Product(Record):
         >>> found.nearest, round(found.largest, 2), round(found.q_largest, 2)
         (17, 3.95, 4.36)
         """
-        (rows, n), columns, fmt = self.x.codes.shape, self.y.codes.shape[1], self.settings.format
-        some = np.unique(np.linspace(0, rows - 1, min(rows, max(1, MOST_EXACT // (n * columns)))).astype(np.int64))
-        x, y = decode(self.x.codes[some], self.x.format), decode(self.y.codes, self.y.format)
-        with np.errstate(all="ignore"):
-            high, low, size = matrix_totals(x, y)
-            values = decode(self.codes.reshape(rows, columns)[some], fmt, np.float64)
-            error = (values - high) - low
-            exponent = np.where(values == 0, fmt.emin, np.maximum(np.frexp(values)[1] - 1, fmt.emin))
-            ulps = np.abs(np.ldexp(error, fmt.precision - 1 - exponent))
-            q = np.where(error == 0, 0.0, np.abs(error) / (2.0**-fmt.precision * size))
-        fine = np.isfinite(ulps) & np.isfinite(q)
-        if not fine.any():
-            return Errors(0, 0, 0.0, 0.0, 0.0, 0.0, ())
-        sized = np.where(fine, ulps, -1.0).reshape(-1)
-        first = np.argsort(-sized, kind="stable")[:worst]
-        places = tuple(int(some[i // columns] * columns + i % columns) for i in first.tolist() if sized[i] > 0)
-        root = [float(np.sqrt(np.mean(each[fine] ** 2))) for each in (ulps, q)]
-        nearest = int((ulps[fine] <= 0.5).sum())
-        return Errors(int(fine.sum()), nearest, float(ulps[fine].max()), root[0], float(q[fine].max()), root[1], places)
+        return Yardstick(self.x, self.y, self.settings.format).errors(self.codes, worst)
 
 
 def product(a: Any, b: Any, schedule: Any = None, format: Any = None, **asked: Any) -> Product:
