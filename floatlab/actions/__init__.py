@@ -174,7 +174,7 @@ ACTIONS: dict[str, Action] = {
             "two arrays: how far apart, in errors and ulps, within which tolerance, and where",
             (
                 "compare 0.1,0.2,0.3 0.1,0.2,0.30000001 --fp32",
-                "compare random:uniform:64x64 random:uniform:64x64@bf16 --rtol 0.01",
+                "compare random:normal:64x9@fp32 random:normal:64x9@bf16 --rtol 0.01",
             ),
             "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
             "a list (1.5,-2,0x1p-3; rows apart by ;), or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
