@@ -188,6 +188,10 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         from floatlab.actions.ways import ways_answer
 
         return [ways_answer(words, format or parse_format("binary32"), options.get("runs", RUNS))]
+    if "backends" in options:
+        from floatlab.actions.backends import backends_answer
+
+        return [backends_answer(words, options["backends"], format, options.get("runs", RUNS), started)]
     # A machine rounds in its own way, and takes none that was not asked for.
     context = None if question.context == DEFAULT else question.context
     found = reduce_words(verb, words, format, context=context, **options)

@@ -56,10 +56,14 @@ def reduce_parser(verb: str) -> Parser:
         group.add_argument("--observed", metavar="V[,V]", help="which ways give this result, or these two; a file")
     if verb == "dot":
         group.add_argument("--difference", metavar="V", help="of the two observed results, as it was printed")
-    parser.set_defaults(ways=False, runs=None)
+    parser.set_defaults(ways=False, backends=None, runs=None)
     if verb == "matmul":
         group = parser.add_argument_group("on this machine")
         group.add_argument("--ways", action="store_true", help="by element, column, whole, in blocks: time and errors")
+        group.add_argument(
+            "--backends", nargs="?", const="all", metavar="LIST",
+            help="numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances",
+        )  # fmt: skip
         group.add_argument("--runs", metavar="N", help="time each way so many times (default 5)")
     add_formats(parser)
     add_rounding(parser)
@@ -83,13 +87,16 @@ def reduce_question(verb: str, options: argparse.Namespace) -> Question:
     if options.observed is not None:
         return question.having(observed=options.observed, difference=options.difference)
     simulated = {name: getattr(options, name) for name in _SIMULATED if getattr(options, name) != _SIMULATED[name]}
-    if options.ways:
+    if options.ways or options.backends is not None:
+        asked = "--ways times NumPy's own" if options.ways else "--backends times the libraries' own"
+        if options.ways and options.backends is not None:
+            raise UsageError("--ways is of NumPy alone, and --backends of one way: give one of them")
         for name in simulated:
-            raise UsageError(f"--ways times NumPy's own products; --{name} is of simulated ones")
+            raise UsageError(f"{asked} products; --{name} is of simulated ones")
         runs = None if options.runs is None else whole_number(options.runs, "--runs", 1, _MOST_RUNS)
-        return question.having(ways=True, runs=runs)
+        return question.having(ways=options.ways or None, backends=options.backends, runs=runs)
     if options.runs is not None:
-        raise UsageError("--runs says how often to time --ways, which was not given")
+        raise UsageError("--runs says how often to time --ways or --backends, and neither was given")
     for name in ("accumulator", "products"):
         if name in simulated:
             simulated[name] = _format(simulated[name], f"--{name}")

@@ -238,13 +238,14 @@ def _imported(library: str, install: str) -> Any:
 
 
 def first_line(trouble: BaseException, limit: int = 120) -> str:
-    """Return what an error of a library says first.
+    """Return what an error of a library says first; its name, where it says nothing but a word.
 
-    >>> first_line(ValueError("one. two"))
-    'one'
+    >>> first_line(ValueError("it is so. And more")), first_line(KeyError("code"))
+    ('it is so', "KeyError: 'code'")
     """
-    said = str(trouble).strip().partition("\n")[0].partition(". ")[0].rstrip(".") or type(trouble).__name__
-    return said if len(said) <= limit else f"{said[: limit - 1]}…"
+    said = str(trouble).strip().partition("\n")[0].partition(". ")[0].rstrip(".")
+    text = said if " " in said else ": ".join(filter(None, (type(trouble).__name__, said)))
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def _environment(names: tuple[str, ...]) -> tuple[str, ...]:

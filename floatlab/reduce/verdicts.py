@@ -186,7 +186,8 @@ def _trials(x: Array, y: Array, high: Array, low: Array, size: Array, format: Fo
 def _explained(rms: float, trials: tuple[Trial, ...]) -> tuple[Cause, ...]:
     """Return the causes that make such a difference, with those that cannot be told from them."""
     order, *others = trials
-    alike = [each.cause for each in others if each.rms <= _ALIKE * order.rms]
+    # What would have made a far larger difference is not what made this one.
+    alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]
     if rms <= order.rms:
         return (Cause.ORDER, *alike)
     fitting = [each for each in others if each.rms / _NEAR <= rms <= each.rms * _NEAR]

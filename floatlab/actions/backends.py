@@ -1,0 +1,56 @@
+"""`matmul --backends`: one product on every library that is installed."""
+
+from __future__ import annotations
+
+from floatlab.actions.answer import Answer
+from floatlab.errors import UnsupportedError
+from floatlab.files import open_array, says_format
+from floatlab.formats import Format, parse_format
+from floatlab.reduce.backends import Standing, in_one_format, multiply_on, parse_backends
+from floatlab.reduce.ways import RUNS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.actions.answer import Started
+    from floatlab.views.page import Page
+
+
+def backends_answer(
+    words: tuple[str, ...], backends: str, format: Format | None = None, runs: int = RUNS,
+    started: Started | None = None,
+) -> Answer:  # fmt: skip
+    """Return the answer that multiplies the matrices that two words name on several backends; raises FloatlabError.
+
+    Without a format they are multiplied in the one that both have, in binary32 or binary64 where these hold both, or,
+    if they are text, in binary32.
+    """
+    names = parse_backends(backends)  # before the files are read
+    if len(words) != 2:
+        raise UnsupportedError(f"matmul takes two matrices, not {len(words)}")
+    sides: dict[int, Any] = {}
+    beside = format
+    for i in sorted(range(2), key=lambda i: not says_format(words[i])):
+        with open_array(words[i], beside or parse_format("binary32")) as source:
+            sides[i], beside = source.whole(), beside or source.format
+    x, y = in_one_format([sides[0], sides[1]], format)
+    return answer_of(multiply_on(x, y, names, runs, started))
+
+
+def answer_of(found: Standing) -> Answer:
+    """Return the answer that shows what became of a product; in one word, which backend is fastest."""
+
+    def page() -> Page:
+        from floatlab.views.backends import backends_page
+
+        return backends_page(found)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.backends import backends_to_wire
+
+        return [backends_to_wire(found)]
+
+    fastest = [found.fastest.name] if found.runs else []
+    reasons = "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
+    return Answer(page, records, lambda: fastest, lambda: fastest, missing="" if found.runs else reasons, found=found)

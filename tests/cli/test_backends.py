@@ -1,0 +1,92 @@
+"""`floatlab matmul --backends`: times and distances, who is absent, and clear refusals."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from floatlab.cli.main import main
+from tests.reduce.test_devices import fake_cupy
+
+MATRICES = ("random:uniform:24x80:seed=1", "random:uniform:80x16:seed=2")
+
+
+def matmul(capsys, *words):
+    status = main(["matmul", *words])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+@pytest.fixture
+def _alone(monkeypatch):
+    for library in ("torch", "jax"):
+        monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+
+
+@pytest.mark.usefixtures("_alone")
+def test_who_is_there_is_timed_and_compared(capsys):
+    status, out, err = matmul(capsys, *MATRICES, "--backends", "--runs", "2")
+    assert (status, err) == (0, "")
+    for words in (
+        "in binary32, on 2 backends",
+        "first call",
+        "sum of 2 more calls",
+        "numpy and cupy",
+        "absent       torch:cuda: ",
+        "absent       jax: ",
+        "cupy         CuPy 14.0 on Fake GPU",
+        "verdict",
+    ):
+        assert words in out
+
+
+@pytest.mark.usefixtures("_alone")
+@pytest.mark.parametrize(("words", "format"), [((), "binary32"), (("--fp64",), "binary64"), (("--fp16",), "binary16")])
+def test_json_has_every_time(capsys, words, format):
+    wire = json.loads(matmul(capsys, *MATRICES, "--backends", "numpy,cupy,jax", "--runs", "3", "--json", *words)[1])
+    assert wire["format"] == format
+    assert [len(each["seconds"]["rest"]) for each in wire["backends"]] == [3, 3]
+    assert [each["name"] for each in wire["absent"]] == ["jax"]
+    (pair,) = wire["pairs"]
+    assert (pair["names"], pair["equal_bits"], pair["ulps"]) == (["numpy", "cupy"], 24 * 16, 0)
+    assert "order" in pair["causes"]
+
+
+def test_files_are_multiplied_in_their_own_format(capsys, tmp_path):
+    for name, dtype in (("a", np.float64), ("b", np.float32)):
+        np.save(tmp_path / f"{name}.npy", np.ones((3, 3), dtype))
+    a, b = (str(tmp_path / f"{name}.npy") for name in "ab")
+    for words, format in (((a, b), "binary64"), ((b, b), "binary32"), ((b, "1;2;3"), "binary32")):
+        wire = json.loads(matmul(capsys, *words, "--backends", "numpy", "--runs", "1", "--json")[1])
+        assert wire["format"] == format
+
+
+@pytest.mark.usefixtures("_alone")
+def test_nobody_there_is_a_part_that_is_missing(capsys):
+    status, out, err = matmul(capsys, *MATRICES, "--backends", "jax")
+    assert status == 3
+    assert "on no backend" in out
+    assert "jax" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((*MATRICES, "--backends", "nunpy"), "did you mean 'numpy'"),
+        ((*MATRICES, "--backends", "numpy", "--fma"), "--fma is of simulated ones"),
+        ((*MATRICES, "--backends", "numpy", "--ways"), "give one of them"),
+        ((*MATRICES, "--backends", "numpy", "--e4m3"), "libraries multiply in"),
+        ((*MATRICES, "--backends", "numpy", "--runs", "0"), "--runs"),
+        ((MATRICES[0], "--backends", "numpy"), "two matrices, not 1"),
+        ((MATRICES[0], MATRICES[0], "--backends", "numpy"), "shapes do not go together"),
+        (("1,2", "3,4", "--backends", "numpy"), "shapes do not go together"),
+    ],
+)
+def test_bad_questions_get_one_line(capsys, words, said):
+    status, out, err = matmul(capsys, *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
