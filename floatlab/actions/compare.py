@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from floatlab.actions.answer import Answer
+from floatlab.actions.edits import code_of
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.errors import WORST, Differences
 from floatlab.arrays.errors import compare as measure
@@ -16,6 +17,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.files import ArraySource, open_array, says_format
 from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
+from floatlab.numbers import Datum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from floatlab.actions.answer import Started
     from floatlab.actions.question import Question
+    from floatlab.arrays.errors import Element
     from floatlab.reduce.verdicts import Judgement
     from floatlab.views.page import Page
 
@@ -104,19 +107,36 @@ def judge_words(
     return judge(x, y, results[0][0], results[1][0], format or results[0][1])
 
 
-def answer_of(found: Differences, judged: Judgement | None = None) -> Answer:
-    """Return the answer that shows what was found, and the causes where inputs were given."""
+def element_codes(found: Differences, element: Element) -> tuple[str, str]:
+    """Return both numbers of an element as codes with their formats, which read back whatever they are.
 
-    def page() -> Page:
+    >>> found = compare_words(("1,2", "1,nan"), parse_format("fp16"))
+    >>> element_codes(found, found.worst[0])
+    ('bits:0x4000@fp16', 'bits:0x7e00@fp16')
+    """
+    actual = Datum(found.actual.format, element.actual_code)
+    return code_of(actual), code_of(Datum(found.expected.format, element.expected_code))
+
+
+def answer_of(found: Differences, judged: Judgement | None = None) -> Answer:
+    """Return the answer that shows what was found, and the causes, its second part, where inputs were given."""
+
+    def parts() -> list[Page]:
         from floatlab.views.differences import differences_page
         from floatlab.views.page import Page
 
-        shown = differences_page(found)
-        if judged is None:
-            return shown
-        from floatlab.views.verdicts import judgement_blocks
+        shown = [differences_page(found)]
+        if judged is not None:
+            from floatlab.views.verdicts import judgement_blocks
 
-        return Page((*shown.blocks, *judgement_blocks(judged)), shown.title)
+            shown.append(Page(tuple(judgement_blocks(judged))))
+        return shown
+
+    def page() -> Page:
+        from floatlab.views.page import Page
+
+        shown = parts()
+        return Page(tuple(block for part in shown for block in part.blocks), shown[0].title)
 
     def records() -> list[dict[str, Any]]:
         from floatlab.render.differences import differences_to_wire, judgement_to_wire
@@ -126,7 +146,7 @@ def answer_of(found: Differences, judged: Judgement | None = None) -> Answer:
 
     failing = str(found.allclose.failing if found.shape is not None else "shapes")
     status = 0 if found.within else 1
-    return Answer(page, records, lambda: [failing], lambda: [failing], found=found, status=status)
+    return Answer(page, records, lambda: [failing], lambda: [failing], found=found, parts=parts, status=status)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -104,6 +104,7 @@ def _structure(found: Structure | None) -> Wire | None:
         "first": integer(found.first),
         "last": integer(found.last),
         "axes": extents,
+        "map": {"part": list(found.map.part), "counts": [list(each) for each in found.map.counts]},
     }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from floatlab.errors import FileFormatError, MissingPartError, quoted
 from floatlab.render.theme import SVG, SVG_TEXT
-from floatlab.views.differences import bin_label, verdict_words
+from floatlab.views.differences import verdict_words
+from floatlab.views.measures import bin_label
 from floatlab.views.page import Role
 
 TYPE_CHECKING = False

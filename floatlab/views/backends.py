@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.views.differences import number, percent
+from floatlab.views.measures import number, percent
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.verdicts import judgement_words
 from floatlab.views.ways import seconds

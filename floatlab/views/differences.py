@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf
 
 from floatlab.arith import holds
-from floatlab.numbers import Datum
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
-from floatlab.views.page import Axis, Block, Gap, Lane, Line, Note, Page, Role, Row, Run, Span, Table, line
+from floatlab.views.elements import worst_blocks
+from floatlab.views.measures import at_index, bin_label, multiple, number, percent, steps_text, upward
+from floatlab.views.page import Axis, Block, Gap, Lane, Line, Note, Page, Pair, Role, Row, Run, Span, line
+from floatlab.views.whereabouts import where_blocks
 from floatlab.views.words import counted, listed, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.arrays.errors import Differences, Element, Errors, Operand
-    from floatlab.arrays.structure import Extent, Structure
+    from floatlab.arrays.distances import Ulps
+    from floatlab.arrays.errors import Differences, Errors, Operand
     from floatlab.arrays.tolerances import Extreme, Tolerance
-
-_FEW = 0.05  # of an axis: so small a part of its indices is counted out
-_LARGE = 1 << 20  # ulps from here on are said in powers of two
 
 
 def differences_page(found: Differences) -> Page:
@@ -36,19 +33,20 @@ def differences_page(found: Differences) -> Page:
                    atol 1e-08 allow
     """
     title = f"{found.actual.name} and {found.expected.name}: {_summary(found)}"
-    blocks: list[Block] = [
-        Note(line(Run(title, Role.HEADING))),
-        *_operand_rows("actual", found.actual),
-        *_operand_rows("expected", found.expected),
-        Row("verdict", _verdict(found)),
-    ]
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_verdict_rows(found)]
     if found.shape is not None and found.size:
         blocks += _amounts(found)
-        blocks += _histogram(found)
-        blocks += _near_enough(found)
-        blocks += _where(found)
-        blocks += _worst(found)
+        for part in (histogram_blocks(found), _near_enough(found), where_blocks(found), worst_blocks(found)):
+            blocks += [Gap(), *part] if part else []
     return Page(tuple(blocks), title)
+
+
+def summary_page(found: Differences) -> Page:
+    """Return how much two arrays differ, and beside it whether that is near enough."""
+    blocks = _verdict_rows(found)
+    if found.shape is not None and found.size:
+        blocks += [Pair((Gap(), *_amounts(found)), (Gap(), *_near_enough(found)))]
+    return Page(tuple(blocks))
 
 
 def _summary(found: Differences) -> str:
@@ -57,6 +55,11 @@ def _summary(found: Differences) -> str:
     if found.equal_bits == found.size and not found.failing:
         return "the same bits"
     return "within tolerance" if found.within else "beyond tolerance"
+
+
+def _verdict_rows(found: Differences) -> list[Block]:
+    operands = (*_operand_rows("actual", found.actual), *_operand_rows("expected", found.expected))
+    return [*operands, Row("verdict", line(Run(verdict_words(found), Role.GOOD if found.within else Role.BAD)))]
 
 
 def _operand_rows(label: str, operand: Operand) -> list[Block]:
@@ -91,42 +94,6 @@ def verdict_words(found: Differences) -> str:
     return f"close: the worst of {counted(found.size, 'element')} uses {used} of what {allowed} allow"
 
 
-def _verdict(found: Differences) -> Line:
-    return line(Run(verdict_words(found), Role.GOOD if found.within else Role.BAD))
-
-
-def number(x: float | None) -> str:
-    """Return a measure in a few digits."""
-    return "none" if x is None else f"{x:.3g}"
-
-
-def upward(x: float) -> str:
-    """Return a tolerance in three digits, none of them rounded down: what is shown would pass as well.
-
-    >>> upward(3.3301e-05), upward(0.25)
-    ('3.34e-05', '0.25')
-    """
-    text = f"{x:.3g}"
-    if float(text) >= x or not isfinite(x):
-        return text
-    digits, _, exponent = f"{x:.2e}".partition("e")
-    return f"{float(f'{round(float(digits) + 0.01, 2)}e{exponent}'):.3g}"
-
-
-def percent(part: int, whole: int) -> str:
-    """Return a share in percent, never rounded to nothing or to all.
-
-    >>> percent(1, 3), percent(1, 10**9), percent(10**9 - 1, 10**9), percent(4, 4)
-    ('33.3 %', '< 0.01 %', '> 99.9 %', '100 %')
-    """
-    if part in (0, whole):
-        return "100 %" if part else "0 %"
-    share = 100 * part / whole
-    if share < 0.01:
-        return "< 0.01 %"
-    return "> 99.9 %" if share >= 99.95 else f"{share:.3g} %"
-
-
 def _hopeless(near: Tolerance) -> bool:
     return near.least_atol is None and near.least_rtol is None
 
@@ -134,17 +101,7 @@ def _hopeless(near: Tolerance) -> bool:
 def _times(share: Extreme | None) -> str:
     if share is None or share.value == inf:
         return "beyond all measure, since nothing is allowed there"
-    return f"{_multiple(share.value)} times what is allowed"
-
-
-def _multiple(x: float) -> str:
-    return f"{x:,.0f}" if 1000 <= x < _LARGE else f"{x:.3g}"
-
-
-def _at(index: tuple[int, ...]) -> str:
-    if not index:
-        return ""
-    return f" at {index[0]}" if len(index) == 1 else f" at ({', '.join(map(str, index))})"
+    return f"{multiple(share.value)} times what is allowed"
 
 
 def _amounts(found: Differences) -> list[Block]:
@@ -163,11 +120,11 @@ def _amounts(found: Differences) -> list[Block]:
     rows.append(Row("relative", *_error_lines(found.relative)))
     ulps = found.ulps
     if ulps is not None and ulps.largest is not None:
-        where = _at(ulps.largest.index) if ulps.largest.value else ""
-        largest = line(f"largest {_ulps(int(ulps.largest.value))}{where}")
+        where = at_index(ulps.largest.index) if ulps.largest.value else ""
+        largest = line(f"largest {steps_text(int(ulps.largest.value))}{where}")
         rows.append(Row("ulps", largest, line(Run(f"of {ulps.format.name}", Role.HINT))))
         if ulps.largest.value:
-            shares = ", ".join(f"{share:g} % ≤ {_ulps(most)}" for share, most in ulps.percentiles)
+            shares = ", ".join(f"{share:g} % ≤ {steps_text(most)}" for share, most in ulps.percentiles)
             rows.append(Row("", line(shares)))
     rounded = [each for each in (found.actual, found.expected) if ulps and not holds(ulps.format, each.format)]
     if rounded and ulps is not None:
@@ -193,26 +150,12 @@ def _special_words(found: Differences) -> list[str]:
 def _error_lines(errors: Errors) -> tuple[Line, Line]:
     if errors.largest is None or errors.mean is None:
         return line(Run("no element has one", Role.HINT)), ()
-    where = _at(errors.largest.index) if errors.largest.value else ""
+    where = at_index(errors.largest.index) if errors.largest.value else ""
     return line(f"largest {number(errors.largest.value)}{where}"), line(f"mean {number(errors.mean)}")
 
 
-def _ulps(n: int) -> str:
-    return f"{n:,}" if n < _LARGE else f"{n:.3g}"
-
-
-def bin_label(low: int, high: int) -> str:
-    """Name a bin of ulps.
-
-    >>> bin_label(0, 0), bin_label(4, 7), bin_label(1 << 30, (1 << 31) - 1)
-    ('0', '4 to 7', 'from 2^30')
-    """
-    if low == high:
-        return f"{low}"
-    return f"{low} to {high}" if high < 1024 else f"from 2^{low.bit_length() - 1}"
-
-
-def _histogram(found: Differences) -> list[Block]:
+def histogram_blocks(found: Differences) -> list[Block]:
+    """Return how many elements are how many ulps apart: a heading, and an axis with a lane a bin; nothing for none."""
     ulps = found.ulps
     if ulps is None or not ulps.count or not ulps.largest or not ulps.largest.value:
         return []
@@ -224,11 +167,31 @@ def _histogram(found: Differences) -> list[Block]:
         bar = Span(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
         lanes.append(Lane(bin_label(low, high), (), (bar,)))
     heading = f"How many elements are how many ulps of {ulps.format.name} apart"
-    return [Gap(), Note(line(Run(heading, Role.HEADING))), Axis(tuple(lanes))]
+    return [Note(line(Run(heading, Role.HEADING))), Axis(tuple(lanes))]
+
+
+def bin_page(ulps: Ulps, place: int) -> Page:
+    """Return what one bin of a histogram says, and what lies on either side of it.
+
+    >>> import numpy as np
+    >>> from floatlab.arrays.errors import compare
+    >>> from floatlab.render.text import to_text
+    >>> x = np.float32([1, 2, 3, 4])
+    >>> print(to_text(bin_page(compare(x, x + np.float32([0, 0, 1e-6, 2e-6])).ulps, 1)), end="")
+      4 to 7 ulps  2 of 4 elements, 50 %
+                   50 % are nearer, none is further apart
+    """
+    low, high, count = ulps.histogram[place]
+    nearer = sum(each[2] for each in ulps.histogram[:place])
+    sides = ((nearer, "nearer"), (ulps.count - nearer - count, "further apart"))
+    said = [f"{percent(n, ulps.count)} are {words}" if n else f"none is {words}" for n, words in sides]
+    label = f"{bin_label(low, high)} {plural(high, 'ulp')}"
+    what = line(Run(f"{count:,}", Role.VALUE), f" of {counted(ulps.count, 'element')}, {percent(count, ulps.count)}")
+    return Page((Row(label, what), Row("", line(Run(", ".join(said), Role.HINT)))))
 
 
 def _near_enough(found: Differences) -> list[Block]:
-    blocks: list[Block] = [Gap(), Note(line(Run("Near enough, as NumPy and PyTorch define it", Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Run("Near enough, as NumPy and PyTorch define it", Role.HEADING)))]
     for each in (found.allclose, found.assert_close):
         blocks += _tolerance_rows(each, found.size)
     return blocks
@@ -245,7 +208,7 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
     if near.failing:
         detail = f", {near.failing:,} of {size:,} ({percent(near.failing, size)})"
         if near.share is not None and near.share.value != inf:
-            detail += f"; the worst is {_times(near.share)}{_at(near.share.index)}"
+            detail += f"; the worst is {_times(near.share)}{at_index(near.share.index)}"
     else:
         used = near.share.value if near.share else 0.0
         detail = f", using {100 * used:.3g} % of what is allowed" if used else ", all equal"
@@ -260,109 +223,3 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
     words = f"smallest that passes: {', or '.join(ways)}" if ways else "no tolerance would pass"
     rows.append(Row("", line(Run(words, Role.HINT if ways else Role.FLAG))))
     return rows
-
-
-def _where(found: Differences) -> list[Block]:
-    structure, noun = (found.failing, "beyond tolerance") if found.failing else (found.differing, "that differ")
-    if structure is None:
-        return []
-    noun = noun if structure.count > 1 else noun.replace("differ", "differs")
-    head = f"Where: {counted(structure.count, 'element')} {noun}"
-    rows = [Row("", line(words)) for words in where_words(structure)]
-    return [Gap(), Note(line(Run(head, Role.HEADING))), *rows]
-
-
-def where_words(structure: Structure) -> list[str]:
-    """Say where elements lie, the most telling first.
-
-    >>> import numpy as np
-    >>> from floatlab.arrays.structure import Finder
-    >>> finder = Finder((400, 400))
-    >>> finder.see(np.arange(7, 160_000, 8))
-    >>> where_words(finder.found())
-    ['only in every 8th column, from column 7 on']
-    """
-    s = structure
-    if s.count == s.size:
-        return ["everywhere: every element"]
-    if s.count == 1:
-        return [f"only{_at(tuple(each.low for each in s.extents))}"]
-    words = [said for axis, each in enumerate(s.extents) for said in _axis_words(s, axis, each)]
-    if s.last - s.first + 1 == s.count:
-        ends = "the last" if s.last == s.size - 1 else "the first" if not s.first else ""
-        words.insert(0, f"exactly {ends} {s.count:,} elements" if ends else f"{s.count:,} neighbours in memory, no gap")
-    elif s.first >= s.size // 2:
-        rest = s.size - s.first
-        words.append(f"only among the last {counted(rest, 'element')} ({percent(rest, s.size)})")
-    if 2 * s.box <= s.size and s.box > s.count and sum(each.low < each.high for each in s.extents) > 1:
-        inside = ", ".join(f"{each.low}:{each.high + 1}" for each in s.extents)
-        words.append(f"inside the block [{inside}], and {percent(s.count, s.box)} of it")
-    elif s.box == s.count and len(s.shape) > 1 and not words:
-        words.append(f"exactly the block [{', '.join(f'{each.low}:{each.high + 1}' for each in s.extents)}]")
-    return words or [_spread_words(s)]
-
-
-def _axis_words(s: Structure, axis: int, extent: Extent) -> list[str]:
-    """Say what is telling along one axis."""
-    length = s.shape[axis]
-    if length == 1:
-        return []
-    if extent.low == extent.high:
-        return [f"all in {_along(s, axis, extent.low)}"] if len(s.shape) > 1 else []
-    if extent.distinct is None or extent.step is None:
-        return []
-    if extent.step > 1 and extent.distinct > 2:
-        whole = extent.distinct == len(range(extent.low, extent.high + 1, extent.step))
-        every = "" if whole else ", not in all of them"
-        return [
-            f"only in every {_ordinal(extent.step)} {_along(s, axis)}, from {_along(s, axis, extent.low)} on{every}"
-        ]
-    if len(s.shape) > 1 and extent.distinct <= _FEW * length:
-        return [f"only in {extent.distinct:,} of {length:,} {_along(s, axis, many=True)}"]
-    return []
-
-
-def _along(s: Structure, axis: int, index: int | None = None, many: bool = False) -> str:
-    """Name the places along an axis: `row 3`, `columns`, `index 3 of axis 2`."""
-    names = {1: ("element",), 2: ("row", "column")}.get(len(s.shape))
-    noun, of = (names[axis], "") if names else ("indice" if many else "index", f" of axis {axis}")
-    return f"{noun}{'s' * many}{'' if index is None else f' {index}'}{of}"
-
-
-def _ordinal(n: int) -> str:
-    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n:,}{ending}"
-
-
-def _spread_words(s: Structure) -> str:
-    parts = [
-        f"{extent.distinct:,} of {s.shape[axis]:,} {_along(s, axis, many=True)}"
-        for axis, extent in enumerate(s.extents)
-        if extent.distinct is not None and s.shape[axis] > 1 and len(s.shape) > 1
-    ]
-    share = percent(s.count, s.size)
-    return f"spread: {share} of all elements" + (f", in {listed(parts)}" if parts else "")
-
-
-def _worst(found: Differences) -> list[Block]:
-    if not found.worst:
-        return []
-    rows = tuple(_element_cells(each, found) for each in found.worst)
-    header = ("index", "actual", "expected", "ulps", "of the tolerance")
-    count = plural(len(rows), "The worst element", f"The worst {len(rows)} elements")
-    heading = f"{count}, by the share of rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)}"
-    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(3, 4))]
-
-
-def _element_cells(each: Element, found: Differences) -> tuple[Line, ...]:
-    data = (Datum(found.actual.format, each.actual_code), Datum(found.expected.format, each.expected_code))
-    cells = [line(Run(shortest(datum), Role.VALUE), " ", Run(hexadecimal_code(datum), Role.CODE)) for datum in data]
-    index = ", ".join(map(str, each.index)) or "·"
-    return (line(index), *cells, line("·" if each.ulps < 0 else _ulps(each.ulps)), line(_share(each.share)))
-
-
-def _share(share: float) -> str:
-    """Return how much of the tolerance an element uses: in percent, or many times all of it."""
-    if share == inf:
-        return "none allowed"
-    return f"{100 * share:.3g} %" if share < 10 else f"{_multiple(share)} times"

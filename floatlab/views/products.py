@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.views.differences import number, percent
+from floatlab.views.measures import number, percent
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.reductions import decimal, format_row, machine_rows, signed, way_words
 from floatlab.views.words import counted, plural

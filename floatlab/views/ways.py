@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.reduce.ways import BLOCK, apart
-from floatlab.views.differences import number
+from floatlab.views.measures import number
 from floatlab.views.page import Block, Gap, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.words import counted
 

@@ -11,7 +11,11 @@ from floatlab.render.differences import differences_to_wire
 from floatlab.render.html import to_html
 from floatlab.render.svg import to_svg
 from floatlab.render.text import to_text
-from floatlab.views.differences import differences_page, percent, upward, verdict_words, where_words
+from floatlab.views.differences import bin_page, differences_page, summary_page, verdict_words
+from floatlab.views.elements import elements_table
+from floatlab.views.measures import percent, upward
+from floatlab.views.page import text_of
+from floatlab.views.whereabouts import map_page, where_words
 
 
 def text(found, width=80, **more):
@@ -124,6 +128,34 @@ def test_shares_are_never_rounded_to_none_or_all():
     assert percent(10**12 - 1, 10**12) == "> 99.9 %"
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (100,), (33, 17), (64, 64), (3, 4, 50), (5, 1000), (1000, 5)])
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_the_map_counts_every_part(shape, by_columns):
+    meant = np.asarray(np.random.default_rng(3).random(shape) < 0.5)
+    meant[(0,) * len(shape)] = True
+    laid = meant.T if by_columns else meant
+    finder = Finder(laid.shape)
+    finder.see(np.flatnonzero(laid.ravel()))
+    found = finder.found(by_columns).map
+    down, across = found.part
+    matrix = (meant.reshape(len(meant), -1, order="F") if by_columns and shape else meant).reshape(found.sides)
+    for y, counts in enumerate(found.counts):
+        for x, count in enumerate(counts):
+            assert count == matrix[y * down : (y + 1) * down, x * across : (x + 1) * across].sum()
+
+
+def test_the_map_shows_a_block():
+    x = np.zeros((64, 64), np.float32)
+    y = x.copy()
+    y[8:12, 2:4] = 1
+    lines = [each.strip() for each in to_text(map_page(fl.compare(x, y))).splitlines()]
+    assert f"row 8        ·█{'·' * 30}" in lines
+    assert sum("█" in each for each in lines) == 2  # and the legend
+    assert "No element differs" in to_text(map_page(fl.compare(x, x)))
+    assert "no elements in common" in to_text(map_page(fl.compare(x, x[:3])))
+    assert "sign" not in to_text(map_page(fl.compare(np.float32(1), np.float32(2))))
+
+
 def sample(shape=(20, 30)):
     rng = np.random.default_rng(2)
     x = rng.standard_normal(shape).astype(np.float32)
@@ -178,3 +210,31 @@ def test_json_is_the_model():
     assert wire["worst"][0]["share"] == "inf"
     assert wire["assert_close"]["failing"] == 3
     assert sum(count for *_, count in wire["ulps"]["histogram"]) == wire["ulps"]["count"] == 3
+
+
+def test_a_bin_says_what_lies_on_either_side():
+    ulps = sample().ulps
+    said = [" ".join(to_text(bin_page(ulps, place)).split()) for place in range(len(ulps.histogram))]
+    assert "none is nearer" in said[0]
+    assert "none is further apart" in said[-1]
+    for (_, _, count), words in zip(ulps.histogram, said, strict=True):
+        assert f"{count:,} of {ulps.count:,} elements" in words
+
+
+def test_a_summary_has_verdict_amounts_and_tolerances():
+    page = to_text(summary_page(sample()))
+    assert all(words in page for words in ("verdict", "equal bits", "ulps", "allclose", "smallest that passes"))
+    assert "apart" not in page
+    assert "do not go together" in to_text(summary_page(fl.compare(np.zeros(2), np.zeros(3))))
+
+
+def test_elements_are_listed_with_bits_and_errors():
+    x = np.float32([math.nan, 1, 4, math.inf, 3])
+    y = np.float32([1, 0, 2, 1, 3])
+    table = elements_table(fl.compare(x, y))
+    rows = {text_of(row[0]): [text_of(cell) for cell in row[1:]] for row in table.rows}
+    assert set(rows) == {"0", "1", "2", "3"}
+    assert rows["0"] == ["nan", "1", "·", "·", "none allowed", "0x7fc00000", "0x3f800000", "·"]
+    assert rows["1"][4:] == ["1e+08 times", "0x3f800000", "0x00000000", "1"]
+    assert rows["2"][2:4] == ["8,388,608", "1"] or rows["2"][2:4] == ["8.39e+06", "1"]
+    assert rows["3"][3] == "·"
