@@ -58,7 +58,7 @@ def read_header(stream: IO[bytes], length: int) -> Header:
     >>> read_header(file, len(file.getvalue()))
     Header(shape=(2, 3), by_columns=False, dtype=dtype('float16'), offset=128)
     """
-    start = stream.read(8)
+    start = stream.read(8) or b""  # None where reading would wait
     if len(start) < 8 or start[:6] != MAGIC:
         raise FileFormatError("is no .npy: it does not begin as one")
     if (version := (start[6], start[7])) not in _VERSIONS:

@@ -89,6 +89,11 @@ def length_of(file: IO[bytes]) -> int:
     return os.fstat(file.fileno()).st_size
 
 
+def read_start(file: IO[bytes], count: int) -> bytes:
+    """Return the first bytes of a file, as many as it has; nothing where reading would wait, as some of /proc do."""
+    return file.read(count) or b""
+
+
 def read_into(file: IO[bytes], octets: Array, offset: int | None = None) -> None:
     """Fill an array of bytes from a file, from `offset` on or from where it stands; raises where it ends before."""
     if offset is not None:

@@ -8,7 +8,7 @@ import re
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.bundles import open_npz
 from floatlab.files.chance import PREFIX, parse_random
-from floatlab.files.opened import named, open_file, shown
+from floatlab.files.opened import named, open_file, read_start, shown
 from floatlab.files.plain import open_npy, open_raw
 from floatlab.files.safetensors import open_safetensors
 from floatlab.files.text import open_text, parse_list
@@ -106,7 +106,7 @@ def _file_kind(path: str, dtype: str | None) -> str:
     """Tell what a file is: by how it begins, else by its name; with a dtype it is raw numbers, else text."""
     try:
         with open_file(path) as file, named(path):
-            start = file.read(6)
+            start = read_start(file, 6)
     except FileFormatError as trouble:
         if os.path.exists(path):
             raise

@@ -109,9 +109,7 @@ class _Prober:
                 counts = self._counts(rows)
                 if (counts < 0).any():
                     j = int(some[counts < 0][0])
-                    raise NotASum(
-                        f"{self.target.name}: a number at term {i} and its opposite at {j} leave no count of ones"
-                    )
+                    raise NotASum(f"a huge number at term {i} and its opposite at {j} leave no count of ones")
                 outside += counts
             found[low : low + _BATCH] = self.terms - outside
         return found
@@ -127,7 +125,8 @@ def reveal(target: Any, n: int = 64, dtype: str = "float32", *, kind: str | None
 
     `target` is a function, or a name: `numpy.sum`, `torch.matmul`, `module:function`; `kind` (sum, dot, matvec, matmul)
     says what it takes where its name does not. Raises PlanError for what is no sum along a tree, UnsupportedError for
-    what cannot be called so, MissingPartError for a library that is absent.
+    what cannot be called so, MissingPartError for a library that is absent. The plan is what masks see: a sum that puts
+    its terms in order first, say, looks like one node of them all; `examine` replays it on random data, too.
 
     >>> reveal(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).text
     '(((0 1) 2) 3)'
@@ -143,7 +142,10 @@ def _found(target: Target, n: int, dtype: str) -> tuple[Plan, _Prober]:
     assert format is not None
     prober = _Prober(target, n, own, format)
     prober.check()
-    return plan_of(prober.meetings, n, _PROBES_A_TERM * n + 1000), prober
+    try:
+        return plan_of(prober.meetings, n, _PROBES_A_TERM * n + 1000), prober
+    except NotASum as trouble:
+        raise NotASum(f"{target.name} is no sum along a tree: {trouble}") from None
 
 
 def examine(

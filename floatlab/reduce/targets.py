@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 
 import numpy as np
 
 from floatlab.arrays.sources import Source
-from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
+from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.record import Record
-from floatlab.reduce.devices import DEVICES, Device, device_of
+from floatlab.reduce.devices import DEVICES, Device, device_of, first_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,20 +47,23 @@ class Target(Record):
 
         Raises UnsupportedError for a target that raises, or returns another shape.
         """
-        with self.device.scope(dtype):
+        with self.device.scope(dtype), np.errstate(all="ignore"):  # masks overflow in what is no sum
             return self._sums(x, y, dtype)
 
     def _sums(self, x: Array, y: Array, dtype: Any) -> Source:
+        # Arrays are made for each call: a target may write into what it is given.
         if self.kind in ("sum", "dot"):
-            ys = () if self.kind == "sum" else (self.device.array(y, dtype),)
-            found = [self._scalar(self._called(self.device.array(row, dtype), *ys)) for row in x]
+            others = () if self.kind == "sum" else (y,)
+            found = [
+                self._scalar(self._called(*(self.device.array(each, dtype) for each in (row, *others)))) for row in x
+            ]
             return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
         right = y if self.kind == "matvec" else np.broadcast_to(y[:, None], (len(y), _COLUMNS))
-        parts, given = [], self.device.array(right, dtype)
+        parts = []
         for low in range(0, len(x), _ROWS):
             rows = np.ones((_ROWS, x.shape[1]))
             rows[: len(x) - low] = x[low : low + _ROWS]
-            made = self.device.fetch(self._called(self.device.array(rows, dtype), given))
+            made = self._fetched(self._called(self.device.array(rows, dtype), self.device.array(right, dtype)))
             wanted = (_ROWS,) if self.kind == "matvec" else (_ROWS, _COLUMNS)
             if made.codes.shape != wanted:
                 raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not {wanted}")
@@ -69,16 +73,21 @@ class Target(Record):
     def _called(self, *given: Any) -> Any:
         try:
             return self.call(*given)
-        except (KeyboardInterrupt, SystemExit):
+        except KeyboardInterrupt:
             raise
-        except BaseException as trouble:
-            said = str(trouble).splitlines()
-            raise UnsupportedError(
-                f"{self.name} raises {type(trouble).__name__}: {said[0] if said else ''}"
-            ) from trouble
+        except BaseException as trouble:  # sys.exit, too: it is the target that leaves, not we
+            raise UnsupportedError(f"{self.name} raises {_told(trouble)}") from trouble
+
+    def _fetched(self, found: Any) -> Source:
+        try:
+            return self.device.fetch(found, f"the result of {self.name}")
+        except (KeyboardInterrupt, FloatlabError):
+            raise
+        except BaseException as trouble:  # what was computed late, or only looks like an array
+            raise UnsupportedError(f"the result of {self.name} cannot be read: {_told(trouble)}") from trouble
 
     def _scalar(self, found: Any) -> Source:
-        made = self.device.fetch(found, f"the result of {self.name}")
+        made = self._fetched(found)
         if made.codes.size != 1:
             raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not one number")
         return made
@@ -109,8 +118,19 @@ def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target
 
 
 def _name_of(call: Any) -> str:
-    module = (getattr(call, "__module__", None) or "").partition(".")[0]
-    return ".".join(filter(None, (module, getattr(call, "__name__", type(call).__name__))))
+    module, name = getattr(call, "__module__", None), getattr(call, "__name__", None)
+    parts = (module.partition(".")[0] if isinstance(module, str) else "", name if isinstance(name, str) else "")
+    return ".".join(filter(None, (parts[0], parts[1] or type(call).__name__)))
+
+
+def _told(trouble: BaseException) -> str:
+    """Return what kind of error it is, and what it says first."""
+    kind = type(trouble).__name__
+    try:
+        said = first_line(trouble)
+    except Exception:  # it cannot even say
+        return kind
+    return said if said.startswith(kind) else f"{kind}: {said}"
 
 
 def _imported(name: str) -> Any:
@@ -121,17 +141,27 @@ def _imported(name: str) -> Any:
         raise UnsupportedError(
             f"{quoted(name)}: the libraries are {' '.join(LIBRARIES)}; functions of others go as module:function"
         )
+    if module in LIBRARIES:
+        device_of(module)  # it says what to install
     try:
-        found: Any = import_module(module)
-    except ImportError as trouble:
-        if module in LIBRARIES:
-            raise MissingPartError(f"{module} is not installed: pip install {DEVICES[module].install}") from None
-        raise UnsupportedError(f"{quoted(module)} cannot be imported: {trouble}") from None
+        found: Any = import_module("jax.numpy" if module == "jax" else module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as trouble:  # a module may do anything while it is imported
+        raise UnsupportedError(f"{quoted(module)} cannot be imported: {_told(trouble)}") from None
     if module == "jax":
-        found = import_module("jax.numpy")
         path = path.removeprefix("numpy.")
     for each in path.split("."):
-        if not hasattr(found, each):
-            raise UnsupportedError(f"{module} has no {quoted(path)}{guess(each, dir(found))}")
-        found = getattr(found, each)
+        try:
+            found = getattr(found, each)
+        except AttributeError:
+            raise UnsupportedError(f"{quoted(module)} has no {quoted(path)}{_near(each, found)}") from None
+        except Exception as trouble:
+            raise UnsupportedError(f"{quoted(module)} does not give {quoted(path)}: {_told(trouble)}") from None
     return found
+
+
+def _near(word: str, where: Any) -> str:
+    with suppress(Exception):  # modules may have any __dir__
+        return guess(word, [each for each in dir(where) if not each.startswith("_")])
+    return ""

@@ -164,6 +164,26 @@ def test_what_is_no_file_is_not_waited_for(make, named, ending, tmp_path):
         read_all(path)
 
 
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".txt", ""])
+def test_a_file_that_has_nothing_yet_is_not_waited_for(ending, monkeypatch, tmp_path):
+    """As /proc/kmsg: a plain file by its mode, whose bytes come when they come."""
+    path = tmp_path / f"x{ending}"
+    path.write_bytes(b"")
+    monkeypatch.setattr("builtins.open", lambda *_, **__: Waiting(path))
+    with pytest.raises(FileFormatError, match=rf"x{ending}' (is no|cannot be read|has no numbers)"):
+        read_all(str(path))
+
+
+class Waiting(io.FileIO):
+    """A file that nothing can be read from now."""
+
+    def read(self, size=-1):
+        return None
+
+    def readinto(self, buffer):
+        return None
+
+
 def test_a_socket_is_no_file(tmp_path):
     path = str(tmp_path / "s.npy")
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as listening:

@@ -1,0 +1,121 @@
+"""Targets that do what they like: raise, leave, write into what they are given, or cannot even be imported."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from floatlab.errors import PlanError, UnsupportedError
+from floatlab.reduce.revelation import reveal
+from floatlab.reduce.schedules import NUMPY
+from floatlab.reduce.targets import target_of
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def raising(error):
+    def target(x):
+        raise error
+
+    return target
+
+
+class Late:
+    """Looks like a tensor until somebody wants its numbers."""
+
+    def detach(self):
+        raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (raising(SystemExit(0)), "raises SystemExit: 0"),
+        (raising(GeneratorExit()), "raises GeneratorExit$"),
+        (raising(Mute()), "raises Mute$"),
+        (raising(ValueError("\n\nlate words\nmore")), "raises ValueError: late words$"),
+        (raising(ValueError("x" * 100_000)), "x…$"),
+        (raising(MemoryError()), "raises MemoryError$"),
+        (lambda x: Late(), "cannot be read: SystemExit: 0"),
+        (lambda x: None, "an array of object"),
+        (lambda x: {}, "an array of object"),
+    ],
+)
+def test_what_a_target_raises_is_told_in_one_line(target, words):
+    with pytest.raises(UnsupportedError, match=words) as refusal:
+        reveal(target, 4)
+    assert len(str(refusal.value)) < 300
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+def test_an_interruption_is_one():
+    with pytest.raises(KeyboardInterrupt):
+        reveal(raising(KeyboardInterrupt()), 4)
+
+
+def writing(x, *others):
+    found = np.sum(x) if not others else x @ others[0]
+    for each in (x, *others):
+        each[...] = 7
+    return found
+
+
+@pytest.mark.parametrize("kind", ["sum", "matvec", "matmul"])
+def test_a_target_may_write_into_what_it_is_given(kind):
+    found = reveal(writing, 24, kind=kind)
+    assert found.canonical() == reveal({"sum": np.sum}.get(kind, np.matmul), 24, kind=kind).canonical()
+    if kind == "sum":
+        assert found.canonical() == NUMPY.plan(24).canonical()
+
+
+@pytest.mark.filterwarnings("error")
+def test_masks_that_overflow_in_what_is_no_sum_do_not_warn():
+    with pytest.raises(PlanError, match="squares is no sum along a tree: a huge number at term 0"):
+        reveal(squares, 8)
+
+
+def squares(x):
+    return (x * x).sum()
+
+
+def always_eight(x):
+    return 8.0
+
+
+def test_the_target_is_named_whatever_gives_it_away():
+    with pytest.raises(PlanError, match="always_eight is no sum"):
+        reveal(always_eight, 8)
+
+
+MODULES = {
+    "raises": ("raise ValueError('at import\\nand more')", "cannot be imported: ValueError: at import$"),
+    "leaves": ("import sys; sys.exit(0)", "cannot be imported: SystemExit: 0"),
+    "broken": ("def (", "cannot be imported: SyntaxError"),
+    "lacks": ("import nothing_of_this_name", "cannot be imported: ModuleNotFoundError: .*nothing_of_this_name"),
+    "guards": ("def __getattr__(name): raise RuntimeError(name)", "does not give 'f': RuntimeError: f"),
+    "lists": ("def __dir__(): raise ValueError", "has no 'f'$"),
+    "numbers": ("def __dir__(): return [1, None]", "has no 'f'$"),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_that_cannot_be_used(name, tmp_path, monkeypatch):
+    text, words = MODULES[name]
+    module = f"floatlab_test_of_one_that_{name}"
+    (tmp_path / f"{module}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(UnsupportedError, match=words) as refusal:
+        target_of(f"{module}:f")
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["..:f", ".:f", "a\nb:f", "\udcff:f", "a" * 5000 + ":f", "math:" + "a." * 5000])
+def test_names_of_no_module(name):
+    with pytest.raises(UnsupportedError) as refusal:
+        target_of(name)
+    assert len(str(refusal.value)) < 300
+    assert str(refusal.value).isprintable()
