@@ -9,11 +9,17 @@ from floatlab.actions import ACTIONS
 from floatlab.cli.parser import Parser, UsageError, whole_number
 from floatlab.cli.verbs import VERBS, read_question
 from floatlab.errors import quoted
+from floatlab.tui.errand import Errand
 from floatlab.tui.tasks import entry_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.actions.question import Question
 
 _ALONE = ("--serve", "--new")
 _VALUED = ("--host", "--port", "--theme")
 DEFAULT_HOST, DEFAULT_PORT = "localhost", 8000
+_PATIENCE = 0.3  # seconds to wait for what may be wrong with a question
 
 
 def explorer_parser() -> Parser:
@@ -59,12 +65,13 @@ def run_explorer(words: list[str]) -> int:
         if question[0].startswith("--"):
             raise UsageError(f"{quoted(question[0])} is no option of tui; floatlab tui --help lists them") from error
         raise
+    errand = None
     if start is not None:
         if VERBS[start.verb].needs_values and not start.values:
             raise UsageError(f"{start.verb} needs a value, as in floatlab tui {ACTIONS[start.verb].examples[0]}")
         if "-" in start.values:
             raise UsageError("tui opens at values on the line; - is for pipes")
-        start.answers()  # what is wrong with it is said here, before the screen is taken
+        errand = _begun(start)
     if not options.serve and (options.host, options.port) != (None, None):
         raise UsageError("--host and --port say where --serve listens, and --serve was not given")
     port = DEFAULT_PORT if options.port is None else whole_number(options.port, "--port", 1, 65535)
@@ -79,7 +86,23 @@ def run_explorer(words: list[str]) -> int:
         _check_terminal()
     from floatlab.tui.app import open_explorer
 
-    return open_explorer(read_question, start, theme=options.theme, keep=not options.new)
+    return open_explorer(read_question, start, theme=options.theme, keep=not options.new, errand=errand)
+
+
+def _begun(start: Question) -> Errand:
+    """Begin to answer the question: what is wrong with it is said here, before the screen is taken, if it shows soon.
+
+    What takes longer goes on, and the screen waits for it.
+    """
+    errand = Errand(start)
+    entry = entry_for(start.verb)
+    if entry is not None and entry.slow:
+        errand.start()
+    else:
+        errand.run()
+    if errand.ends(_PATIENCE):
+        errand.found()
+    return errand
 
 
 def _check_terminal() -> None:

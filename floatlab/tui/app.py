@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.style import Style
 
     from floatlab.actions.question import Question
+    from floatlab.tui.errand import Errand
     from floatlab.views.page import Role
 
 
@@ -61,8 +62,9 @@ class Explorer(App[None]):
         complaint: str = "",
         theme: str | None = None,
         keep: bool = True,
+        errand: Errand | None = None,
     ) -> None:
-        """Open at a question, else where the last session ended.
+        """Open at a question, else where the last session ended; `errand` is under way to its answer.
 
         `complaint` is what is wrong with the settings, `theme` stands above them, and without `keep`
         no session is read or written.
@@ -79,6 +81,7 @@ class Explorer(App[None]):
         left = TASKS.get(str(self._session.get("screen"))) or next(iter(TASKS.values()))
         first = (entry_for(start.verb) if start else None) or left
         self._starts = {first.name: start} if start else {}
+        self._errand = errand
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
             del os.environ["NO_COLOR"]  # set but empty counts as not set
@@ -110,6 +113,7 @@ class Explorer(App[None]):
     def _open(self, entry: Entry) -> Task:
         asked = self._starts.pop(entry.name, None)
         task = self.opened[entry.name] = entry.load()(asked or self._start_of(entry))
+        task.errand, self._errand = self._errand, None
         views = self._session.get("views")
         if asked is None and isinstance(views, dict) and views.get(entry.name) in dict(task.VIEWS):
             task.set_reactive(Task.view, views[entry.name])
@@ -255,13 +259,16 @@ def open_explorer(
     *,
     theme: str | None = None,
     keep: bool = True,
+    errand: Errand | None = None,
 ) -> int:
     """Run the explorer in this terminal and return an exit status; what made it fail is raised afterwards."""
     settings, complaint = read_settings()
     for stream in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # Textual draws with lines that other encodings lack
-    explorer = Explorer(read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep)
+    explorer = Explorer(
+        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, errand=errand
+    )
     if theme and (words := explorer.unknown_theme(theme)):
         raise FloatlabError(f"--theme: {words}")
     explorer.run()

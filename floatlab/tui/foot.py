@@ -29,7 +29,7 @@ class Foot(Choices):
         found: dict[str, tuple[str, str]] = {}
         for key, active in screen.active_bindings.items():
             binding = active.binding
-            if binding.action == "leave" and not isinstance(screen.focused, Input):
+            if binding.action == "escape" and not isinstance(screen.focused, Input):
                 continue  # there is nothing to leave
             if binding.show and active.enabled and binding.action not in found:
                 found[binding.action] = (key, f"{self.app.get_key_display(binding)} {binding.description}")

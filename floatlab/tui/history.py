@@ -55,6 +55,13 @@ class History:
         self.settle()
         return self.now
 
+    def return_to(self, question: Question) -> None:
+        """Go to where a question stands: steps that lead nowhere are taken back."""
+        while self.now != question and self.redo():
+            pass
+        while self.now != question and self.undo():
+            pass
+
     @property
     def can_undo(self) -> bool:
         """Whether there is a step back."""

@@ -1,4 +1,4 @@
-"""What all screens share: a question and its answer, undo, copying, pins, rules, and the line that complains."""
+"""What all screens share: the frame around an answer, boxes, formats and rules, views, copying and pins."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from floatlab.formats import CATALOG, parse_format
 from floatlab.formats.names import short_name
 from floatlab.render.svg import to_svg
 from floatlab.render.text import to_text
+from floatlab.tui.asking import Asking
 from floatlab.tui.boxes import is_wrong
 from floatlab.tui.choices import Choices
 from floatlab.tui.foot import Foot
-from floatlab.tui.history import History
 from floatlab.tui.pickers import Choice, Picker
 from floatlab.tui.tasks import TASKS
 from floatlab.views.page import Page, joined
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from floatlab.actions import Answer
     from floatlab.formats import Format
-    from floatlab.tui.app import Explorer
 
 # How people speak of directions besides.
 _SPOKEN = {
@@ -46,10 +44,9 @@ _SPOKEN = {
 }
 
 
-class Task(Screen[None], inherit_bindings=False):
+class Task(Asking, inherit_bindings=False):
     """A screen over one question. A subclass composes its body, draws answers, and names its verbs in TASKS."""
 
-    NAME = ""
     PLACE = ""  # what the list of keys calls it
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # pages to choose from, by name and title
     ROUNDS = True  # whether a rule of rounding changes anything here
@@ -70,7 +67,7 @@ class Task(Screen[None], inherit_bindings=False):
         Binding("c", "copies", "Copy …", id="copies", show=False),
         Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
         Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
-        Binding("escape", "leave", "Leave the box", id="leave"),
+        Binding("escape", "escape", "Leave the box", id="leave"),
         *Screen.BINDINGS,
     ]
     DEFAULT_CSS = """
@@ -87,16 +84,11 @@ class Task(Screen[None], inherit_bindings=False):
         Input.-wrong { color: $role-bad; text-style: underline; }
     }
     """
-    app: Explorer
     view: reactive[str] = reactive("", init=False)
 
     def __init__(self, question: Question) -> None:
         """Open at a question."""
-        super().__init__()
-        self.history = History()
-        self._start = question
-        self.answers: list[Answer] = []
-        self._excuse = ""  # why it opens elsewhere than it was asked to
+        super().__init__(question)
         if self.VIEWS:
             self.set_reactive(Task.view, self.VIEWS[0][0])
 
@@ -106,16 +98,8 @@ class Task(Screen[None], inherit_bindings=False):
         """Compose what stands between the head line and the foot."""
         yield from ()
 
-    def draw(self, before: Question) -> None:
-        """Show the question and its answers; `before` is the question that was shown until now."""
-        raise NotImplementedError
-
     def draw_view(self) -> None:
         """Show the view that was chosen."""
-
-    def normal(self, question: Question) -> Question:
-        """Return the question as this screen asks it; options that change only the printed form go."""
-        return question
 
     def page(self) -> Page:
         """Return the whole page: what the command line would print."""
@@ -136,24 +120,13 @@ class Task(Screen[None], inherit_bindings=False):
 
     # What all of them do.
 
-    @property
-    def question(self) -> Question:
-        """The question that is being answered."""
-        return self.history.now or self._start
-
     def compose(self) -> ComposeResult:
         """Put the body between head and foot.
 
-        The first question is answered before, so that the first frame has its rows; one that has become impossible
-        gives way to the screen's own start.
+        The first question is answered before, so that the first frame has its rows, unless that takes long; one that
+        has become impossible gives way to the screen's own start.
         """
-        try:
-            self._start = self.normal(self._start)
-            self.answers = self._start.answers()
-        except FloatlabError as error:
-            self._excuse = str(error)
-            self._start = self.normal(self.app.read_question(list(TASKS[self.NAME].start)))
-            self.answers = self._start.answers()
+        self.begin()
         yield Choices(self._head(), self.NAME, id="head")
         yield from self.compose_task()
         yield Foot(id="foot")
@@ -162,32 +135,8 @@ class Task(Screen[None], inherit_bindings=False):
         rules = (("rules", context_words(self.question.context)),) if self.ROUNDS else ()
         return (*((entry.name, entry.title) for entry in TASKS.values()), *rules)
 
-    def on_mount(self) -> None:
-        """Show the first answer."""
-        self._show(self._start, self.answers)
-        if self._excuse:
-            self.complain(self._excuse)
-        self.call_after_refresh(self.action_leave)
-
-    def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and show it; what cannot be answered is said, and the picture stays.
-
-        Edits of one kind in a row are one step to undo.
-        """
-        try:
-            question = self.normal(question)
-            self._show(question, question.answers(), kind)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return False
-        return True
-
-    def _show(self, question: Question, answers: list[Answer], kind: str = "") -> None:
-        before, self.answers = self.question, answers
-        self.history.add(question, kind)
-        self.draw(before)
-        hints = [hint for answer in answers for hint in answer.hints]
-        self.complain(hints[0] if hints else "", hint=True)
+    def show_frame(self) -> None:
+        """Show the rule of rounding, and the keys that work now."""
         self.query_one("#head", Choices).options = self._head()
         self.refresh_bindings()
 
@@ -210,16 +159,6 @@ class Task(Screen[None], inherit_bindings=False):
             return bool(self.VIEWS)
         return True
 
-    def action_undo(self) -> None:
-        """Go one step back."""
-        if question := self.history.undo():
-            self.open(question)
-
-    def action_redo(self) -> None:
-        """Go forward again."""
-        if question := self.history.redo():
-            self.open(question)
-
     def boxes(self) -> Iterator[Widget]:
         """Return the boxes to type in, the one that `/` goes to first."""
         yield from self.query("Input")
@@ -233,6 +172,10 @@ class Task(Screen[None], inherit_bindings=False):
         for box in self.boxes():
             box.focus()
             return
+
+    def leave(self) -> None:
+        """Leave a box."""
+        self.action_leave()
 
     def action_leave(self) -> None:
         """Leave a box."""

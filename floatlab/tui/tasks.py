@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 
 
 class Entry(Record):
-    """A screen: its name and title, the verbs whose questions it opens, where it starts, and where it lives."""
+    """A screen: its name and title, the verbs whose questions it opens, where it starts, and where it lives.
+
+    A `slow` one may take long to answer, and asks beside itself.
+    """
 
     name: str
     title: str
     verbs: tuple[str, ...]
     start: tuple[str, ...]
     home: str
+    slow: bool = False
 
     def load(self) -> type[Task]:
         """Import the screen's class; what is never opened is never imported."""

@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 from floatlab.cli.verbs import read_question
 from floatlab.tui.app import Explorer
+from floatlab.tui.asking import Asking
 
 SIZES = [(46, 20), (80, 24), (120, 34)]
 
@@ -112,14 +113,14 @@ def prompt(app, wait=rest):
 
 
 @asynccontextmanager
-async def opened(command="", size=(80, 24), wait=rest, **settings):
+async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
     """Open the explorer at a command; nothing moves unless the settings say so.
 
-    `wait` is how to wait between what a person does.
+    `wait` is how to wait between what a person does, `grace` how long screens wait for answers: no answer is late.
     """
     start = read_question(command.split()) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
-    with prompt(app, wait):
+    with prompt(app, wait), patch.object(Asking, "GRACE", grace):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield Person(app, pilot)
