@@ -3,13 +3,14 @@
 A node of two rounds once. Without fma it adds the values of its arguments, a product having been rounded to
 `products` before. With fma it fuses the product that is its *last* argument onto the value of the other one, and
 where only the first argument is a product, that one; so the first of two products is rounded alone, as in a loop
-whose accumulator starts at zero. A node of more adds exactly and rounds once; with fma the products in it are exact.
+whose accumulator starts at zero; without `pairs` both of them are, as where each was an accumulator of its own. A node
+of more adds exactly and rounds once; with fma the products in it are exact.
 """
 
 from __future__ import annotations
 
 from floatlab.arith import add, fma, multiply
-from floatlab.arith.operands import Work
+from floatlab.arith.operands import Work, holds
 from floatlab.errors import PlanError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, convert
@@ -23,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
+    from typing import ClassVar
 
 
 class Term(Record):
@@ -68,7 +70,7 @@ class Node(Record):
 
 
 class Adder(Record):
-    """Rounded addition, with or without fused multiply-add.
+    """Rounded addition, with or without fused multiply-add, which `pairs` says of two products that meet, too.
 
     `accumulator` is the format of partial sums, `products` that of products which are rounded on their own; terms
     and products enter a node as numbers of the accumulator. Under SR the node, or product, with id i of the plan
@@ -79,6 +81,7 @@ class Adder(Record):
     products: Format
     fma: bool
     context: Context
+    pairs: bool
 
     def __init__(
         self,
@@ -86,6 +89,7 @@ class Adder(Record):
         products: Format | str | None = None,
         fma: bool = False,
         context: Context = DEFAULT,
+        pairs: bool = True,
     ) -> None:
         """Take names of formats; products are rounded to the accumulator's where nothing is said."""
         put = object.__setattr__
@@ -93,6 +97,7 @@ class Adder(Record):
         put(self, "products", self.accumulator if products is None else parse_format(products))
         put(self, "fma", bool(fma))
         put(self, "context", context)
+        put(self, "pairs", bool(pairs))
 
     def drawing(self, id: int, element: int = 0) -> Context:
         """Return the context of an id of the plan, for an element of many: draws differ."""
@@ -115,8 +120,9 @@ class Adder(Record):
         factors = [isinstance(each, Term) and each.y is not None for each in arguments]
         values: list[Term | Datum] = list(arguments)
         fused = len(ids) - 1 if factors[-1] else 0
+        fuses = self.fma and (self.pairs or len(ids) > 2 or not all(factors))
         for i, each in enumerate(arguments):
-            if isinstance(each, Term) and not (self.fma and factors[i] and (len(ids) > 2 or i == fused)):
+            if isinstance(each, Term) and not (fuses and factors[i] and (len(ids) > 2 or i == fused)):
                 values[i], roundings = self.leaf(each, ids[i], element)
                 found += roundings
         if len(ids) > 2:
@@ -135,6 +141,25 @@ class Adder(Record):
         """Return every node of a plan, as `fold`, and the result."""
         nodes = fold(plan, terms, self, element)
         return nodes, nodes[-1].value
+
+
+class Joined(Record):
+    """What adds a sum whose last node joins two that were made in two ways, such as a remainder in a wider format.
+
+    `first` and `second` make the operands of the last node, which is added in the wider accumulator of the two.
+    """
+
+    first: Adder
+    second: Adder
+
+    fma: ClassVar[bool] = False
+    context: ClassVar[Context] = DEFAULT
+
+    @property
+    def accumulator(self) -> Format:
+        """The format of the last node."""
+        one, other = self.first.accumulator, self.second.accumulator
+        return one if holds(one, other) else other
 
 
 def drawing(context: Context, id: int, element: int = 0) -> Context:

@@ -79,7 +79,7 @@ def _missed(sides: list[Source], adder: Adder, pairs: Array, numbers: Array) -> 
         error = lost[left] + lost[right]
         if adder.fma and len(sides) == 2:
             onto = np.where(right < n, right, np.where(left < n, left, -1))
-            fused = onto >= 0
+            fused = (onto >= 0) & (adder.pairs | (left >= n) | (right >= n))
             error -= np.where(fused, lost[onto], 0)
             b = np.where(fused, exact[np.where(fused, onto, 0)], b)
             a = np.where(fused & (right >= n), numbers[right], a)

@@ -12,8 +12,10 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.arithmetic import OPERATIONS, calculator
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import sweep
-from floatlab.arrays.reading import container
+from floatlab.arrays.pairs import two_sum
+from floatlab.arrays.reading import WORDS, container
 from floatlab.arrays.sources import Source
+from floatlab.formats import parse_format
 from floatlab.numbers import Context, Datum, Direction, Overflow
 from floatlab.reduce.adders import Adder, Term, exact_sum
 from floatlab.reduce.serial import can_fuse_doubles, fused_trail, update
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _NATIVE = {"binary32": np.float32, "binary64": np.float64}
+_SINGLE = parse_format("binary32")  # whose products binary64 has exactly
 _FEW = 64  # sums; below that NumPy's own loop along the terms is quicker than one call a term
 _ROWS = 1 << 14  # terms that such a loop takes at once
 
@@ -82,13 +85,36 @@ class Codes:
     def many(self, arguments: Sequence[tuple[bool, Array]], ids: Array) -> Array:
         """Return exact sums rounded once, element by element; an argument is (whether terms, slots or numbers)."""
         found = np.empty((len(ids), *self.batch), container(self.format))
+        unsure = self._in_doubles(arguments, found)
         for lane in range(len(ids)):
-            for place in np.ndindex(*self.batch):
+            for place in (tuple(each) for each in np.argwhere(unsure[lane, ...]).tolist()):
                 element = int(np.ravel_multi_index(place, self.batch)) if place else 0
                 values = [self._argument(leafy, what, lane, place, element) for leafy, what in arguments]
                 context = self.adder.drawing(int(ids[lane]), self.first + element)
                 found[(lane, *place)] = exact_sum(values, self.format, context).result.code
         return found
+
+    def _in_doubles(self, arguments: Sequence[tuple[bool, Array]], found: Array) -> Array:
+        """Fill in the sums that binary64 has exactly, but for zeros, whose signs have a rule; say which are left."""
+        sides = [side for side in (self.x, self.y) if side is not None]
+        exactly = self.fma and any(leafy for leafy, _ in arguments)
+        formats = [side.format for side in sides] if exactly else []
+        known = not (self.drawn or self.adder.context.flush_inputs) and holds(WORDS[-1], self.format)
+        if not known or not all(holds(_SINGLE, each) for each in formats):
+            return np.ones(found.shape, np.bool_)
+        total, exact = np.zeros(found.shape), np.ones(found.shape, np.bool_)
+        with np.errstate(all="ignore"):
+            for leafy, what in arguments:
+                if leafy and exactly:
+                    value = np.multiply(*(decode(side.codes[what], side.format, np.float64) for side in sides))
+                else:
+                    value = self.leaf(what) if leafy else what
+                    value = decode(value, self.format, np.float64) if value.dtype.kind == "u" else value
+                total, missed = two_sum(total, np.broadcast_to(value, found.shape))
+                exact &= missed == 0
+        exact &= total != 0
+        found[...] = encode(total, self.format, context=self.adder.context)
+        return ~exact
 
     def term(self, slot: int, place: tuple[int, ...]) -> Term:
         """Return one term of one sum."""

@@ -16,11 +16,13 @@ from floatlab.arrays.sources import Source, format_called
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.record import Record
+from floatlab.reduce.bench import Bench
+from floatlab.reduce.explanations import Explanation
 from floatlab.reduce.matching import schedule_of
 from floatlab.reduce.plan import Plan
 from floatlab.reduce.probing import NotASum, plan_of
-from floatlab.reduce.replays import Replay, replays
-from floatlab.reduce.schedules import Schedule
+from floatlab.reduce.replays import replays
+from floatlab.reduce.schedules import ByHand, Schedule
 from floatlab.reduce.targets import Target, target_of
 
 TYPE_CHECKING = False
@@ -42,16 +44,16 @@ class Findings(Record):
     format: Format
     plan: Plan
     schedule: Schedule | None  # the shortest expression found that equals the plan
-    replays: tuple[Replay, ...]  # the best first
+    replays: tuple[Explanation, ...]  # the best first
     flushes: bool  # subnormal results become zero
     probes: int
     seconds: float
 
     @property
-    def claim(self) -> Replay | None:
+    def claim(self) -> Explanation | None:
         """The replay that all results equal; None where there is none, and then nothing is claimed."""
         best = self.replays[0] if self.replays else None
-        return best if best is not None and best.matching == best.trials else None
+        return best if best is not None and best.fits else None
 
 
 class _Masks:
@@ -172,7 +174,7 @@ def examine(
     )  # fmt: skip
 
 
-def _replayed(target: Target, plan: Plan, prober: _Prober, seed: int, trials: int) -> list[Replay]:
+def _replayed(target: Target, plan: Plan, prober: _Prober, seed: int, trials: int) -> list[Explanation]:
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((trials, plan.terms)), rng.standard_normal(plan.terms)
     sides = [np.asarray(encode(side, prober.format)) for side in (x, y)]
@@ -181,9 +183,9 @@ def _replayed(target: Target, plan: Plan, prober: _Prober, seed: int, trials: in
     again = target.sums(values[0], values[1], prober.dtype)
     if not np.array_equal(real.codes, again.codes):
         raise NotASum(f"{target.name} gives two results for the same terms")
-    terms = Source(sides[0].T, prober.format)
     factors = None if target.kind == "sum" else Source(sides[1][:, None], prober.format)
-    return sorted(replays(plan, terms, factors, real), key=lambda each: -each.matching)
+    bench = Bench(Source(sides[0], prober.format), factors, real.format)
+    return sorted(replays(bench, ByHand(plan), real), key=lambda each: -each.matching)
 
 
 def _flushes(target: Target, prober: _Prober) -> bool:

@@ -11,14 +11,16 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.conversion import decode
+from floatlab.arrays.operations import operate
 from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source
-from floatlab.errors import UnsupportedError
+from floatlab.errors import PlanError, UnsupportedError
 from floatlab.numbers import Direction
-from floatlab.reduce.adders import Adder
+from floatlab.reduce.adders import Adder, Joined
 from floatlab.reduce.compensated import Compensated
 from floatlab.reduce.engines import Codes, engine_for
-from floatlab.reduce.schedules import Schedule, Sorted
+from floatlab.reduce.outline import subtree
+from floatlab.reduce.schedules import ByHand, Schedule, Sorted
 from floatlab.reduce.steps import Step, Steps
 from floatlab.reduce.tensor_cores import TensorCore, TensorEngine
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Array = np.ndarray[Any, np.dtype[Any]]
-    AnyAdder = Adder | TensorCore | Compensated
+    AnyAdder = Adder | TensorCore | Compensated | Joined
     Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
 
 _TILE = 1 << 15  # sums whose numbers stay in the cache
@@ -103,6 +105,12 @@ def _chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe
         if observe:
             observe(ids[0], found)
         start = 1
+    elif engine.fma and not engine.adder.pairs and first[0] < n and leafy[0].any():
+        # Each of two products was an accumulator of its own.
+        found = engine.add(engine.leaf(first), engine.leaf(rest[0, 0]), ids[0])
+        if observe:
+            observe(ids[0], found)
+        start = 1
     else:
         found = _numbers(first, n, store, engine)
     while start < len(rest):
@@ -137,6 +145,8 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder) -
     >>> [hex(simulate(Source(terms, parse_format("fp32")), None, each, Adder())[0]) for each in (SERIAL, PAIRWISE)]
     ['0x3f800000', '0x3f800001']
     """
+    if isinstance(adder, Joined):
+        return _joined(x, y, schedule, adder)
     n = len(x.codes)
     order = schedule if isinstance(schedule, Sorted) else None
     steps = (schedule if order is None else order.inner).steps(n)
@@ -172,6 +182,20 @@ def _simulated(x: Source, y: Source | None, steps: Steps, adder: AnyAdder, first
     other = None if y is None else _chosen(y, engine.batch, where)
     codes[where] = evaluate(steps, Codes(_chosen(x, engine.batch, where), other, adder))
     return codes
+
+
+def _joined(x: Source, y: Source | None, schedule: Schedule, adder: Joined) -> Array:
+    """Simulate both sides of the last node, and add them."""
+    plan = schedule.plan(len(x.codes))
+    if not plan.nodes or len(plan.nodes[-1]) != 2:
+        raise PlanError("only a last node of two operands joins two ways to add")
+    sums = []
+    for child, own in zip(plan.nodes[-1], (adder.first, adder.second), strict=True):
+        terms, part = subtree(plan, child)
+        sides = [None if side is None else Source(side.codes[[*terms]], side.format) for side in (x, y)]
+        assert sides[0] is not None
+        sums.append(Source(simulate(sides[0], sides[1], ByHand(part), own), own.accumulator))
+    return np.asarray(operate("add", sums, adder.accumulator, as_codes=True))
 
 
 def _chosen(side: Source, batch: tuple[int, ...], where: tuple[Any, ...]) -> Source:

@@ -1,35 +1,23 @@
-"""Ways to have computed a product that are tried on given inputs: orders, adders and models of matrix units."""
+"""Ways to have computed a product or a sum, tried on given inputs: orders, adders and models of matrix units."""
 
 from __future__ import annotations
 
-from functools import cached_property
-
-import numpy as np
+from itertools import product
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.operations import operate
-from floatlab.arrays.pairs import is_enough, to_odd, two_sum
-from floatlab.arrays.reading import WORDS, container
-from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.projection import round_exact
 from floatlab.record import Record
-from floatlab.reduce.adders import Adder
-from floatlab.reduce.exact import exact_totals, matrix_totals
+from floatlab.reduce.adders import Adder, Joined
 from floatlab.reduce.expressions import parse_schedule
 from floatlab.reduce.machines import MACHINES, Machine, parse_machine
-from floatlab.reduce.orders import Fused, Schedule, Sorted
-from floatlab.reduce.simulate import simulate
+from floatlab.reduce.orders import Schedule, Sorted
 from floatlab.reduce.tensor_cores import TensorCore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 SCHEDULES = (
     "serial", "reversed", "pairwise", "numpy", *(f"lanes({1 << k})" for k in range(1, 7)), "adjacent", "folded",
@@ -38,9 +26,9 @@ SCHEDULES = (
     *(f"unrolled({1 << k}, lanes({1 << k}))" for k in range(2, 7)),
 )  # fmt: skip
 FUSED = tuple(f"fused({1 << k})" for k in range(1, 6))
-_FEW = 1 << 8  # products; nodes of many operands are simulated one digit after the other, and of more only if asked
+_FEW = 1 << 8  # products; nodes of many operands are tried on more only if asked
+_LONG = 1 << 14  # terms; on more, models of matrix units are tried only if asked
 WIDER = ("binary32", "binary64")
-SAMPLE = 1024  # elements of large products that every way is tried on
 _COMPARED = 1 << 11  # terms; of more, orders are not compared node by node
 
 
@@ -48,9 +36,22 @@ class Trial(Record):
     """One way to compute: an order and an adder; without either, the exact sum, rounded once."""
 
     schedule: Schedule | None
-    adder: Adder | TensorCore | None
+    adder: Adder | Joined | TensorCore | None
     machines: tuple[Machine, ...] = ()  # all whose model this is
     same: tuple[Schedule, ...] = ()  # other schedules that were asked for and have the same tree for these terms
+    order: str = ""  # what the order is called, where its expression is the whole tree
+
+    @property
+    def plain(self) -> Trial:
+        """The same way without what it is called."""
+        return Trial(self.schedule, self.adder, self.machines)
+
+    @property
+    def adders(self) -> tuple[Adder, ...]:
+        """The rounded additions in it: none, one, or those of the two operands of the last node."""
+        if isinstance(self.adder, Joined):
+            return self.adder.first, self.adder.second
+        return (self.adder,) if isinstance(self.adder, Adder) else ()
 
 
 EXACTLY = Trial(None, None)
@@ -61,43 +62,66 @@ def way_text(trial: Trial, format: Format) -> str:
 
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.schedules import SERIAL
-    >>> way_text(Trial(SERIAL, Adder(fma=True)), parse_format("binary32"))
+    >>> single = parse_format("binary32")
+    >>> way_text(Trial(SERIAL, Adder(fma=True)), single)
     'serial with FMA'
+    >>> way_text(Trial(SERIAL, Joined(Adder(fma=True), Adder("fp64")), order="as numpy.dot"), single)
+    'as numpy.dot, with FMA joined to accumulator binary64'
     """
     if trial.adder is None or trial.schedule is None:
         return "exact, rounded once"
     if trial.machines:
         return f"model {', '.join(row.name for row in trial.machines)}"
-    assert isinstance(trial.adder, Adder)
-    adder, parts = trial.adder, [trial.schedule.text]
-    if adder.accumulator != format:
-        parts.append(f"accumulator {adder.accumulator.name}")
+    said = [_adder_text(adder, format) for adder in trial.adders]
+    if len(said) > 1:
+        said = [" joined to ".join((each or "rounded in steps").lstrip(", ") for each in said)]
+        return f"{trial.order or trial.schedule.text}, {said[0]}"
+    return (trial.order or trial.schedule.text) + said[0]
+
+
+def _adder_text(adder: Adder, format: Format) -> str:
+    found = "" if adder.accumulator == format else f", accumulator {adder.accumulator.name}"
     if adder.products != adder.accumulator:
-        parts.append(f"products {adder.products.name}")
-    return ", ".join(parts) + " with FMA" * adder.fma
+        found += f", products {adder.products.name}"
+    return found + " with FMA" * adder.fma + " but where two products meet" * (adder.fma and not adder.pairs)
 
 
 def trials(
     n: int,
-    factors: tuple[Format, Format],
+    factors: tuple[Format, ...],
     into: Format,
     schedules: Any = None,
     formats: Any = None,
     machines: Any = None,
     elements: int = 1,
 ) -> list[Trial]:
-    """Return what is to be tried on dot products of n terms, simple ways first, each once."""
+    """Return what is to be tried on sums of n terms, or products of two factors, simple ways first, each once."""
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
-    found = [
-        Trial(order, adder, same=same) for adder in _adders(factors, into, formats) for order, same in orders.items()
-    ]
+    kinds = None if formats is None else [parse_format(each) for each in _listed(formats, "formats")]
+    found = [Trial(order, adder, same=same) for adder in adders(factors, into, kinds) for order, same in orders.items()]
     if formats is None:
         found.append(EXACTLY)
     models: dict[tuple[Schedule, Any, Format], list[Machine]] = {}
-    for row in _machines(factors, machines):
+    for row in _machines(n, factors, machines):
         models.setdefault((row.schedule, row.adder, row.terms), []).append(row)
     return found + [Trial(order, adder, tuple(rows)) for (order, adder, _), rows in models.items()]
+
+
+def trials_along(schedule: Schedule, n: int, factors: tuple[Format, ...], into: Format, order: str) -> Iterator[Trial]:
+    """Give the ways to add along an order that a library was seen to have, simple ways first.
+
+    Beside those that are tried on every order: products that are both rounded where two of them meet; and a last node
+    that joins two sums which were made in different ways, such as a remainder in a wider format.
+    """
+    nodes = schedule.plan(n).nodes
+    ways = adders(factors, into)
+    if any(len(node) == 2 and max(node) < n for node in nodes):
+        ways += [Adder(each.accumulator, fma=True, pairs=False) for each in ways if each.fma]
+    yield from (Trial(schedule, adder, order=order) for adder in ways)
+    if len(nodes) > 1 and len(nodes[-1]) == 2:
+        joined = (Joined(one, other) for one, other in product(ways, ways) if one != other)
+        yield from (Trial(schedule, adder, order=order) for adder in joined)
 
 
 def _listed(given: Any, name: str) -> list[Any]:
@@ -124,16 +148,22 @@ def _orders(n: int, schedules: Iterable[Any]) -> dict[Schedule, tuple[Schedule, 
     return found
 
 
-def _adders(factors: tuple[Format, Format], into: Format, formats: Any) -> list[Adder]:
+def adders(factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None) -> list[Adder]:
+    """Return what nodes may do: accumulators, by default the result's, the terms' and wider ones, products, and FMA.
+
+    >>> half, single = parse_format("fp16"), parse_format("fp32")
+    >>> [(each.accumulator.name, each.products.name, each.fma) for each in adders((half, half), single)][1:3]
+    [('binary32', 'binary16', False), ('binary16', 'binary16', False)]
+    """
     own = [each for each in dict.fromkeys(factors) if all(holds(each, other) for other in factors)]
-    if formats is None:
+    if kinds is None:
         wider = [each for each in map(parse_format, WIDER) if holds(each, into)]
         kinds = list(dict.fromkeys([into, *own, *wider]))
-    else:
-        kinds = [parse_format(each) for each in _listed(formats, "formats")]
     found = []
     for kind in kinds:
         found.append(Adder(kind))
+        if len(factors) == 1:
+            continue
         if not _multiplies_exactly(kind, *factors):
             found.append(Adder(kind, fma=True))
         found += [Adder(kind, products=each) for each in own if each != kind and holds(kind, each)]
@@ -147,113 +177,14 @@ def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
     return bool(into.largest >= x.largest * y.largest and into.smallest <= x.smallest * y.smallest)
 
 
-def _machines(factors: tuple[Format, Format], machines: Any) -> Iterator[Machine]:
+def _machines(n: int, factors: tuple[Format, ...], machines: Any) -> Iterator[Machine]:
     if machines is not None:
-        yield from (parse_machine(each) for each in _listed(machines, "machines"))
+        found = [parse_machine(each) for each in _listed(machines, "machines")]
+        if found and len(factors) == 1:
+            raise UnsupportedError("machines are models of units that multiply: they take two factors")
+        yield from found
         return
     wanted = {each.name for each in factors}
-    if len(wanted) == 1:
+    if len(wanted) == 1 and len(factors) == 2 and n <= _LONG:
         wanted |= {"tf32"} if wanted == {"binary32"} else set()
         yield from (row for row in MACHINES.values() if row.terms.name in wanted)
-
-
-class Bench:
-    """The inputs of a product, and the codes that each way makes of them, computed once.
-
-    The factors are (rows, n) and (n, columns).
-    """
-
-    def __init__(self, left: Source, right: Source, into: Format) -> None:
-        """Choose the elements of the sample: all of them, or some that no pattern in the data can follow."""
-        self.left, self.right, self.into = left, right, into
-        self.shape = (left.codes.shape[0], right.codes.shape[1])
-        size = self.size = self.shape[0] * self.shape[1]
-        self.places = np.arange(size)
-        if size > SAMPLE:
-            self.places = np.sort(np.random.default_rng(754).choice(size, SAMPLE, replace=False))
-        self._whole: dict[Trial, Array] = {}
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether the sample is a part only."""
-        return bool(len(self.places) < self.size)
-
-    @cached_property
-    def _pairs(self) -> tuple[Source, Source]:
-        rows, columns = np.divmod(self.places, self.shape[1])
-        x, y = (np.ascontiguousarray(each) for each in (self.left.codes[rows].T, self.right.codes[:, columns]))
-        return Source(x, self.left.format), Source(y, self.right.format)
-
-    @cached_property
-    def _factors(self) -> tuple[Source, Source]:
-        x, y = np.ascontiguousarray(self.left.codes.T)[:, :, None], np.ascontiguousarray(self.right.codes)[:, None, :]
-        return Source(x, self.left.format), Source(y, self.right.format)
-
-    def sampled(self, trial: Trial) -> Array:
-        """Return the codes of the sample; raises what `simulate` raises."""
-        return self._codes(trial, *self._pairs) if trial.schedule else self._exact(range(len(self.places)))
-
-    def whole(self, trial: Trial) -> Array:
-        """Return the codes of all elements, in C order."""
-        plain = trial.replace(same=())
-        if plain not in self._whole:
-            if not self.is_sampled:
-                made = self.sampled(trial)
-            elif trial.schedule:
-                made = self._codes(trial, *self._factors).reshape(-1)
-            else:
-                made = self._exact_product()
-            self._whole[plain] = made
-        return self._whole[plain]
-
-    def _codes(self, trial: Trial, x: Source, y: Source) -> Array:
-        if trial.machines:
-            x, y = (_read(side, trial.machines[0]) for side in (x, y))
-        assert trial.schedule is not None
-        assert trial.adder is not None
-        adder, made = trial.adder, trial.adder.accumulator
-        if isinstance(adder, Adder) and not adder.fma and adder.products != made and x.codes.ndim == 2:
-            # Products that are rounded on their own are terms of a sum, which the processor's formats add.
-            terms = operate("multiply", [x, y], adder.products, as_codes=True)
-            codes = simulate(Source(terms, adder.products), None, trial.schedule, adder)
-        else:
-            codes = simulate(x, y, trial.schedule, adder)
-        return codes if made == self.into else np.asarray(encode(Source(codes, made), self.into))
-
-    def _exact(self, places: Iterable[int]) -> Array:
-        x, y = self._pairs
-        return np.array([self._one(x.codes[:, i], y.codes[:, i]) for i in places], container(self.into))
-
-    def _one(self, x: Array, y: Array) -> int:
-        sides = Source(x, self.left.format), Source(y, self.right.format)
-        totals = exact_totals(*sides)
-        if totals is None or not totals[0]:  # specials, and which zero it is
-            fused = Adder(self.into, fma=True)
-            return int(simulate(*sides, Fused(max(len(x), 2)), fused)[()])
-        return round_exact(totals[0], self.into).code
-
-    def _exact_product(self) -> Array:
-        """Round pairs of binary64 where what they miss cannot matter, and the exact sums elsewhere."""
-        wide, n = WORDS[-1], self.left.codes.shape[1]
-        a, b = (decode(side.codes, side.format, np.float64) for side in (self.left, self.right))
-        narrow = all(holds(parse_format("binary32"), each.format) for each in (self.left, self.right))
-        unsure = np.ones(self.shape, np.bool_)
-        codes = np.zeros(self.shape, container(self.into))
-        if narrow and is_enough(wide, self.into):
-            with np.errstate(all="ignore"):
-                high, low, size = matrix_totals(a, b)
-                missing = size * (n * n * 2.0**-100)
-                ends = [
-                    np.asarray(encode(Source(to_odd(two_sum(high, each)), wide), self.into))
-                    for each in (low - missing, low + missing)
-                ]
-            codes, unsure = ends[0], (ends[0] != ends[1]) | ~np.isfinite(high) | (high == 0)
-        for i, j in np.argwhere(unsure).tolist():
-            codes[i, j] = self._one(self.left.codes[i], self.right.codes[:, j])
-        return codes.reshape(-1)
-
-
-def _read(side: Source, machine: Machine) -> Source:
-    if side.format == machine.terms:
-        return side
-    return Source(np.asarray(encode(side, machine.terms, context=machine.reading)), machine.terms)

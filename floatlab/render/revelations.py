@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.reduce.replays import Replay
+    from floatlab.reduce.explanations import Explanation
     from floatlab.reduce.revelation import Findings
 
     Wire = dict[str, Any]
@@ -32,14 +32,14 @@ def findings_to_wire(found: Findings) -> Wire:
     }
 
 
-def _replay(replay: Replay) -> Wire:
+def _replay(replay: Explanation) -> Wire:
     ways = [
         {
             "accumulator": way.accumulator.name,
             "products": way.products.name,
             "fma": way.fma,
-            "fused_pairs": way.pairs,
+            "fused_pairs": way.fma and way.pairs,
         }
-        for way in replay.ways
+        for way in replay.trial.adders
     ]
-    return {"ways": ways, "matching": replay.matching, "trials": replay.trials}
+    return {"ways": ways, "matching": replay.matching, "trials": replay.total}

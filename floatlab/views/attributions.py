@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from floatlab.numbers import Datum
+from floatlab.numbers.datum import hexadecimal_code
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.words import counted
 
@@ -29,9 +31,82 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
         rows = tuple(_row(each) for each in (fitting or explanations)[:_MOST])
         blocks += [Gap(), Note(line(f"What gives {word}")), Table(("way", "code", "share"), rows, (2,))]
     if found.verdict is not None:
-        blocks += [Gap(), Row("verdict", line(Run(found.verdict.value, Role.VALUE)))]
-        blocks += _pairs(found)
+        blocks += [Gap(), *verdict_rows(found), *_pairs(found)]
     return Page(tuple(blocks), title)
+
+
+def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Block]:
+    """Return what a page of differences says of the two results: by what each is explained, and both together.
+
+    >>> import numpy as np
+    >>> from floatlab.reduce.attribution import attribute
+    >>> from floatlab.views.page import Page
+    >>> from floatlab.render.text import to_text
+    >>> x, y = np.float32([[1, 2**-24]]), np.float32([[1], [1]])
+    >>> found = attribute(x, y, (x @ y, x @ y), schedules=["serial"], formats=["fp32"], machines=[])
+    >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"))), "")).strip())
+    What each equals, of 2 ways tried on 1 element
+      A            all: serial, and 1 other way
+      B            all: serial, and 1 other way
+      cause        one way to compute gives both
+    """
+    tried = f"{counted(found.trial_count, 'way')} tried on {_compared(found)}"
+    blocks: list[Block] = [Gap(), Note(line(Run(f"What each equals, of {tried}", Role.HEADING)))]
+    for word, explanations in zip(observed, found.explanations, strict=True):
+        blocks += [Row(word, *part) for part in _best(explanations)]
+    return [*blocks, *verdict_rows(found, "cause")]
+
+
+def _compared(found: Attribution) -> str:
+    most = max(each.total for ranked in found.explanations for each in ranked)
+    whole = found.explanations[0][0].elements
+    return counted(whole, "element") if most == whole else f"{most:,} of {counted(whole, 'element')}"
+
+
+def _best(explanations: tuple[Explanation, ...]) -> list[tuple[Line, ...]]:
+    """Return the ways that give all, or else the best, and a way beside it that the reader may have expected."""
+    fitting = [each for each in explanations if each.fits]
+    if fitting:
+        more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""
+        return [(line(Run(f"all: {fitting[0].text}", Role.VALUE), more),)]
+    if not explanations or not explanations[0].matching:
+        return [(line(Run("none of its elements is what any of them gives", Role.FLAG)),)]
+    return [(line(Run(f"{_percent(explanations[0])}: {explanations[0].text}", Role.FLAG), ", and none gives all"),)]
+
+
+def _percent(each: Explanation) -> str:
+    return "all" if each.fits else f"{100 * float(each.share):.3g} %"
+
+
+def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
+    """Return the verdict on two results, and what alone does not explain them."""
+    said = ", or ".join(each.value for each in found.verdicts) + _apart(found)
+    blocks: list[Block] = [Row(label, line(Run(said, Role.VALUE if found.pairs else Role.FLAG)))]
+    for each in found.refutations:
+        ((_, ulps),) = each.path.steps
+        codes = _codes(each.path)
+        tried = counted(each.tried, "pair")
+        words = line(f"not by {each.cause.value} alone: none of {tried} of ways that differ by it gives both")
+        own = line(f"{each.first.text} → {each.second.text}: ", Run(codes, Role.CODE), f", {ulps:+,} {_ulps(ulps)}")
+        blocks += [Row("", words), Row("", own)]
+    return blocks
+
+
+def _apart(found: Attribution) -> str:
+    """Return how far apart the two results are, where all pairs of ways say the same."""
+    if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
+        return ""
+    moves = {
+        (int(path.codes[0][0]), sum(step for _, step in path.steps)) for pair in found.pairs for path in pair.paths
+    }
+    if len(moves) != 1 or not next(iter(moves))[1]:
+        return ""
+    ((_, ulps),) = moves
+    return f": {ulps:+,} {_ulps(ulps)} from the first to the second"
+
+
+def _ulps(count: int) -> str:
+    return "ulp" if abs(count) == 1 else "ulps"
 
 
 def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
@@ -43,9 +118,13 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 
 
 def _row(each: Explanation) -> tuple[Line, ...]:
-    code = "" if each.codes is None or each.codes.size != 1 else f"0x{int(each.codes.reshape(-1)[0]):08x}"
-    share = "all" if each.fits else f"{100 * float(each.share):.3g} %"
-    return line(Run(each.text, Role.VALUE if each.fits else Role.HINT)), line(Run(code, Role.CODE)), line(share)
+    single = each.codes is not None and each.codes.size == 1
+    code = hexadecimal_code(Datum(each.format, int(each.codes.reshape(-1)[0]))) if single else ""
+    return (
+        line(Run(each.text, Role.VALUE if each.fits else Role.HINT)),
+        line(Run(code, Role.CODE)),
+        line(_percent(each)),
+    )
 
 
 def _pairs(found: Attribution) -> list[Block]:
@@ -60,6 +139,12 @@ def _pairs(found: Attribution) -> list[Block]:
 
 
 def _path(path: Path) -> tuple[Line, Line]:
-    codes = " → ".join(f"0x{int(each.reshape(-1)[0]):08x}" for each in path.codes if each.size == 1)
     moves = ", ".join(f"{cause.value} {ulps:+,}" for cause, ulps in path.steps)
-    return line(Run(codes, Role.CODE)), line(f"{moves} ulps")
+    return line(Run(_codes(path), Role.CODE)), line(f"{moves} ulps")
+
+
+def _codes(path: Path) -> str:
+    """Return the codes along a path of one element."""
+    return " → ".join(
+        hexadecimal_code(Datum(path.format, int(each.reshape(-1)[0]))) for each in path.codes if each.size == 1
+    )

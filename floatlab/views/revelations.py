@@ -8,7 +8,7 @@ from floatlab.views.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.replays import Way
+    from floatlab.reduce.adders import Adder
     from floatlab.reduce.revelation import Findings
 
 _SHORT = 12  # terms: a tree of so many is written out
@@ -91,7 +91,7 @@ def _how(part: Part) -> str:
 
 def _replayed(found: Findings) -> list[Block]:
     best = found.replays[0]
-    share = f"{best.matching} of {best.trials} random {_TAKEN[found.target.kind]}s have the same bits"
+    share = f"{best.matching} of {best.total} random {_TAKEN[found.target.kind]}s have the same bits"
     if found.claim is None:
         words = f"{share} when {_way(found)}; no claim is made"
         return [Row("replayed", line(Run(words, Role.FLAG)))]
@@ -100,7 +100,7 @@ def _replayed(found: Findings) -> list[Block]:
 
 
 def _way(found: Findings) -> str:
-    ways = found.replays[0].ways
+    ways = found.replays[0].trial.adders
     if len(ways) == 1:
         return _one_way(ways[0])
     sides = [
@@ -110,7 +110,7 @@ def _way(found: Findings) -> str:
     return "terms " + "; terms ".join(f"{_terms(part)} in {_one_way(way)}" for part, way in sides)
 
 
-def _one_way(way: Way) -> str:
+def _one_way(way: Adder) -> str:
     if not way.fma:
         rounded = "" if way.products == way.accumulator else f", products rounded to {way.products.name} first"
         return f"{way.accumulator.name}, without fused multiply-add{rounded}"

@@ -11,9 +11,10 @@ import floatlab as fl
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FloatlabError
 from floatlab.reduce.attribution import Cause, Verdict, attribute
+from floatlab.reduce.bench import Bench
 from floatlab.reduce.intervals import parse_printed
 from floatlab.reduce.presets import PRESETS
-from floatlab.reduce.trials import EXACTLY, Bench, trials
+from floatlab.reduce.trials import EXACTLY, trials
 
 FORUM = PRESETS["forum"].data
 PRINTED = ("0.0559577", "0.0559577569366")

@@ -55,7 +55,7 @@ def test_any_schedule_in_any_format_and_context(schedule, n, name, context, fma,
     other = data.draw(st.sampled_from(FORMATS))
     x, y = (source(rng, parse_format(each), (n, 3), 0.1) for each in (name, other))
     check(x, None, schedule, Adder(accumulator, context=context))
-    check(x, y, schedule, Adder(accumulator, products, fma, context))
+    check(x, y, schedule, Adder(accumulator, products, fma, context, data.draw(st.booleans())))
 
 
 @pytest.mark.parametrize("context", CONTEXTS, ids=str)
