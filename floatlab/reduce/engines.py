@@ -209,7 +209,10 @@ class Floats(Codes):
         self.plain = self.direct and (y is None or adder.products == self.format)
         self.fuses = self.direct and self.fma and (self.kind == np.float32 or can_fuse_doubles(sides, self.batch))
         if self.direct:
-            self.values = [decode(each.codes, each.format, self.kind) for each in sides]
+            self.values = [
+                each.codes.view(self.kind) if each.format == self.format else decode(each.codes, each.format, self.kind)
+                for each in sides
+            ]
         elif y is None:
             self.values = [decode(super().leaf(np.arange(self.terms)), self.format, self.kind)]
             self.plain = True
@@ -231,7 +234,8 @@ class Floats(Codes):
             return decode(super().leaf(slots), self.format, self.kind)
         with np.errstate(all="ignore"):
             found = self.values[0][slots] if self.y is None else self.values[0][slots] * self.values[1][slots]
-        return np.broadcast_to(found, (len(slots), *self.batch))
+        shape = (len(slots), *self.batch)
+        return found if found.shape == shape else np.broadcast_to(found, shape)
 
     def add(self, a: Array, b: Array, ids: Array) -> Array:
         """Return rounded sums."""
@@ -263,8 +267,10 @@ class Floats(Codes):
             return super().update(sums, slots, ids)
         if not self.fma and sums.size < _FEW and len(slots) >= _FEW:
             return self._along(sums, slots)
-        found = np.array(sums)
-        update(found, self.values[0][slots], None if self.y is None else self.values[1][slots], self.fma)
+        # What leaf and add return is new, and only what is new is written into.
+        found = sums if sums.base is None and sums.flags.writeable else np.array(sums)
+        rows = _rows(slots)
+        update(found, self.values[0][rows], None if self.y is None else self.values[1][rows], self.fma)
         return found
 
     def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
@@ -290,6 +296,17 @@ class Floats(Codes):
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""
         return numbers.view(container(self.format))
+
+
+def _rows(slots: Array) -> Any:
+    """Return the slots as a slice where they are neighbours in order: a view then takes the place of a copy.
+
+    >>> _rows(np.array([3, 4, 5])), _rows(np.array([3, 5]))
+    (slice(3, 6, None), array([3, 5]))
+    """
+    first, last = int(slots.flat[0]), int(slots.flat[-1])
+    together = slots.ndim == 1 and last - first == len(slots) - 1 and bool((np.diff(slots) == 1).all())
+    return slice(first, last + 1) if together else slots
 
 
 def engine_for(x: Source, y: Source | None, adder: Adder, first: int = 0) -> Codes:

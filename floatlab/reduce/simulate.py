@@ -113,11 +113,13 @@ def _chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe
         start = 1
     else:
         found = _numbers(first, n, store, engine)
+    breaks = [*np.flatnonzero(~leafy[:, 0]).tolist(), len(rest)][::-1]  # where terms in a row end, the next one last
     while start < len(rest):
         end = start + 1
+        while breaks[-1] <= start:
+            breaks.pop()
         if leafy[start, 0]:
-            while end < len(rest) and leafy[end, 0]:
-                end += 1
+            end = breaks[-1]
             if observe:
                 trail = engine.trail(found, rest[start:end, 0], ids[start:end])
                 observe(ids[start:end], trail)

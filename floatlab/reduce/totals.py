@@ -140,7 +140,7 @@ def matmul(
     if not right.shape[0]:
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
     rows, columns = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[0], -1)
-    x = Source(np.ascontiguousarray(rows.T)[:, :, None], sources[0].format)
+    x = Source(rows.T[:, :, None], sources[0].format)
     y = Source(columns[:, None, :], sources[1].format)
     codes = simulate(x, y, settings.schedule, settings.adder)
     into, found = settings.format, Source(codes, settings.adder.accumulator)

@@ -1,0 +1,44 @@
+"""What is computed in place: operands keep their bits, whatever their strides, and observers what they were told."""
+
+import numpy as np
+import pytest
+
+import floatlab as fl
+from floatlab.arrays import compiled
+from floatlab.reduce.plan import Plan
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+@pytest.mark.parametrize("fma", [False, True])
+@pytest.mark.parametrize("schedule", ["serial", "lanes(4)", "blocked(7)", "((0 (1 2)) (3 4))"])
+def test_operands_are_left_alone_and_may_have_any_strides(schedule, fma, is_built, monkeypatch):
+    if not is_built:
+        monkeypatch.setattr(compiled, "is_built", lambda: False)
+    n = 5 if "(0" in schedule else 40
+    rng = np.random.default_rng(3)
+    wide = rng.standard_normal((2, 2 * n, 70)).astype(np.float32)
+    a, b = wide[0, ::2, :33].T, wide[1, ::-2, ::2]
+    before = wide.tobytes()
+    found = fl.matmul(a, b, schedule, fma=fma)
+    assert np.array_equal(found, fl.matmul(a.copy(), np.asfortranarray(b), schedule, fma=fma))
+    assert found[4, 9] == np.float32(fl.dot(a[4], b[:, 9], schedule, fma=fma))
+    assert wide.tobytes() == before
+    x = wide[0, :n, 0]
+    nodes = fl.sum(x, schedule).nodes
+    assert float(nodes[-1].value) == float(fl.sum(x.copy(), schedule))
+    assert wide.tobytes() == before
+
+
+def test_links_of_terms_and_of_sums_by_turns():
+    # (((0 1) (2 3)) 4) (5 6) …: every other link is a node.
+    n = 3 * 300
+    tree = 0
+    for k in range(1, n - 2, 3):
+        tree = ((tree, k), (k + 1, k + 2))
+    tree = (tree, n - 2), n - 1
+    x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
+    found = fl.sum(x, Plan.from_tree(tree))
+    total = x[0]
+    for k in range(1, n - 2, 3):
+        total = (total + x[k]) + (x[k + 1] + x[k + 2])
+    assert float(found) == float((total + x[n - 2]) + x[n - 1])
