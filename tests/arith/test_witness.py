@@ -51,7 +51,7 @@ def test_every_format_with_a_significand_has_a_witness(fmt, direction):
     ),
     st.integers(0, 9),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_what_is_found_differs(fmt, context, seed):
     found = find_witness(fmt, context, seed, tries=200)
     assert found is None or differ(*found, context)

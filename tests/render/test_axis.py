@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floatlab.render.axis import LITTLE_ROOM, lanes_of
@@ -54,6 +54,7 @@ lanes = st.builds(
 axes = st.builds(Axis, st.lists(lanes, min_size=1, max_size=3).map(tuple), st.sampled_from([(0.0, 1.0), (0.25, 0.75)]))
 
 
+@settings(max_examples=40)
 @given(axes, st.integers(20, 140))
 def test_no_line_is_too_wide_and_every_label_is_whole_or_absent(axis, width):
     for each in lines_of(axis, width):
@@ -64,6 +65,7 @@ def test_no_line_is_too_wide_and_every_label_is_whole_or_absent(axis, width):
     assert to_svg(Page((axis,)), width)
 
 
+@settings(max_examples=40)
 @given(axes, st.integers(20, 140))
 def test_in_ascii_the_columns_stay(axis, width):
     page = Page((axis,))

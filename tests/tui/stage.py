@@ -6,11 +6,15 @@ from contextlib import asynccontextmanager, contextmanager
 from time import monotonic
 from unittest.mock import patch
 
+import pytest
+
 from floatlab.cli.verbs import read_question
 from floatlab.tui.app import Explorer
 from floatlab.tui.asking import Asking
 
 SIZES = [(46, 20), (80, 24), (120, 34)]
+# For what is the same in every size, as long as there is a size: the others are tried when there is time.
+ANY_SIZE = [pytest.param(size, marks=[pytest.mark.slow] if size != SIZES[1] else []) for size in SIZES]
 
 
 def driven(test):

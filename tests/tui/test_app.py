@@ -18,7 +18,7 @@ from floatlab.tui.settings import read_session, read_settings, session_file, set
 from floatlab.tui.tasks import TASKS, entry_for
 from floatlab.tui.themes import CYCLE
 from floatlab.views.page import Role
-from tests.tui.stage import SIZES, Person, driven, opened, seen
+from tests.tui.stage import ANY_SIZE, SIZES, Person, driven, opened, seen
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def home(tmp_path, monkeypatch):
 
 
 # Verbs that answer on the command line only.
-WITHOUT_A_SCREEN = {"block", "sum", "dot", "matmul", "reveal", "compare"}
+WITHOUT_A_SCREEN = {"block", "sum", "dot", "matmul", "reveal"}
 
 
 def test_every_verb_that_answers_has_a_screen():
@@ -220,7 +220,7 @@ async def test_the_theme_key_goes_round():
         assert person.app.theme == CYCLE[0]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_the_keys_are_listed_and_the_list_is_closed(size):
     async with opened("show 1 --fp16", size) as person:

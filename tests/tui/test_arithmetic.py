@@ -21,7 +21,7 @@ from floatlab.tui import film as films
 from floatlab.tui.choices import Choices
 from floatlab.tui.witness import WitnessSearch
 from floatlab.views.page import Page, Strip
-from tests.tui.stage import SIZES, driven, opened
+from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
 
 START = "add 1.125 0.12457275390625 --fp16"
 FMA = "fma 0.1 10 -1 --fp16"
@@ -107,7 +107,7 @@ async def command(person, name):
 # Operands.
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_operands_of_every_kind_are_typed(size):
     meant = {
@@ -171,7 +171,7 @@ async def test_what_is_typed_is_in_sight_where_there_is_little_room():
 # Bits.
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_bits_are_flipped_by_key_and_by_mouse(size):
     async with opened(START, size) as person:
@@ -252,7 +252,7 @@ async def test_a_bit_flipped_does_not_change_the_format_that_was_found():
 # Verbs.
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_every_verb_by_key_and_by_click_keeps_the_operands(size):
     async with opened(FMA, size) as person:
@@ -287,7 +287,7 @@ async def test_an_operand_that_is_new_is_one():
         assert person.app.shown.question.values == ("2", "1", "1")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_toint_to_every_type(size):
     async with opened("rint -3.5 --fp16", size) as person:
@@ -312,7 +312,7 @@ async def test_toint_to_every_type(size):
         assert person.app.shown.question.command == "floatlab toint -3.5 --fp16"
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_cmp_says_how_they_stand(size):
     async with opened("cmp 0.1 0.2 --fp16", size) as person:
@@ -426,7 +426,7 @@ async def test_the_last_step_holds_all_that_the_command_prints(size):
                 assert each == line or (not each[:LABEL].strip() and each[LABEL:] == line[LABEL:]), words
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_lamps_light_up_at_the_step_that_raises_them(size):
     raised = {
@@ -454,7 +454,7 @@ async def test_lamps_light_up_at_the_step_that_raises_them(size):
 # The film moves.
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_the_smaller_term_slides_to_its_place(size, monkeypatch):
     async with opened(START, size, slide=True) as person:
@@ -493,7 +493,7 @@ async def test_nothing_slides_where_the_settings_say_so():
         assert part(person, "#film").page == person.app.shown.film[1].page
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_it_plays_pauses_and_changes_its_speed(size):
     async with opened(START, size) as person:
@@ -533,7 +533,7 @@ async def test_it_plays_pauses_and_changes_its_speed(size):
 # Rounding and formats.
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_the_direction_is_picked(size):
     async with opened(START, size) as person:
@@ -552,7 +552,7 @@ async def test_the_direction_is_picked(size):
         assert person.app.shown.question.context == floatlab.Context()
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_the_format_of_the_result_is_picked(size):
     async with opened(START, size) as person:
@@ -580,7 +580,7 @@ async def test_the_format_of_the_result_is_picked(size):
 # Fused beside separate.
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_fused_beside_separate_and_where_they_part(size):
     async with opened(FMA, size) as person:
@@ -603,7 +603,7 @@ async def found(person):
     await until(person, lambda: not isinstance(person.app.screen, WitnessSearch))
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_a_witness_is_found(size):
     async with opened("fma 1 2 3", size) as person:
@@ -626,7 +626,7 @@ async def test_a_witness_is_found(size):
             assert person.app.shown.question.values == ("1", "2", "3")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypatch):
     told, ended = Event(), Event()
@@ -683,7 +683,7 @@ def asked(person):
     return str(part(person, "#prompt").render()) if practice.has_class("-asking") else ""
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_practice_hides_each_step_until_it_is_answered(size):
     async with opened(START, size) as person:
@@ -767,7 +767,7 @@ async def test_going_back_takes_the_question_back():
         assert "exact sum" in asked(person)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_other_exercises(size):
     async with opened("mul 3 5", size) as person:

@@ -4,7 +4,7 @@ import pytest
 
 from floatlab.actions.question import Question
 from floatlab.render.text import to_text
-from tests.tui.stage import SIZES, driven, opened
+from tests.tui.stage import ANY_SIZE, driven, opened
 
 TALL = (120, 200)
 
@@ -21,7 +21,7 @@ async def click_cell(person, cells, cell, column=3, **how):
     await person.pilot.pause()
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_the_table_is_walked_and_read(size):
     async with opened("formats", size) as person:
@@ -41,7 +41,7 @@ async def test_the_table_is_walked_and_read(size):
         assert "RNE" not in person.screen  # nothing is rounded here
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_all_columns_can_be_seen(size):
     async with opened("formats", size) as person:
@@ -62,7 +62,7 @@ async def test_all_columns_can_be_seen(size):
         assert table.turned > 0
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_two_are_marked_and_compared(size):
     async with opened("formats", size) as person:
@@ -110,7 +110,7 @@ async def test_what_the_command_prints_is_on_the_screen():
         assert details.text.splitlines() == page_lines("e5m2", width=details.scrollable_content_region.width)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_a_code_is_opened_in_inspect(size):
     async with opened("formats e4m3", size) as person:
@@ -161,7 +161,7 @@ async def test_a_code_is_found_by_digits_bits_and_arrows():
         assert "too many codes" in person.screen
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_a_bad_name_is_said_and_nothing_is_lost(size):
     async with opened("formats fp16 bf16", size) as person:
@@ -182,7 +182,7 @@ async def test_a_bad_name_is_said_and_nothing_is_lost(size):
         assert task.question.values == ("fp16", "bf16")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_any_format_can_be_a_row(size):
     async with opened("formats", size) as person:

@@ -49,7 +49,7 @@ def neighbours(datum) -> list:
     return list({each.exact.as_fraction(): each for each in found if each.is_finite}.items())
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.data())
 def test_numbers_stand_to_scale_and_reals_land_where_the_bins_say(data):
     fmt = data.draw(strategies.small_formats)

@@ -83,7 +83,7 @@ def derivations(draw: st.DrawFn, verbs: list[str]) -> Derivation | None:
 
 
 @given(derivations(ONE_WAY))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_a_film_ends_in_the_page(d):
     if d is None:
         return
@@ -93,7 +93,7 @@ def test_a_film_ends_in_the_page(d):
 
 
 @given(derivations(["fma"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_film_of_two_ways_ends_in_the_page(d):
     if d is None:
         return
@@ -111,7 +111,7 @@ def test_a_film_of_two_ways_ends_in_the_page(d):
 
 
 @given(formats, st.data(), contexts)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_film_of_a_conversion(fmt, data, context):
     source = data.draw(formats)
     try:
@@ -127,7 +127,7 @@ def blocks_of(page: Page):
 
 
 @given(derivations(["add", "sub"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_smaller_term_moves_one_place_at_a_time(d):
     if d is None:
         return
@@ -168,7 +168,7 @@ def test_the_newest_rows_are_marked():
 
 
 @given(derivations(ONE_WAY))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_the_numbers_in_reasons_are_true(d):
     if d is None:
         return
