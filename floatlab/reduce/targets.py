@@ -54,9 +54,11 @@ class Target(Record):
         # Arrays are made for each call: a target may write into what it is given.
         if self.kind in ("sum", "dot"):
             others = () if self.kind == "sum" else (y,)
-            found = [
-                self._scalar(self._called(*(self.device.array(each, dtype) for each in (row, *others)))) for row in x
-            ]
+            array = self.device.array
+            results = [self._called(*(array(each, dtype) for each in (row, *others))) for row in x]
+            if isinstance(results[0], np.generic) and len({type(each) for each in results}) == 1:
+                return self._fetched(np.array(results))  # one array is read sooner than many numbers
+            found = [self._scalar(each) for each in results]
             return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
         right = y if self.kind == "matvec" else np.broadcast_to(y[:, None], (len(y), _COLUMNS))
         parts = []
