@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-
-import numpy as np
+from math import prod
 
 from floatlab.actions.answer import Answer
 from floatlab.actions.edits import code_of
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.errors import WORST, Differences
 from floatlab.arrays.errors import compare as measure
-from floatlab.arrays.sources import Source
+from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.tolerances import NUMPY
 from floatlab.errors import UnsupportedError
 from floatlab.files import ArraySource, open_array, says_format
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from floatlab.actions.answer import Started
     from floatlab.actions.question import Question
     from floatlab.arrays.errors import Element
+    from floatlab.reduce.attribution import Attribution
     from floatlab.reduce.verdicts import Judgement
     from floatlab.views.page import Page
 
@@ -79,6 +79,25 @@ def compare_words(
         )
 
 
+def product_of(words: tuple[str, ...], inputs: tuple[str, str], format: Format | None, dtype: str | None) -> list[Any]:
+    """Return the factors that `inputs` name, and the arrays that `words` name, as they stand there.
+
+    Raises FloatlabError, also where the factors do not make a product of this size.
+    """
+    sides = []
+    for word in (*inputs, *words):
+        with open_array(word, format or parse_format("binary32"), dtype=dtype) as source:
+            sides.append(source.whole())
+    x, y, *results = (source_of(each, word) for each, word in zip(sides, (*inputs, *words), strict=True))
+    shapes = f"{x.codes.shape} and {y.codes.shape}"
+    if not 1 <= x.codes.ndim <= 2 or not 1 <= y.codes.ndim <= 2 or x.codes.shape[-1] != y.codes.shape[0]:
+        raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product")
+    shape = (*x.codes.shape[:-1], *y.codes.shape[1:])
+    if any(each.codes.size != prod(shape) for each in results):
+        raise UnsupportedError(f"--inputs: a product of {shapes} is {shape}, and the arrays are not")
+    return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
+
+
 def judge_words(
     words: tuple[str, ...], inputs: tuple[str, str], format: Format | None = None, *, dtype: str | None = None
 ) -> Judgement:
@@ -89,22 +108,17 @@ def judge_words(
     >>> judge_words(("7", "7"), ("1,2", "3,2"), parse_format("fp32")).causes[0].value
     'order'
     """
+    return judge_product(product_of(words, inputs, format, dtype), format)
+
+
+def judge_product(product: list[Source], format: Format | None = None) -> Judgement:
+    """Return the same of factors and results."""
     from floatlab.reduce.verdicts import judge
 
-    sides = []
-    for word in (*inputs, *words):
-        with open_array(word, format or parse_format("binary32"), dtype=dtype) as source:
-            piece, own = source.whole(), source.format
-        values = decode(piece.codes, piece.format) if isinstance(piece, Source) else np.asarray(piece)
-        sides.append((values, own))
-    (x, _), (y, _), *results = sides
+    x, y, first, second = (decode(each.codes, each.format) for each in product)
     x, y = (x[None] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
-    if x.ndim == y.ndim == 2:
-        shape = (x.shape[0], y.shape[1])
-        if any(values.size != shape[0] * shape[1] for values, _ in results):
-            raise UnsupportedError(f"--inputs: a product of {x.shape} and {y.shape} is {shape}, and the arrays are not")
-        results = [(values.reshape(shape), own) for values, own in results]
-    return judge(x, y, results[0][0], results[1][0], format or results[0][1])
+    shape = (x.shape[0], y.shape[1])
+    return judge(x, y, first.reshape(shape), second.reshape(shape), format or product[3].format)
 
 
 def element_codes(found: Differences, element: Element) -> tuple[str, str]:
@@ -118,8 +132,9 @@ def element_codes(found: Differences, element: Element) -> tuple[str, str]:
     return code_of(actual), code_of(Datum(found.expected.format, element.expected_code))
 
 
-def answer_of(found: Differences, judged: Judgement | None = None) -> Answer:
+def answer_of(found: Differences, judged: Judgement | None = None, explained: Attribution | None = None) -> Answer:
     """Return the answer that shows what was found, and the causes, its second part, where inputs were given."""
+    whose = ("actual", "expected")
 
     def parts() -> list[Page]:
         from floatlab.views.differences import differences_page
@@ -130,6 +145,10 @@ def answer_of(found: Differences, judged: Judgement | None = None) -> Answer:
             from floatlab.views.verdicts import judgement_blocks
 
             shown.append(Page(tuple(judgement_blocks(judged))))
+        if explained is not None:
+            from floatlab.views.attributions import attribution_blocks
+
+            shown[-1] = Page((*shown[-1].blocks, *attribution_blocks(explained, whose)))
         return shown
 
     def page() -> Page:
@@ -142,7 +161,13 @@ def answer_of(found: Differences, judged: Judgement | None = None) -> Answer:
         from floatlab.render.differences import differences_to_wire, judgement_to_wire
 
         wire = differences_to_wire(found)
-        return [wire if judged is None else {**wire, "judgement": judgement_to_wire(judged)}]
+        if judged is not None:
+            wire["judgement"] = judgement_to_wire(judged)
+        if explained is not None:
+            from floatlab.render.attributions import attribution_parts
+
+            wire["attribution"] = attribution_parts(explained, whose)
+        return [wire]
 
     failing = str(found.allclose.failing if found.shape is not None else "shapes")
     status = 0 if found.within else 1
@@ -162,5 +187,9 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         started=None if started is None else lambda size: started(size, "elements"),
         **options,
     )
-    judged = None if inputs is None else judge_words(words, inputs, format, dtype=dtype)
-    return [answer_of(found, judged)]
+    if inputs is None:
+        return [answer_of(found)]
+    from floatlab.actions.attribute import attribute_pair
+
+    product = product_of(words, inputs, format, dtype)
+    return [answer_of(found, judge_product(product, format), attribute_pair(product, started))]

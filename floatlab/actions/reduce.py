@@ -61,7 +61,7 @@ def reduce_words(
     Datum(binary32 0x3d6533f6 = 0.055957757)
     """
     model = None if machine is None else parse_machine(machine)
-    operands = _operands(operation, words, format, model) if preset is None else _preset(operation, words, preset)
+    operands = operands_of(operation, words, format, model) if preset is None else preset_of(operation, words, preset)
     if operation == "sum":
         return add_up(
             operands[0], schedule, format, accumulator=accumulator, adder=adder, context=context,
@@ -73,14 +73,18 @@ def reduce_words(
     )  # fmt: skip
 
 
-def _preset(operation: str, words: tuple[str, ...], name: str) -> list[Any]:
+def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[Any]:
+    """Return the vectors of a preset, which takes the place of words; raises UnsupportedError."""
     found = parse_preset(name)
     if operation != "dot" or words:
         raise UnsupportedError(f"--preset {name} is two arrays for dot, and takes the place of others")
     return list(found.data)
 
 
-def _operands(operation: str, words: tuple[str, ...], format: Format | None, model: Machine | None) -> list[Any]:
+def operands_of(
+    operation: str, words: tuple[str, ...], format: Format | None = None, model: Machine | None = None
+) -> list[Any]:
+    """Return the arrays that words name, as many as the operation takes; raises FloatlabError."""
     wanted = OPERANDS[operation]
     if len(words) != wanted:
         raise UnsupportedError(f"{operation} takes {_NUMBERS[wanted]}, and {len(words)} were given")
@@ -134,56 +138,15 @@ def _product_answer(found: Product) -> Answer:
     return Answer(page, records, lambda: rows(shortest), lambda: rows(hexadecimal_code), found=found)
 
 
-def attribute_words(
-    operation: str,
-    words: tuple[str, ...],
-    observed: str,
-    difference: str | None = None,
-    format: Format | None = None,
-    preset: str | None = None,
-) -> Answer:
-    """Return the answer that tells which ways to compute give what was observed; raises FloatlabError.
-
-    For `dot`, `observed` is one or two results as they were printed, apart by a comma; for `matmul` it names an array.
-
-    >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
-    >>> found.words()
-    ['explained by order and FMA together']
-    """
-    from floatlab.reduce.attribution import attribute
-
-    operands = _operands(operation, words, format, None) if preset is None else _preset(operation, words, preset)
-    if operation == "dot":
-        results = tuple(each.strip() for each in observed.split(","))
-        if len(results) > 2:
-            raise UnsupportedError(f"--observed takes one result, or two to explain, not {len(results)}")
-        given: Any = results if len(results) == 2 else results[0]
-    else:
-        with open_array(observed, format or parse_format("binary32")) as source:
-            given, results = source.whole(), (observed,)
-    found = attribute(operands[0], operands[1], given, difference=difference)
-
-    def page() -> Page:
-        from floatlab.views.attributions import attribution_page
-
-        return attribution_page(found, results)
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.render.attributions import attribution_to_wire
-
-        return [attribution_to_wire(found, results)]
-
-    said = [found.text if found.verdict is None else found.verdict.value]
-    return Answer(page, records, lambda: said, lambda: said, found=found)
-
-
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: what was observed explained, products timed, or a sum in the stated order."""
     verb, words, format = question.verb, question.values, next(iter(question.formats), None)
     options = dict(question.options)
     if "observed" in options:
-        wanted = {name: options[name] for name in ("observed", "difference", "preset") if name in options}
-        return [attribute_words(verb, words, format=format, **wanted)]
+        wanted = {name: options[name] for name in ("observed", "difference", "preset", "targets") if name in options}
+        from floatlab.actions.attribute import attribute_words
+
+        return [attribute_words(verb, words, format=format, started=started, **wanted)]
     if "ways" in options:
         from floatlab.actions.ways import ways_answer
 

@@ -50,11 +50,11 @@ def reduce_parser(verb: str) -> Parser:
         group.add_argument("--machine", metavar="NAME", help="a model of a matrix unit, such as hopper.f16.f32")
     if verb == "dot":
         group.add_argument("--preset", metavar="NAME", help="the vectors of a known example: forum|paper")
-    parser.set_defaults(observed=None, difference=None)
-    if verb != "sum":
-        group = parser.add_argument_group("cause")
-        group.add_argument("--observed", metavar="V[,V]", help="which ways give this result, or these two; a file")
-    if verb == "dot":
+    parser.set_defaults(difference=None)
+    group = parser.add_argument_group("cause")
+    group.add_argument("--observed", metavar="V[,V]", help="which ways give this result, or these two; files of arrays")
+    group.add_argument("--targets", metavar="LIST", help="try the orders of these, too: numpy.dot,torch.dot,…")
+    if verb != "matmul":
         group.add_argument("--difference", metavar="V", help="of the two observed results, as it was printed")
     parser.set_defaults(ways=False, backends=None, runs=None)
     if verb == "matmul":
@@ -85,7 +85,10 @@ def reduce_question(verb: str, options: argparse.Namespace) -> Question:
         raise UsageError("--difference is that of two results: --observed V,V")
     question = Question(verb, tuple(options.values), tuple(formats), context_of(options)).having(preset=options.preset)
     if options.observed is not None:
-        return question.having(observed=options.observed, difference=options.difference)
+        targets = None if options.targets is None else tuple(each.strip() for each in options.targets.split(","))
+        return question.having(observed=options.observed, difference=options.difference, targets=targets)
+    if options.targets is not None:
+        raise UsageError("--targets are tried on --observed V, and there is none")
     simulated = {name: getattr(options, name) for name in _SIMULATED if getattr(options, name) != _SIMULATED[name]}
     if options.ways or options.backends is not None:
         asked = "--ways times NumPy's own" if options.ways else "--backends times the libraries' own"

@@ -98,7 +98,7 @@ def attribute(
     formats: Sequence[str | Format] | None = None,
     machines: Sequence[str | Machine] | None = None,
     targets: Sequence[Any] | None = None,
-    started: Callable[[int], Callable[[int], None]] | None = None,
+    started: Callable[[int, str], Callable[[int], None]] | None = None,
 ) -> Attribution:
     """Return which ways to compute a·b, or the sum of a, reproduce an observed result, or, of a tuple, two of them.
 
@@ -109,8 +109,8 @@ def attribute(
     `schedules`, each with and without FMA in accumulators of all `formats` (without the argument also the exact sum,
     rounded once), and models of `machines`; then, where nothing gives all, the orders in which `targets` add on this
     machine (see `reveal`), by default NumPy's own and those of libraries that are loaded. Of large products, 1,024
-    elements are tried first, and of huge ones no more. `started` is told how many ways there are, and returns what is
-    told how many were tried. Raises UnsupportedError for operands or results that do not go together, LiteralError for
+    elements are tried first, and of huge ones no more. `started` is told how many ways there are, and "ways", and returns
+    what is told how many were tried. Raises UnsupportedError for operands or results that do not go together, LiteralError for
     text that is no number, and what `dot` and `reveal` raise.
 
     >>> from floatlab.reduce.presets import PRESETS
@@ -191,10 +191,10 @@ def _is_explained(ranked: tuple[Explanation, ...]) -> bool:
 
 
 def _explained(
-    bench: Bench, tried: list[Trial], goals: list[Observed], started: Callable[[int], Callable[[int], None]] | None
+    bench: Bench, tried: list[Trial], goals: list[Observed], started: Callable[[int, str], Callable[[int], None]] | None
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Try all on the sample, and on the whole those that reproduce the sample, and the best of the others."""
-    told = None if started is None else started(len(tried))
+    told = None if started is None else started(len(tried), "ways")
     for trial in tried:
         bench.sampled(trial)
         if told is not None:

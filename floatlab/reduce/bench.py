@@ -66,7 +66,7 @@ class Bench:
     @property
     def is_huge(self) -> bool:
         """Whether the whole is too much to compute."""
-        return self.size * self.terms > _WHOLE
+        return bool(self.size * self.terms > _WHOLE)
 
     @cached_property
     def _pairs(self) -> tuple[Source, Source | None]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # What usually makes a result of each kind. Other libraries are asked where they are loaded already.
-_USUAL = {
+_USUAL: dict[str, dict[str, tuple[str, ...]]] = {
     "sum": {"numpy": ("numpy.sum",), "torch": ("torch.sum",), "jax": ("jax.numpy.sum",)},
     "dot": {"numpy": ("numpy.dot", "numpy.einsum"), "torch": ("torch.dot",), "jax": ("jax.numpy.dot",)},
     "matvec": {"numpy": ("numpy.matmul",), "torch": ("torch.mv",), "jax": ("jax.numpy.matmul",)},

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     Array = np.ndarray[Any, np.dtype[Any]]
-    AnyAdder = Adder | TensorCore | Compensated | Joined
+    OneAdder = Adder | TensorCore | Compensated
+    AnyAdder = OneAdder | Joined
     Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
 
 _TILE = 1 << 15  # sums whose numbers stay in the cache
@@ -163,7 +164,7 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder) -
     return made
 
 
-def _simulated(x: Source, y: Source | None, steps: Steps, adder: AnyAdder, first: int) -> Array:
+def _simulated(x: Source, y: Source | None, steps: Steps, adder: OneAdder, first: int) -> Array:
     if isinstance(adder, TensorCore):
         return evaluate(steps, TensorEngine(x, y, adder))
     if isinstance(adder, Compensated):

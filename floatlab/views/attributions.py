@@ -53,7 +53,7 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
     tried = f"{counted(found.trial_count, 'way')} tried on {_compared(found)}"
     blocks: list[Block] = [Gap(), Note(line(Run(f"What each equals, of {tried}", Role.HEADING)))]
     for word, explanations in zip(observed, found.explanations, strict=True):
-        blocks += [Row(word, *part) for part in _best(explanations)]
+        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations))]
     return [*blocks, *verdict_rows(found, "cause")]
 
 
@@ -64,14 +64,16 @@ def _compared(found: Attribution) -> str:
 
 
 def _best(explanations: tuple[Explanation, ...]) -> list[tuple[Line, ...]]:
-    """Return the ways that give all, or else the best, and a way beside it that the reader may have expected."""
+    """Return the first way that gives all and the nearest that does not, or else the nearest of all."""
     fitting = [each for each in explanations if each.fits]
-    if fitting:
-        more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""
-        return [(line(Run(f"all: {fitting[0].text}", Role.VALUE), more),)]
-    if not explanations or not explanations[0].matching:
-        return [(line(Run("none of its elements is what any of them gives", Role.FLAG)),)]
-    return [(line(Run(f"{_percent(explanations[0])}: {explanations[0].text}", Role.FLAG), ", and none gives all"),)]
+    others = [each for each in explanations if not each.fits and each.matching]
+    if not fitting and not others:
+        return [(line(Run("none of its elements is what any way gives", Role.FLAG)),)]
+    if not fitting:
+        return [(line(Run(others[0].said, Role.FLAG), "; no way gives all"),)]
+    more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""
+    rows: list[tuple[Line, ...]] = [(line(Run(fitting[0].said, Role.VALUE), more),)]
+    return rows + [(line(Run(each.said, Role.HINT)),) for each in others[:1]]
 
 
 def _percent(each: Explanation) -> str:
@@ -82,6 +84,8 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
     """Return the verdict on two results, and what alone does not explain them."""
     said = ", or ".join(each.value for each in found.verdicts) + _apart(found)
     blocks: list[Block] = [Row(label, line(Run(said, Role.VALUE if found.pairs else Role.FLAG)))]
+    if found.pairs and found.shape:
+        blocks.append(Row("", line(f"{found.pairs[0].first.text} → {found.pairs[0].second.text}")))
     for each in found.refutations:
         ((_, ulps),) = each.path.steps
         codes = _codes(each.path)
@@ -118,8 +122,9 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 
 
 def _row(each: Explanation) -> tuple[Line, ...]:
-    single = each.codes is not None and each.codes.size == 1
-    code = hexadecimal_code(Datum(each.format, int(each.codes.reshape(-1)[0]))) if single else ""
+    code = ""
+    if each.codes is not None and each.codes.size == 1:
+        code = hexadecimal_code(Datum(each.format, int(each.codes.reshape(-1)[0])))
     return (
         line(Run(each.text, Role.VALUE if each.fits else Role.HINT)),
         line(Run(code, Role.CODE)),

@@ -1,0 +1,95 @@
+"""What explains results that were observed: of one sum or product, and of two arrays that are compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.actions.answer import Answer
+from floatlab.actions.reduce import operands_of, preset_of
+from floatlab.errors import UnsupportedError
+from floatlab.files import open_array
+from floatlab.formats import Format, parse_format
+from floatlab.reduce.intervals import format_of_result, parse_printed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from floatlab.actions.answer import Started
+    from floatlab.arrays.sources import Source
+    from floatlab.reduce.attribution import Attribution
+    from floatlab.views.page import Page
+
+
+def attribute_words(
+    operation: str,
+    words: tuple[str, ...],
+    observed: str,
+    difference: str | None = None,
+    targets: tuple[str, ...] | None = None,
+    format: Format | None = None,
+    preset: str | None = None,
+    started: Started | None = None,
+) -> Answer:
+    """Return the answer that tells which ways to compute give what was observed; raises FloatlabError.
+
+    For one sum or dot product, `observed` is one or two results as they were printed, apart by a comma; for matrices
+    one or two words that name arrays. `targets` are functions whose orders on this machine are tried besides.
+
+    >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
+    >>> found.words()
+    ['explained by order and FMA together']
+    >>> attribute_words("sum", ("1,0x1p-24,0x1p-24",), "1.0000001").words()[0].partition(",")[0]
+    'reversed'
+    """
+    from floatlab.reduce.attribution import attribute
+
+    given = operands_of(operation, words, format) if preset is None else preset_of(operation, words, preset)
+    left, right = (*given, None)[:2]
+    is_array = operation == "matmul" or (operation == "sum" and np.ndim(getattr(left, "codes", left)) > 1)
+    results = tuple(each.strip() for each in observed.split(","))
+    if is_array and (len(results) == 1 or any(map(_is_listed, results))):
+        results = (observed,)  # the numbers of one array
+    if len(results) > 2:
+        raise UnsupportedError(f"--observed takes one result, or two to explain, not {len(results)}")
+    goals: list[Any] = list(results)
+    if is_array:
+        wanted = format or format_of_result(left, "the first array") or parse_format("binary32")
+        goals = [_array(each, wanted) for each in results]
+    observed_results = goals[0] if len(goals) == 1 else tuple(goals)
+    found = attribute(left, right, observed_results, difference=difference, targets=targets, started=started)
+
+    def page() -> Page:
+        from floatlab.views.attributions import attribution_page
+
+        return attribution_page(found, results)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.render.attributions import attribution_to_wire
+
+        return [attribution_to_wire(found, results)]
+
+    said = [found.text if found.verdict is None else found.verdict.value]
+    return Answer(page, records, lambda: said, lambda: said, found=found)
+
+
+def _is_listed(word: str) -> bool:
+    """Say whether a word between two commas is a number, or a row's last and the next one's first."""
+    return all(parse_printed(each) is not None for each in word.split(";"))
+
+
+def _array(word: str, format: Format) -> Any:
+    with open_array(word, format) as source:
+        return source.whole()
+
+
+def attribute_pair(product: Sequence[Source], started: Started | None = None) -> Attribution | None:
+    """Return what explains two results of a product: of x, y, and both results.
+
+    None where the results have two formats, so that no way to compute gives both.
+    """
+    from floatlab.reduce.attribution import attribute
+
+    x, y, first, second = product
+    return None if first.format != second.format else attribute(x, y, (first, second), started=started)
