@@ -10,6 +10,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab import arrays as arrays
+    from floatlab import training as training
     from floatlab.arith import (
         Comparison,
         Contrast,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
     from floatlab.reduce.attribution import attribute
     from floatlab.reduce.revelation import reveal
+    from floatlab.training import train
 
 __version__ = "0.1.0"
 
@@ -102,10 +104,13 @@ _ROOMS = {
     "floatlab.reduce.attribution": (
         "attribute",
     ),
+    "floatlab.training": (
+        "train",
+    ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 # Rooms that are used by their own name, as in `fl.arrays.encode`.
-_OPEN_ROOMS = ("arrays",)
+_OPEN_ROOMS = ("arrays", "training")
 
 __all__ = [
     "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Differences", "Direction",
@@ -114,7 +119,7 @@ __all__ = [
     "Relation", "Rounded", "Schedule", "Tininess", "UnsupportedError", "add", "attribute", "compare", "contrast",
     "convert", "decode", "divide", "dot", "encode", "equal", "fma", "from_integer", "less", "less_equal", "matmul",
     "multiply", "multiply_then_add", "parse_format", "read", "remainder", "reveal", "round_to_integral", "sqrt",
-    "subtract", "sum", "to_integer",
+    "subtract", "sum", "to_integer", "train",
 ]  # fmt: skip
 
 

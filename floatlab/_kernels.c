@@ -377,6 +377,8 @@ done:
     return result;
 }
 
+#include "_kernels_program.h"
+
 PyDoc_STRVAR(reset_doc, "reset_mode() -> mode\n\nMake this thread round to nearest and keep subnormal numbers; return what it did.");
 
 static PyObject *reset_mode(PyObject *self, PyObject *args)
@@ -406,6 +408,7 @@ static PyMethodDef methods[] = {
     {"restore_mode", restore_mode, METH_VARARGS, restore_doc},
     {"accumulate", accumulate, METH_VARARGS, accumulate_doc},
     {"run", run, METH_VARARGS, run_doc},
+    {"walk", walk_steps, METH_VARARGS, walk_doc},
     {"read_codes", read_codes, METH_VARARGS, read_doc},
     {0},
 };

@@ -19,7 +19,7 @@ except ImportError:  # no compiler was there when floatlab was installed: the Nu
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from floatlab.arrays.lanes import Reader, Rounder
@@ -164,6 +164,28 @@ def reader(reading: Reading) -> Reader:
         _kernels.read_codes(codes, codes.itemsize, words, words.itemsize, packed)
 
     return read_block
+
+
+_READING_SIZE = 256 * 8  # what a stage of a recurrence has room for: a table of words
+_FIELDS = 8  # of 64 bits, before the recipe
+
+
+def stage(operation: str, operands: Sequence[int], to: int, recipe: Recipe, target: Reading | None) -> bytes:
+    """Return a stage of a recurrence as `walk` takes it: rows of operands, the row that is written, the rounding.
+
+    All rows are binary64; a target of None stands for results that are words as they are.
+    """
+    size = 8 if target is None else container(recipe.format).itemsize
+    rows = [*operands, 0, 0, 0][:3]
+    fields = [OPERATIONS.index(operation), *rows, to, size, recipe.direction is Direction.RTN, 0]
+    assert len(fields) == _FIELDS
+    how = b"" if target is None else bytes(_reading_bytes(target))
+    return _as_bytes(fields) + _recipe_bytes(recipe) + how.ljust(_READING_SIZE, b"\0")
+
+
+def walk(*given: Any) -> int:
+    """Do steps of a recurrence, as `_kernels.walk`; return how many were done."""
+    return _kernels.walk(*given)
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:

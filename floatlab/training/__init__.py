@@ -1,0 +1,26 @@
+"""Floor 3: the mixed-precision laboratory: why updates vanish, and what saves them.
+
+The rooms, from the doors down:
+
+* `laboratory`: the same steps under several remedies, against exact arithmetic; `step`: one update, bit by bit, with
+  the `thresholds` that it would have had to pass;
+* `trainer`: many steps, as far as it is told to go; `run`: what became of the weights; `gradients`: what is given;
+* `program`: one step as a straight line of rounded operations; `optimizers` write it, in a `setup` of formats and
+  remedies; `scaling`: the loss scale, and what gradients lose without it.
+"""
+
+from floatlab.training.laboratory import Line, Reference, Training, parse_optimizer, train
+from floatlab.training.optimizers import SGD, Adam, Updates
+from floatlab.training.program import Program
+from floatlab.training.run import Divergence, Run
+from floatlab.training.scaling import LossScale, Scaler, Underflow, measure_underflow
+from floatlab.training.setup import REMEDIES, Remedy, Setup, parse_remedy
+from floatlab.training.step import Step, TracedStage, Why, step
+from floatlab.training.thresholds import Threshold
+from floatlab.training.trainer import Trainer
+
+__all__ = [
+    "REMEDIES", "SGD", "Adam", "Divergence", "Line", "LossScale", "Program", "Reference", "Remedy", "Run", "Scaler",
+    "Setup", "Step", "Threshold", "TracedStage", "Trainer", "Training", "Underflow", "Updates", "Why",
+    "measure_underflow", "parse_optimizer", "parse_remedy", "step", "train",
+]  # fmt: skip

@@ -1,0 +1,202 @@
+"""What a run is given step by step: gradients or updates, as a constant, a sequence, or a function of the weights.
+
+They are kept as they were given, and rounded to their format once, times the loss scale: what a backward pass on the
+scaled loss would end with.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, quantize
+from floatlab.arrays.operations import multiply
+from floatlab.arrays.pairs import is_enough
+from floatlab.arrays.reading import DOUBLE
+from floatlab.arrays.recurrences import drawing
+from floatlab.arrays.sources import source_of
+from floatlab.errors import LiteralError, UnsupportedError, quoted
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Direction, Ratio, encode, parse_literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_ODD = Context(Direction.RTO)
+
+
+def exactly(value: Any, name: str) -> Fraction:
+    """Return a finite number exactly as it was given; raises UnsupportedError, which calls it by its name.
+
+    >>> exactly("0.1", "w"), exactly(0.5, "w"), exactly("2^-24", "w") == Fraction(2) ** -24
+    (Fraction(1, 10), Fraction(1, 2), True)
+    """
+    if isinstance(value, str):
+        meant = parse_literal(value).value
+        if isinstance(meant, Ratio):
+            return meant.as_fraction()
+        raise UnsupportedError(f"{name} is a finite number, not {quoted(value)}")
+    if isinstance(value, Datum) and not value.is_finite:
+        raise UnsupportedError(f"{name} is a finite number, not {value!r}")
+    try:
+        return Fraction(*value.as_integer_ratio())
+    except AttributeError:
+        pass
+    except (OverflowError, ValueError):
+        raise UnsupportedError(f"{name} is a finite number, not {value}") from None
+    try:
+        return Fraction(*np.float64(value).as_integer_ratio())
+    except (TypeError, ValueError, OverflowError):
+        raise LiteralError(f"{name} is a number, not {quoted(str(value))}") from None
+
+
+def numbers_of(value: Any, name: str) -> list[Fraction] | Array:
+    """Return one number, or a row or table of them, as Fractions where text was given, else as float64.
+
+    Raises UnsupportedError for one that is not finite, and for arrays of other things.
+    """
+    if isinstance(value, str | int | float | Fraction | Datum) or not (
+        hasattr(value, "__len__") or hasattr(value, "__array__")
+    ):
+        return [exactly(value, name)]
+    if not hasattr(value, "dtype") and any(isinstance(each, str | Fraction | Datum) for each in value):
+        return [exactly(each, f"{name}[{i}]") for i, each in enumerate(value)]
+    source = source_of(value, name)
+    found: Array = np.asarray(decode(source.codes, source.format, np.float64))
+    return found
+
+
+class Gradients:
+    """What is given for every step, for `count` weights; `alone` where there is one weight and not a row of one.
+
+    >>> given = Gradients("0.1", 1, True)
+    >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()
+    [[0.1], [0.1]]
+    """
+
+    def __init__(self, given: Any, count: int, alone: bool, name: str = "gradient") -> None:
+        """Take what was given; raises UnsupportedError for shapes that do not fit, and for a constant of no number."""
+        self.name, self.count = name, count
+        self.function = given if callable(given) else None
+        self.exact: list[Fraction] | None = None
+        self.table: Array | None = None
+        self.length: int | None = None  # steps that there are; None: as many as asked for
+        self._scaled: tuple[Any, Array] | None = None
+        if self.function is None:
+            self._take(given, alone)
+
+    def _take(self, given: Any, alone: bool) -> None:
+        found = numbers_of(given, self.name)
+        if isinstance(found, list):
+            lone = isinstance(given, str) or not hasattr(given, "__len__")
+            self.length = None if lone or not alone else len(found)
+            if self.length is None and len(found) not in (1, self.count):
+                raise UnsupportedError(f"{self.name} has {len(found)} numbers for {self.count} weights")
+            self.exact = found * self.count if self.length is None and len(found) == 1 else found
+            return
+        if found.ndim == 0 or (found.ndim == 1 and not alone):
+            bad = found[~np.isfinite(found)] if found.ndim else found
+            if not np.isfinite(found).all():
+                raise UnsupportedError(f"{self.name} is a finite number, not {bad.reshape(-1)[0]}")
+            if found.ndim and len(found) != self.count:
+                raise UnsupportedError(f"{self.name} has {len(found)} numbers for {self.count} weights")
+            self.exact = [Fraction(*each.as_integer_ratio()) for each in np.broadcast_to(found, self.count).tolist()]
+            return
+        table = found[:, None] if found.ndim == 1 else found
+        if table.ndim != 2 or table.shape[1] not in (1, self.count) or not len(table):
+            raise UnsupportedError(
+                f"{self.name} has shape {found.shape}; a number, or (steps, {self.count}) of them, would fit"
+            )
+        self.table, self.length = np.broadcast_to(table, (len(table), self.count)), len(table)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every step is given the same."""
+        return self.function is None and self.length is None
+
+    def at(self, step: int, element: int) -> Fraction | None:
+        """Return what one weight is given in a step, exactly; None of a function, and of what is no number."""
+        if self.exact is not None:
+            return self.exact[element if self.is_constant else step]
+        if self.table is None or not np.isfinite(self.table[step, element]):
+            return None
+        return Fraction(*float(self.table[step, element]).as_integer_ratio())
+
+    def rounded(
+        self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Any = None
+    ) -> Array:
+        """Return gradients of some steps, times the loss scale and rounded once, as (steps, count) float64."""
+        context = drawing(context, first * self.count)
+        if self.function is not None:
+            return self._called(first, scale, format, context, weights)
+        if self.table is not None:
+            return self._rounded(self.table[first : first + steps], scale, format, context)
+        wide = self._wide(scale, format)
+        rows = wide[None] if self.is_constant else wide[first : first + steps, None]
+        if self.is_constant and context.rounding is not Direction.SR:
+            made: Array = np.broadcast_to(self._rounded(rows, 1.0, format, context), (steps, self.count))
+            return made
+        return self._rounded(np.broadcast_to(rows, (steps, self.count)), 1.0, format, context)
+
+    def _rounded(self, numbers: Array, scale: float, format: Format, context: Context) -> Array:
+        found: Array
+        if scale == 1:
+            found = quantize(np.ascontiguousarray(numbers), format, context=context)
+        else:
+            found = multiply(numbers, np.float64(scale), format, context=context)
+        return found
+
+    def _wide(self, scale: float, format: Format) -> Array:
+        """Return exact numbers, times the scale, as binary64 that rounds as they do."""
+        assert self.exact is not None
+        key = (scale, format)
+        if self._scaled is None or self._scaled[0] != key:
+            context = _ODD if is_enough(DOUBLE, format) else Context()
+            by = Fraction(scale)
+            made = {each: float(encode(each * by, DOUBLE, context)) for each in set(self.exact)}
+            self._scaled = key, np.array([made[each] for each in self.exact])
+        return self._scaled[1]
+
+    def _called(self, step: int, scale: float, format: Format, context: Context, weights: Any) -> Array:
+        assert self.function is not None
+        try:
+            found = np.asarray(self.function(weights, step), np.float64)
+            row: Array = np.broadcast_to(found.reshape(-1), (self.count,))[None]
+        except (TypeError, ValueError) as trouble:
+            raise UnsupportedError(
+                f"the gradient's function gave what are not {self.count} numbers: {str(trouble).splitlines()[0]}"
+            ) from None
+        return self._rounded(row, scale, format, context)
+
+
+def running_totals(given: Gradients, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
+    """Return the exact sums of what one weight was given in the first k steps, for k of `at`, ascending.
+
+    They are integers of one unit, which is returned with them. Raises UnsupportedError for a function, whose values
+    depend on the run.
+
+    >>> running_totals(Gradients(["0.1", "0.2", "-0.3"], 1, True), [0, 2, 3], 0)
+    ([0, 3, 0], Fraction(1, 10))
+    """
+    if given.function is not None:
+        raise UnsupportedError("a function of the weights has no total of its own")
+    if given.is_constant:
+        assert given.exact is not None
+        each = given.exact[element]
+        return [k * each.numerator for k in at], Fraction(1, each.denominator)
+    if given.exact is not None:
+        numbers = given.exact
+    else:
+        assert given.table is not None
+        numbers = [Fraction(*each.as_integer_ratio()) for each in given.table[: max(at, default=0), element].tolist()]
+    bottom = math.lcm(*{each.denominator for each in numbers})
+    terms = [each.numerator * (bottom // each.denominator) for each in numbers]
+    sums = [0, *itertools.accumulate(terms)]
+    return [sums[k] for k in at], Fraction(1, bottom)

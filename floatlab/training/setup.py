@@ -1,0 +1,242 @@
+"""A setup: the format of every stage of training, and the remedies against updates that vanish.
+
+Remedies compose: each takes a setup and returns another one, and `master+dynamic` is the first and then the second.
+"""
+
+from __future__ import annotations
+
+from floatlab.arith.operands import holds
+from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_format
+from floatlab.numbers import Context
+from floatlab.record import Record
+from floatlab.training.scaling import LossScale, check_needs, checked_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    AnyFormat = Format | BlockFormat
+
+SINGLE = parse_format("binary32")
+PARTS = ("weights", "grads", "update", "accumulator", "state", "master")
+
+
+class Setup(Record):
+    """In which format each stage of a step works, and how it rounds.
+
+    `weights` are what the model computes with: a format, or a format of blocks; `grads` what gradients (or updates)
+    arrive in; `update` what lr·g and the optimizer's other arithmetic is rounded to; `accumulator` what w − update is
+    computed in; `state` is the format of momentum and of Adam's moments; `master` that of a second copy of the
+    weights, which takes the updates. `compensated` keeps what each sum missed, after Kahan. `scaling` multiplies the
+    loss. `context` says how every stage rounds; with `stochastic`, what writes the weights rounds stochastically.
+
+    What is not given follows from the rest: `grads` is `weights`; `accumulator` is `master`, or else `weights`; the
+    arithmetic of updates and state is in `master`, or in binary32 with a loss scale or weights in blocks, or else in
+    `weights`. Raises UnsupportedError for formats without what their stage needs.
+
+    >>> setup = Setup("fp16", master="fp32")
+    >>> setup.grads.name, setup.update.name, setup.accumulator.name
+    ('binary16', 'binary32', 'binary32')
+    """
+
+    weights: AnyFormat
+    grads: Format
+    update: Format
+    accumulator: Format
+    state: Format
+    master: Format | None
+    compensated: bool
+    scaling: LossScale | None
+    stochastic: bool
+    context: Context
+    given: tuple[tuple[str, Any], ...]  # what was said, from which the rest follows
+
+    _fields = (
+        "weights", "grads", "update", "accumulator", "state", "master", "compensated", "scaling", "stochastic",
+        "context",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        weights: AnyFormat | str = "binary16",
+        grads: Format | str | None = None,
+        update: Format | str | None = None,
+        accumulator: Format | str | None = None,
+        state: Format | str | None = None,
+        master: Format | str | None = None,
+        compensated: bool = False,
+        scaling: LossScale | None = None,
+        stochastic: bool = False,
+        context: Context | None = None,
+    ) -> None:
+        """Settle the formats."""
+        said = {"grads": grads, "update": update, "accumulator": accumulator, "state": state, "master": master}
+        given = {name: _parsed(value, name) for name, value in said.items() if value is not None}
+        own = _parsed_weights(weights)
+        blocks = isinstance(own, BlockFormat)
+        plain: Format = SINGLE if isinstance(own, BlockFormat) else own
+        copy = given.get("master")
+        arithmetic = copy or (SINGLE if scaling is not None and holds(SINGLE, plain) else plain)
+        put = object.__setattr__
+        put(self, "weights", own)
+        put(self, "grads", given.get("grads", plain))
+        put(self, "update", given.get("update", arithmetic))
+        put(self, "accumulator", given.get("accumulator", copy or plain))
+        put(self, "state", given.get("state", self.update))
+        put(self, "master", copy)
+        put(self, "compensated", bool(compensated))
+        put(self, "scaling", scaling)
+        put(self, "stochastic", bool(stochastic))
+        put(self, "context", context or Context())
+        put(self, "given", tuple({"weights": own, **given}.items()))
+        if scaling is not None and not isinstance(scaling, LossScale):
+            raise UnsupportedError(f"scaling is a LossScale or None, not {quoted(str(scaling))}")
+        if scaling is not None and scaling.is_dynamic and not (self.grads.infinities or self.grads.has_nan):
+            raise UnsupportedError(
+                f"dynamic loss scaling looks for gradients that are no numbers, and grads is {self.grads.name}, "
+                f"which has neither an infinity nor a NaN: give a static scale"
+            )
+        if blocks and compensated and copy is None:
+            raise UnsupportedError("weights in blocks cannot carry a compensation: give them a master copy")
+
+    def replace(self, **changes: Any) -> Setup:
+        """Return a setup with something else said; what follows from it, follows.
+
+        >>> Setup("fp16").replace(weights="bf16").grads.name
+        'bfloat16'
+        """
+        rest = {name: getattr(self, name) for name in ("compensated", "scaling", "stochastic", "context")}
+        return Setup(**(dict(self.given) | rest | changes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy what was said."""
+        rest = {name: getattr(self, name) for name in ("compensated", "scaling", "stochastic", "context")}
+        return _rebuilt, (tuple((dict(self.given) | rest).items()),)
+
+    @property
+    def kept(self) -> AnyFormat:
+        """The format that weights are kept in from step to step: the master copy's where there is one."""
+        return self.master or self.weights
+
+    @property
+    def formats(self) -> dict[str, str]:
+        """The name of every stage's format; no master where there is none."""
+        found = {name: getattr(self, name) for name in PARTS}
+        return {name: each.name for name, each in found.items() if each is not None}
+
+
+def _rebuilt(said: tuple[tuple[str, Any], ...]) -> Setup:
+    return Setup(**dict(said))
+
+
+def _parsed(value: Format | str, name: str) -> Format:
+    if isinstance(value, BlockFormat) or (isinstance(value, str) and is_block_format(value)):
+        raise UnsupportedError(f"{name} is a format of single numbers; only weights can be in blocks")
+    fmt = parse_format(value)
+    check_needs(fmt, name)
+    return fmt
+
+
+def _parsed_weights(value: AnyFormat | str) -> AnyFormat:
+    if isinstance(value, BlockFormat) or (isinstance(value, str) and is_block_format(value)):
+        return parse_block_format(value)
+    return _parsed(value, "weights")
+
+
+class Remedy(Record):
+    """One way to keep updates from vanishing: its name, what it does, and the setup it makes of another.
+
+    `takes` names the number that may follow the name, as in `static:1024`.
+    """
+
+    name: str
+    what: str
+    change: Callable[[Setup, float | None], Setup]
+    takes: str | None = None
+
+
+def _scaled(dynamic: bool, usual: float) -> Callable[[Setup, float | None], Setup]:
+    def change(setup: Setup, number: float | None) -> Setup:
+        scale = usual if number is None else number
+        return setup.replace(scaling=LossScale.dynamic(scale) if dynamic else LossScale(scale))
+
+    return change
+
+
+def _all_in(name: str) -> Callable[[Setup, float | None], Setup]:
+    """Return what puts weights and gradients, and all that follows from them, in another format."""
+
+    def change(setup: Setup, _: float | None) -> Setup:
+        rest = {each: getattr(setup, each) for each in ("compensated", "scaling", "stochastic", "context")}
+        return Setup(name, master=setup.master, **rest)
+
+    return change
+
+
+def _in_blocks(name: str) -> Callable[[Setup, float | None], Setup]:
+    def change(setup: Setup, _: float | None) -> Setup:
+        return setup.replace(weights=name, grads=setup.grads, master=setup.master or SINGLE)
+
+    return change
+
+
+REMEDIES = {
+    each.name: each
+    for each in (
+        Remedy("plain", "no remedy", lambda setup, _: setup),
+        Remedy("master", "a master copy in binary32 takes the updates", lambda s, _: s.replace(master="binary32")),
+        Remedy("stochastic", "weights round stochastically", lambda s, _: s.replace(stochastic=True)),
+        Remedy("kahan", "each weight carries what its sums missed", lambda s, _: s.replace(compensated=True)),
+        Remedy("static", "the loss is multiplied by 1024, or by the number given", _scaled(False, 1024.0), "scale"),
+        Remedy("dynamic", "the loss scale adapts, from 65536 or the number given", _scaled(True, 65536.0), "scale"),
+        Remedy("wide", "w − update is computed in binary32, and then rounded to the weights",
+               lambda s, _: s.replace(accumulator="binary32", update="binary32")),
+        Remedy("bf16", "bfloat16 everywhere", _all_in("bfloat16")),
+        Remedy("fp16", "binary16 everywhere", _all_in("binary16")),
+        Remedy("fp32", "binary32 everywhere", _all_in("binary32")),
+        *(
+            Remedy(name, f"weights in blocks of {name}, with a master copy", _in_blocks(name))
+            for name in ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4")
+        ),
+    )
+}  # fmt: skip
+
+# What stands side by side where nothing else is asked for.
+USUAL = ("plain", "master", "stochastic", "kahan", "dynamic", "wide", "bf16", "fp32")
+
+
+def parse_remedy(text: str) -> Callable[[Setup], Setup]:
+    """Return what a word such as `master`, `static:1024` or `bf16+stochastic` makes of a setup.
+
+    Raises UnsupportedError, which suggests the nearest name.
+
+    >>> parse_remedy("bf16+kahan")(Setup("fp16")).formats["weights"]
+    'bfloat16'
+    >>> parse_remedy("master+static:128")(Setup("fp16")).scaling.scale
+    128.0
+    """
+    if not isinstance(text, str):
+        raise UnsupportedError(f"a remedy is a word such as master or bf16+kahan, not {quoted(str(text))}")
+    changes = []
+    for word in text.lower().split("+"):
+        name, colon, number = word.strip().partition(":")
+        known = name.replace("-", "_")
+        if known not in REMEDIES:
+            raise UnsupportedError(
+                f"there is no remedy {quoted(name)}{guess(known, [*REMEDIES])} (known: {' '.join(REMEDIES)})"
+            )
+        remedy = REMEDIES[known]
+        if colon and remedy.takes is None:
+            raise UnsupportedError(f"the remedy {known} takes no number, and {quoted(word)} has one")
+        given = checked_number(number, f"the {remedy.takes} of {known}", above=0) if colon else None
+        changes.append((remedy.change, given))
+
+    def change(setup: Setup) -> Setup:
+        for each, given in changes:
+            setup = each(setup, given)
+        return setup
+
+    return change
