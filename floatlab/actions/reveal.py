@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
+
 from floatlab.actions.answer import Answer
 from floatlab.reduce.revelation import Findings, examine
 
@@ -48,4 +51,5 @@ def answer_of(found: Findings) -> Answer:
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question, one target after another."""
-    return [reveal_answer(target, **dict(question.options)) for target in question.values]
+    with redirect_stdout(sys.stderr):  # what targets print is no answer
+        return [reveal_answer(target, **dict(question.options)) for target in question.values]

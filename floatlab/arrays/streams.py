@@ -52,7 +52,7 @@ class ArraySource:
         found = _DOUBLE if kind.kind in _INTEGERS else format_of(kind)
         if found is None:
             words = "its real and imaginary parts each are an array" if kind.kind == "c" else "floats and integers are"
-            raise UnsupportedError(f"{name} is an array of {kind.name}, which is not compared: {words}")
+            raise UnsupportedError(f"{name} is an array of {kind.name}, which is not read: {words}")
         self.format, self.dtype = found, kind.newbyteorder("=")
 
     @property

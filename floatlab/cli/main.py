@@ -44,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return leaving.code if isinstance(leaving.code, int) else DONE
     except BrokenPipeError:
         raise
+    except MemoryError:
+        return _end(BAD_USAGE, "there is not enough memory for so many numbers")
     except Exception as error:
         return _end(INTERNAL_ERROR, _report(error))
 

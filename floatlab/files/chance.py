@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 PREFIX = "random:"
 _FORM = "random:uniform:400x400:seed=1"
+_MOST = 1 << 40  # numbers; more take weeks
 # What each distribution takes, with what it is where it is not given.
 _CHOICES = {
     "uniform": {"low": 0.0, "high": 1.0},
@@ -89,8 +90,8 @@ def parse_random(text: str, format: Format) -> ArraySource:
         sizes = parse_shape(shape)
     except UnsupportedError:
         raise UnsupportedError(f"{quoted(text)}: {quoted(shape)} is no shape; as in {_FORM}") from None
-    if prod(sizes) >= 1 << 62:
-        raise UnsupportedError(f"{quoted(text)}: that are too many numbers")
+    if prod(sizes) > _MOST:
+        raise UnsupportedError(f"{quoted(text)} has too many numbers: at most 2^40 are drawn")
     seed, choices = 0, dict(_CHOICES[kind])
     for each in named:
         name, equals, value = each.partition("=")

@@ -21,6 +21,7 @@ from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.devices import DEVICES, AbsentDeviceError, Device, check_device, device_of, first_line
+from floatlab.reduce.inputs import check_size
 from floatlab.reduce.verdicts import Case, Judgement
 from floatlab.reduce.ways import RUNS, Timing
 from floatlab.reduce.yardstick import Errors, Yardstick
@@ -150,6 +151,7 @@ def multiply_on(
         raise UnsupportedError(f"shapes do not go together: {x.codes.shape} times {y.codes.shape}")
     if not x.codes.size or not y.codes.size:
         raise UnsupportedError(f"a product of shapes {x.codes.shape} and {y.codes.shape} has nothing to multiply")
+    check_size(len(x.codes), y.codes.shape[1])
     if x.format != y.format or x.format.name not in _DTYPES:
         given = " and ".join(dict.fromkeys((x.format.name, y.format.name)))
         raise UnsupportedError(f"both are of one of {' '.join(_DTYPES)}, not {given}")

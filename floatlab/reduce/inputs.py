@@ -12,6 +12,7 @@ from floatlab.arrays.operands import is_floating, is_typed
 from floatlab.arrays.reading import container
 from floatlab.arrays.results import rules_of
 from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.streams import MOST_AT_ONCE
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum
@@ -52,7 +53,8 @@ def settle(
         given |= {"fma": fma or None, "adder": None if adder == "rounded" else adder}
         for name, value in given.items():
             if value is not None:
-                raise UnsupportedError(f"{name} is fixed by the machine {model.name}: leave it out, or the machine")
+                told = "the context (rounding, overflow, …)" if name == "context" else name
+                raise UnsupportedError(f"{told} is fixed by the machine {model.name}: leave it out, or the machine")
         made: AnyAdder = model.adder
         into = made.accumulator if format is None else parse_format(format)
         wanted: Format | None = model.terms
@@ -120,6 +122,14 @@ def _encoded(x: Any, name: str, format: Format, reading: Context) -> Array:
         return np.array(codes, container(format))
     except ValueError:
         raise UnsupportedError(f"{name} has rows of different lengths") from None
+
+
+def check_size(rows: int, columns: int) -> None:
+    """Refuse a product of more elements than arrays may have in memory; raises UnsupportedError."""
+    if rows * columns > MOST_AT_ONCE:
+        raise UnsupportedError(
+            f"the product has {rows:,} × {columns:,} elements, and at most {MOST_AT_ONCE:,} are made at once"
+        )
 
 
 def check_row(source: Source, name: str) -> None:

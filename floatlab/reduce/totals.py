@@ -10,7 +10,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, convert
 from floatlab.reduce.adders import drawing
-from floatlab.reduce.inputs import Settings, check_row, settle
+from floatlab.reduce.inputs import Settings, check_row, check_size, settle
 from floatlab.reduce.machines import Machine
 from floatlab.reduce.orders import Schedule
 from floatlab.reduce.plan import Plan
@@ -140,6 +140,7 @@ def matmul(
     if not right.shape[0]:
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
     rows, columns = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[0], -1)
+    check_size(len(rows), columns.shape[1])
     x = Source(rows.T[:, :, None], sources[0].format)
     y = Source(columns[:, None, :], sources[1].format)
     codes = simulate(x, y, settings.schedule, settings.adder)

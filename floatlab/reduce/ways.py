@@ -16,6 +16,7 @@ from floatlab.arrays.sources import format_of
 from floatlab.errors import UnsupportedError
 from floatlab.record import Record
 from floatlab.reduce.exact import matrix_totals
+from floatlab.reduce.inputs import check_size
 from floatlab.reduce.verdicts import quotients
 
 TYPE_CHECKING = False
@@ -108,6 +109,7 @@ def four_ways(a: Any, b: Any, runs: int = RUNS, started: Callable[[str], None] |
         raise UnsupportedError(
             f"both are of one of float16, float32 and float64, not {x.dtype.name} and {y.dtype.name}"
         )
+    check_size(len(x), y.shape[1])
     format = format_of(x.dtype)
     assert format is not None
     high, low, size = matrix_totals(x, y)

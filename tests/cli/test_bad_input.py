@@ -242,6 +242,34 @@ def test_programs_end_the_same_way(program, line, culprit):
     assert b"\x1b" not in done.stderr
 
 
+def test_memory_that_is_not_there_is_no_bug_of_ours(monkeypatch, capsys):
+    def ask(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("floatlab.reduce.totals.settle", ask)
+    assert main(["sum", "1,2"]) == 2
+    assert capsys.readouterr() == ("", "floatlab: there is not enough memory for so many numbers\n")
+
+
+TOO_MANY = [
+    ["matmul", "random:normal:100000x1", "random:normal:1x100000"],
+    ["matmul", "random:normal:100000x1", "random:normal:1x100000", "--ways"],
+    ["matmul", "random:normal:100000x1", "random:normal:1x100000", "--backends", "numpy"],
+    ["sum", "random:normal:1000000000"],
+    ["compare", "random:normal:1000000000x1000000000", "1"],
+    ["compare", f"random:normal:{'x'.join(['999999999999999999'] * 32)}", "1"],
+]
+
+
+@pytest.mark.parametrize("words", TOO_MANY, ids=lambda words: " ".join(words)[:60])
+def test_too_many_numbers_are_refused_at_once(words, capsys):
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "at most" in err
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_picture_where_writing_is_forbidden(command, tmp_path):
     tmp_path.chmod(0o500)

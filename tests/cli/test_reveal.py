@@ -1,6 +1,7 @@
 """`floatlab reveal` on the command line: claims, JSON, and clear answers where there is nothing to claim."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -31,6 +32,27 @@ def test_what_numpy_does_is_told(capsys):
     assert (status, err) == (0, "")
     assert "(((0 1) (2 3)) ((4 5) (6 7)))" in out
     assert "32 of 32 random sums have the same bits" in out
+
+
+def talking(x):
+    print("a word of the target")
+    return np.sum(x)
+
+
+def leaving(x):
+    sys.exit(0)
+
+
+def test_what_a_target_prints_is_no_answer(capsys):
+    status, out, err = reveal(capsys, f"{__name__}:talking", "--json", "--terms", "3")
+    assert (status, json.loads(out)["terms"]) == (0, 3)
+    assert set(err.splitlines()) == {"a word of the target"}
+
+
+def test_a_target_that_leaves_does_not_take_the_answer_along(capsys):
+    status, out, err = reveal(capsys, f"{__name__}:leaving", "--terms", "3")
+    assert (status, out) == (2, "")
+    assert err.endswith("leaving raises SystemExit: 0\n")
 
 
 def test_one_word_and_one_object(capsys):
