@@ -94,7 +94,8 @@ def product_of(words: tuple[str, ...], inputs: tuple[str, str], format: Format |
         raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product")
     shape = (*x.codes.shape[:-1], *y.codes.shape[1:])
     if any(each.codes.size != prod(shape) for each in results):
-        raise UnsupportedError(f"--inputs: a product of {shapes} is {shape}, and the arrays are not")
+        made = shape or "one number"
+        raise UnsupportedError(f"--inputs: a product of {shapes} is {made}, and the arrays are not")
     return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.sources import format_of
 from floatlab.errors import UnsupportedError
-from floatlab.formats import Format
+from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.exact import matrix_totals
 from floatlab.reduce.totals import matmul
@@ -30,34 +30,45 @@ if TYPE_CHECKING:
 
 _SIDE = 48  # rows and columns that causes are tried on
 _ORDERS = (("serial", False), ("serial", True), ("pairwise", False), ("lanes(8)", True), ("reversed", False))
-_NARROWER = ("tf32", "fp16", "bf16")
+_NARROWER = ("fp32", "tf32", "fp16", "bf16")
+_WHOLE = 1 << 34  # multiply-adds; of larger products only a part is looked at
+_MOST = 1 << 25  # and elements
 _DROPPED = 16  # terms that are left out, one at a time
 _ALIKE = 4.0  # causes whose q are within this ratio of each other cannot be told apart
 _NEAR = 3.0  # and a difference is explained by those that are within this ratio of it
+_FEW = 0.05  # of the elements: so few that are beyond rounding are told apart from the others
 
 
 class Cause(Enum):
     """Why two products differ."""
 
     ORDER = "order"  # of the additions, fused or not: rounding
-    TF32 = "tf32"  # inputs that were rounded to so few digits
+    SINGLE = "fp32 arithmetic"  # of a wider product: inputs and sums in fp32
+    FP32 = "fp32"  # inputs that were rounded to so few digits
+    TF32 = "tf32"
     FP16 = "fp16"
     BF16 = "bf16"
     TERM = "term"  # one that is missing: a bug
 
 
 class Trial(Record):
-    """What a cause does to these inputs: the root mean square of q, and its largest, over the elements tried."""
+    """What a cause does to these inputs: the root mean square of q, and its largest, over the elements tried.
+
+    Of a cause that was tried in several ways these are the largest, and `least` is the smallest root mean square.
+    """
 
     cause: Cause
     rms: float
     largest: float
+    least: float
 
 
 class Judgement(Record):
     """How far two products are apart, and the causes that make as much of a difference.
 
-    No cause: nothing tried explains it. Several: they cannot be told apart on these inputs.
+    No cause: nothing tried explains it. Several: they cannot be told apart on these inputs. `looked_at` of `elements`
+    were measured, and `beyond` of them have a q that no order comes near to on these inputs; where these are few, the
+    causes are those of the others. `at` is where q is largest.
     """
 
     terms: int
@@ -66,11 +77,15 @@ class Judgement(Record):
     largest: float
     trials: tuple[Trial, ...]
     causes: tuple[Cause, ...]
+    looked_at: int
+    elements: int
+    beyond: int
+    at: tuple[int, int] | None
 
     @property
     def is_rounding(self) -> bool:
-        """Whether another order of the additions explains it, and nothing else that was tried does."""
-        return self.causes == (Cause.ORDER,)
+        """Whether another order of the additions explains it all, and nothing else that was tried does."""
+        return self.causes == (Cause.ORDER,) and not self.beyond
 
     @property
     def limit(self) -> float:
@@ -116,9 +131,9 @@ class Case:
         if x.shape[1] != y.shape[0]:
             raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
         self.format, self.shape, self.terms = format, (x.shape[0], y.shape[1]), x.shape[1]
-        rows, columns = (_some(count) for count in self.shape)
-        self._places = np.ix_(rows, columns)
-        self._x, self._y = x[rows], y[:, columns]
+        self._rows, self._columns = (_some(count) for count in self.shape)
+        self._whole = x, y
+        self._x, self._y = x[self._rows], y[:, self._columns]
         self._high, self._low, self._size = matrix_totals(self._x, self._y)
 
     @cached_property
@@ -131,16 +146,42 @@ class Case:
         first = _matrix(actual, "actual")
         if first.shape != self.shape:
             raise UnsupportedError(f"shapes do not go together: a product of {self.shape} is not {first.shape}")
-        values = first[self._places].astype(np.float64)
+        rows, columns = self._rows, self._columns
         if expected is None:
-            difference = (values - self._high) - self._low
+            difference = (first[np.ix_(rows, columns)].astype(np.float64) - self._high) - self._low
+            return self._of(quotients(difference, self._size, self.format), rows, columns)
+        second = _matrix(expected, "expected")
+        if second.shape != first.shape:
+            raise UnsupportedError(f"expected has shape {second.shape}, and actual {first.shape}")
+        size = self._size
+        if self._sizes is not None:
+            size, rows, columns = self._sizes, *(np.arange(count) for count in self.shape)
         else:
-            second = _matrix(expected, "expected")
-            if second.shape != first.shape:
-                raise UnsupportedError(f"expected has shape {second.shape}, and actual {first.shape}")
-            difference = values - second[self._places].astype(np.float64)
-        rms, largest = _measured(quotients(difference, self._size, self.format))
-        return Judgement(self.terms, self.format, rms, largest, self.trials, _explained(rms, self.trials))
+            first, second = first[np.ix_(rows, columns)], second[np.ix_(rows, columns)]
+        difference = first.astype(np.float64) - second.astype(np.float64)
+        return self._of(quotients(difference, size, self.format), rows, columns)
+
+    @cached_property
+    def _sizes(self) -> Array | None:
+        """|A|·|B| of all elements; None where that is too much to compute."""
+        count = self.shape[0] * self.shape[1]
+        if count > _MOST or count * self.terms > _WHOLE:
+            return None
+        x, y = (np.abs(side, dtype=np.float64) for side in self._whole)
+        sizes: Array = x @ y
+        return sizes
+
+    def _of(self, q: Array, rows: Array, columns: Array) -> Judgement:
+        """Judge by q of some rows and columns."""
+        rms, largest = _measured(q)
+        far = q > _ALIKE * self.trials[0].largest
+        beyond = int(far.sum())
+        usual = _measured(q[~far])[0] if 0 < beyond <= _FEW * q.size else rms
+        causes = _explained(usual, self.trials)
+        place = np.unravel_index(int(q.argmax()), q.shape) if q.size else None
+        at = None if place is None else (int(rows[place[0]]), int(columns[place[1]]))
+        count = self.shape[0] * self.shape[1]
+        return Judgement(self.terms, self.format, rms, largest, self.trials, causes, q.size, count, beyond, at)
 
 
 def _matrix(x: Any, name: str) -> Array:
@@ -169,17 +210,27 @@ def _trials(x: Array, y: Array, high: Array, low: Array, size: Array, format: Fo
     def measured(made: Array) -> tuple[float, float]:
         return _measured(quotients((made.astype(np.float64) - high) - low, size, format))
 
-    orders = [measured(matmul(x, y, schedule, format, fma=fma)) for schedule, fma in _ORDERS]
+    def ordered(cause: Cause, x: Array, y: Array, into: Format, times: int = 1) -> Trial:
+        made = [measured(matmul(x, y, schedule, into, fma=fma)) for schedule, fma in _ORDERS]
+        several, most = [times * rms for rms, _ in made], times * max(most for _, most in made)
+        return Trial(cause, max(several), most, min(several))
+
     # Two results may lie on both sides of the exact one.
-    found = [Trial(Cause.ORDER, 2 * max(rms for rms, _ in orders), 2 * max(most for _, most in orders))]
+    found = [ordered(Cause.ORDER, x, y, format, 2)]
+    single = parse_format("fp32")
+    if format.precision > single.precision:
+        left, right = (np.asarray(quantize(side, single)) for side in (x, y))
+        found.append(ordered(Cause.SINGLE, left, right, single))
     for name in _NARROWER:
         narrow = [np.asarray(quantize(side, name, overflow="saturate"), np.float64) for side in (x, y)]
         if all(np.array_equal(new, old) for new, old in zip(narrow, (x, y), strict=True)):
             continue  # the inputs have no more digits, and rounding them makes no difference
-        found.append(Trial(Cause(name), *measured(matrix_totals(*narrow)[0])))
+        rms, largest = measured(matrix_totals(*narrow)[0])
+        found.append(Trial(Cause(name), rms, largest, rms))
     terms = np.unique(np.linspace(0, x.shape[1] - 1, _DROPPED).astype(np.int64))
     missing = np.stack([np.multiply.outer(x[:, k], y[k]).astype(np.float64) for k in terms])
-    found.append(Trial(Cause.TERM, *_measured(quotients(missing, size, format))))
+    rms, largest = _measured(quotients(missing, size, format))
+    found.append(Trial(Cause.TERM, rms, largest, rms))
     return tuple(found)
 
 
@@ -190,9 +241,9 @@ def _explained(rms: float, trials: tuple[Trial, ...]) -> tuple[Cause, ...]:
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]
     if rms <= order.rms:
         return (Cause.ORDER, *alike)
-    fitting = [each for each in others if each.rms / _NEAR <= rms <= each.rms * _NEAR]
+    fitting = [each for each in others if each.least / _NEAR <= rms <= each.rms * _NEAR]
     if not fitting:
         return ()
-    nearest = min(fitting, key=lambda each: abs(np.log(rms / each.rms)))
+    nearest = min(fitting, key=lambda each: abs(np.log(rms / min(max(rms, each.least), each.rms))))
     near = [each.cause for each in fitting if max(each.rms, nearest.rms) <= 1.5 * min(each.rms, nearest.rms)]
     return (Cause.ORDER, *near) if alike and nearest.cause in alike else tuple(near)

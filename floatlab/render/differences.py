@@ -119,4 +119,8 @@ def judgement_to_wire(found: Judgement) -> Wire:
             for each in found.trials
         ],
         "causes": [each.value for each in found.causes],
+        "looked_at": integer(found.looked_at),
+        "elements": integer(found.elements),
+        "beyond_rounding": integer(found.beyond),
+        "largest_at": None if found.at is None else [*found.at],
     }

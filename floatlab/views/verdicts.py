@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _CAUSES = {
     Cause.ORDER: "another order of addition, fused or not",
+    Cause.SINGLE: "inputs and sums in fp32",
+    Cause.FP32: "inputs rounded to fp32",
     Cause.TF32: "inputs rounded to tf32",
     Cause.FP16: "inputs rounded to fp16",
     Cause.BF16: "inputs rounded to bf16",
@@ -31,9 +33,10 @@ def judgement_blocks(found: Judgement) -> list[Block]:
                 Run(f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}", Role.HEADING)
             )
         ),
-        Row("q", line(f"rms {_number(found.rms)}, largest {_number(found.largest)}"), line(_limit(found))),
+        Row("q", line(_size(found)), line(_limit(found))),
+        *([] if found.looked_at == found.elements else [Row("", line(_looked_at(found)))]),
         Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
-        Row("verdict", line(Run(judgement_words(found), Role.VALUE if Cause.ORDER in found.causes else Role.FLAG))),
+        Row("verdict", line(Run(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE))),
     ]
 
 
@@ -46,6 +49,9 @@ def judgement_words(found: Judgement) -> str:
     >>> judgement_words(judge(x, y, x @ y))
     'within rounding: some order of the additions makes as much of a difference'
     """
+    if found.beyond and Cause.ORDER in found.causes:
+        few = f"{counted(found.beyond, 'element')} of {found.looked_at:,}"
+        return f"{few} beyond rounding, and the others within it: look for a bug there"
     if found.rms == 0 or found.is_rounding:
         return "within rounding: some order of the additions makes as much of a difference"
     if not found.causes:
@@ -58,9 +64,22 @@ def judgement_words(found: Judgement) -> str:
     return f"explained by {others}, not by rounding"
 
 
+def _is_bad(found: Judgement) -> bool:
+    return bool(found.beyond) or not (found.rms == 0 or Cause.ORDER in found.causes)
+
+
+def _size(found: Judgement) -> str:
+    where = f" at {found.at}" if found.at is not None and found.elements > 1 and found.largest else ""
+    return f"rms {_number(found.rms)}, largest {_number(found.largest)}{where}"
+
+
+def _looked_at(found: Judgement) -> str:
+    return f"of {found.looked_at:,} of {counted(found.elements, 'element')}, which are spread over the product"
+
+
 def _limit(found: Judgement) -> str:
     return f"2n = {found.limit:,.0f} is the most that two orders can differ by"
 
 
 def _number(x: float) -> str:
-    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+    return f"{x:,.0f}" if 100 <= x < 1e7 else f"{x:.3g}"

@@ -83,3 +83,34 @@ def test_inputs_that_have_no_more_digits_are_not_suspected_of_losing_them():
     found = judge(a, b, (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float16))
     assert {each.cause for each in found.trials} == {Cause.ORDER, Cause.BF16, Cause.TERM}
     assert not {Cause.TF32, Cause.FP16} & set(found.causes)
+
+
+def test_one_element_that_is_wrong_is_found_wherever_it_is():
+    a, b = pair("uniform", 100, 120)
+    made = matmul(a, b)
+    for place in ((0, 0), (7, 101), (119, 64)):
+        other = made.copy()
+        other[place] *= np.float32(1.01)
+        found = judge(a, b, made, other)
+        assert (found.at, found.beyond, found.causes) == (place, 1, (Cause.ORDER,))
+        assert not found.is_rounding
+        assert (found.looked_at, found.elements) == (120 * 120, 120 * 120)
+    assert judge(a, b, made, matmul(a, b, "lanes(8)")).beyond == 0
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal"])
+def test_a_binary64_product_that_was_computed_in_binary32_is_told(name):
+    a, b = (side.astype(np.float64) + 2.0**-40 for side in pair(name, 300))
+    narrow = [side.astype(np.float32) for side in (a, b)]
+    for made in (matmul(*narrow), matmul(*narrow, "pairwise", fma=True), narrow[0] @ narrow[1]):
+        assert judge(a, b, made.astype(np.float64), a @ b).causes == (Cause.SINGLE,)
+    rounded = [side.astype(np.float64) for side in narrow]
+    assert Cause.FP32 in judge(a, b, rounded[0] @ rounded[1], a @ b).causes
+    assert judge(a, b, matmul(a, b), a @ b).is_rounding
+
+
+def test_of_huge_products_a_part_is_looked_at(monkeypatch):
+    monkeypatch.setattr("floatlab.reduce.verdicts._MOST", 1 << 10)
+    a, b = pair("normal", 5, 100)
+    found = judge(a, b, matmul(a, b), matmul(a, b, "reversed"))
+    assert (found.looked_at, found.elements) == (48 * 48, 100 * 100)
