@@ -18,9 +18,10 @@ from floatlab.arrays.pairs import is_enough
 from floatlab.arrays.reading import DOUBLE
 from floatlab.arrays.recurrences import drawing
 from floatlab.arrays.sources import source_of
-from floatlab.errors import LiteralError, UnsupportedError, quoted
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Direction, Ratio, encode, parse_literal
+from floatlab.numbers import Context, Datum, Direction, encode
+from floatlab.training.given import exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,31 +31,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _ODD = Context(Direction.RTO)
-
-
-def exactly(value: Any, name: str) -> Fraction:
-    """Return a finite number exactly as it was given; raises UnsupportedError, which calls it by its name.
-
-    >>> exactly("0.1", "w"), exactly(0.5, "w"), exactly("2^-24", "w") == Fraction(2) ** -24
-    (Fraction(1, 10), Fraction(1, 2), True)
-    """
-    if isinstance(value, str):
-        meant = parse_literal(value).value
-        if isinstance(meant, Ratio):
-            return meant.as_fraction()
-        raise UnsupportedError(f"{name} is a finite number, not {quoted(value)}")
-    if isinstance(value, Datum) and not value.is_finite:
-        raise UnsupportedError(f"{name} is a finite number, not {value!r}")
-    try:
-        return Fraction(*value.as_integer_ratio())
-    except AttributeError:
-        pass
-    except (OverflowError, ValueError):
-        raise UnsupportedError(f"{name} is a finite number, not {value}") from None
-    try:
-        return Fraction(*np.float64(value).as_integer_ratio())
-    except (TypeError, ValueError, OverflowError):
-        raise LiteralError(f"{name} is a number, not {quoted(str(value))}") from None
 
 
 def numbers_of(value: Any, name: str) -> list[Fraction] | Array:

@@ -20,7 +20,7 @@ from fractions import Fraction
 
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.record import Record
-from floatlab.training.scaling import checked_number
+from floatlab.training.given import checked_number, exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def _exactly(value: Any, name: str, above: float | None = None, at_least: float | None = None) -> Fraction:
     """Return a number as it was given, text or float, exactly."""
     checked_number(value, name, above=above, at_least=at_least)
-    return Fraction(value) if isinstance(value, str | int | Fraction) else Fraction(float(value))
+    return exactly(value, name)
 
 
 class Updates(Record):

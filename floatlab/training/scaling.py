@@ -7,7 +7,6 @@ the scale shrinks; after so many good steps in a row it grows, unless that would
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Exact, Flags, round_exact
 from floatlab.record import Record
+from floatlab.training.given import checked_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,19 +27,6 @@ if TYPE_CHECKING:
 
 LARGEST_SCALE = float(np.finfo(np.float32).max)
 _REACH = 300  # binary digits that a scale may move numbers by
-
-
-def checked_number(value: Any, name: str, at_least: float | None = None, above: float | None = None) -> float:
-    """Return a finite float within bounds; raises UnsupportedError, which calls it by its name."""
-    try:
-        number = float(Fraction(value)) if isinstance(value, str) else float(value)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        number = math.nan
-    least = at_least is None or number >= at_least
-    if not math.isfinite(number) or not least or not (above is None or number > above):
-        bound = f" above {above:g}" if above is not None else "" if at_least is None else f" from {at_least:g} up"
-        raise UnsupportedError(f"{name} is a finite number{bound}, not {quoted(str(value))}")
-    return number
 
 
 class LossScale(Record):

@@ -11,7 +11,8 @@ from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_format
 from floatlab.numbers import Context
 from floatlab.record import Record
-from floatlab.training.scaling import LossScale, check_needs, checked_number
+from floatlab.training.given import checked_number
+from floatlab.training.scaling import LossScale, check_needs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

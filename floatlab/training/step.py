@@ -16,7 +16,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
 from floatlab.numbers.context import Flags
 from floatlab.record import Record
-from floatlab.training.gradients import exactly
+from floatlab.training.given import exactly
 from floatlab.training.optimizers import SGD, Optimizer, Updates
 from floatlab.training.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
 from floatlab.training.setup import Setup

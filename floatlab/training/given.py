@@ -1,0 +1,53 @@
+"""Numbers as they are given to the laboratory: text, or of any kind, taken exactly and checked by name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
+from floatlab.numbers import Datum, Ratio, parse_literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def exactly(value: Any, name: str) -> Fraction:
+    """Return a finite number exactly as it was given; raises UnsupportedError, which calls it by its name.
+
+    >>> exactly("0.1", "w"), exactly(0.5, "w"), exactly("2^-24", "w") == Fraction(2) ** -24
+    (Fraction(1, 10), Fraction(1, 2), True)
+    """
+    if isinstance(value, str):
+        meant = parse_literal(value).value
+        if isinstance(meant, Ratio):
+            return meant.as_fraction()
+        raise UnsupportedError(f"{name} is a finite number, not {quoted(value)}")
+    if isinstance(value, Datum) and not value.is_finite:
+        raise UnsupportedError(f"{name} is a finite number, not {value!r}")
+    try:
+        return Fraction(*value.as_integer_ratio())
+    except AttributeError:
+        pass
+    except (OverflowError, ValueError):
+        raise UnsupportedError(f"{name} is a finite number, not {value}") from None
+    try:
+        return Fraction(*float(value).as_integer_ratio())
+    except (TypeError, ValueError, OverflowError):
+        raise LiteralError(f"{name} is a number, not {quoted(str(value))}") from None
+
+
+def checked_number(value: Any, name: str, at_least: float | None = None, above: float | None = None) -> float:
+    """Return a finite float within bounds; raises UnsupportedError, which calls it by its name.
+
+    >>> checked_number("2^-3", "lr", above=0)
+    0.125
+    """
+    bound = f" above {above:g}" if above is not None else "" if at_least is None else f" from {at_least:g} up"
+    try:
+        number = float(exactly(value, name))
+    except (FloatlabError, OverflowError):
+        number = float("nan")
+    if not (number >= at_least if at_least is not None else number > above if above is not None else number == number):
+        raise UnsupportedError(f"{name} is a finite number{bound}, not {quoted(str(value))}")
+    return number
