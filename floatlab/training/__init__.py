@@ -6,9 +6,11 @@ The rooms, from the doors down:
   the `thresholds` that it would have had to pass;
 * `trainer`: many steps, as far as it is told to go; `run`: what became of the weights; `gradients`: what is given;
 * `program`: one step as a straight line of rounded operations; `optimizers` write it, in a `setup` of formats and
-  remedies; `scaling`: the loss scale, and what gradients lose without it.
+  remedies; `scaling`: the loss scale, and what gradients lose without it;
+* `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.
 """
 
+from floatlab.training.gradient_check import Check, Curve, Point, advised_step, check_gradient, sweep_steps
 from floatlab.training.laboratory import Line, Reference, Training, parse_optimizer, train
 from floatlab.training.optimizers import SGD, Adam, Updates
 from floatlab.training.program import Program
@@ -20,7 +22,8 @@ from floatlab.training.thresholds import Threshold
 from floatlab.training.trainer import Trainer
 
 __all__ = [
-    "REMEDIES", "SGD", "Adam", "Divergence", "Line", "LossScale", "Program", "Reference", "Remedy", "Run", "Scaler",
-    "Setup", "Step", "Threshold", "TracedStage", "Trainer", "Training", "Underflow", "Updates", "Why",
-    "measure_underflow", "parse_optimizer", "parse_remedy", "step", "train",
+    "REMEDIES", "SGD", "Adam", "Check", "Curve", "Divergence", "Line", "LossScale", "Point", "Program", "Reference",
+    "Remedy", "Run", "Scaler", "Setup", "Step", "Threshold", "TracedStage", "Trainer", "Training", "Underflow",
+    "Updates", "Why", "advised_step", "check_gradient", "measure_underflow", "parse_optimizer", "parse_remedy", "step",
+    "sweep_steps", "train",
 ]  # fmt: skip

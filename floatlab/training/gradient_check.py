@@ -1,0 +1,360 @@
+"""Gradient checks: why finite differences fail in narrow formats, and whether a mismatch is rounding or a bug.
+
+A difference quotient misses the derivative twice over: by truncation, which shrinks with the step h (h·|f″|/2 forward,
+h²·|f‴|/6 central), and by the rounding of f, which grows as it shrinks (u·|f|/h and more). The best h balances the
+two: about √u forward and ∛u central, in units in which the function bends. Each function is evaluated in a format:
+its argument is rounded, and every value of it, as often as it rounds itself. The bounds on rounding allow for
+errors that add up as a random walk does, twice over; they are no proof.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.operations import operate
+from floatlab.arrays.recurrences import recurrence_format
+from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.formats import Format
+from floatlab.numbers import Context
+from floatlab.record import Record
+from floatlab.training.given import checked_number
+from floatlab.training.scaling import check_needs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+WAYS = ("forward", "central")
+_STEPS_A_DECADE = 4
+
+
+class Arithmetic:
+    """Numbers of a format with Python's operators: each operation is rounded once.
+
+    A function written for floats works on them, and so is evaluated in the format.
+
+    >>> x = Arithmetic(0.1, "fp16")
+    >>> x * x, (x * x).roundings
+    (Arithmetic(binary16 0.009995), 1)
+    """
+
+    def __init__(self, value: Any, format: Format | str, roundings: int = 0) -> None:
+        """Round a number into the format."""
+        self.format = recurrence_format(format) if isinstance(format, str) else format
+        self.value = float(np.asarray(quantize(np.float64(value), self.format)))
+        self.roundings = roundings
+
+    def __repr__(self) -> str:
+        """Show the format and the number."""
+        return f"Arithmetic({self.format.name} {self.value:.4g})"
+
+    def __float__(self) -> float:
+        """Return the number."""
+        return self.value
+
+    def _made(self, operation: str, *operands: Any) -> Arithmetic:
+        values = [np.float64(each.value if isinstance(each, Arithmetic) else self._constant(each)) for each in operands]
+        found = operate(operation, values, self.format)
+        seen = sum(each.roundings for each in operands if isinstance(each, Arithmetic))
+        return Arithmetic(float(np.asarray(found)), self.format, seen + 1)
+
+    def _constant(self, value: Any) -> float:
+        return float(np.asarray(quantize(np.float64(value), self.format)))
+
+    def __add__(self, other: Any) -> Arithmetic:
+        """Add."""
+        return self._made("add", self, other)
+
+    def __radd__(self, other: Any) -> Arithmetic:
+        """Add."""
+        return self._made("add", other, self)
+
+    def __sub__(self, other: Any) -> Arithmetic:
+        """Subtract."""
+        return self._made("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Arithmetic:
+        """Subtract."""
+        return self._made("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Arithmetic:
+        """Multiply."""
+        return self._made("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Arithmetic:
+        """Multiply."""
+        return self._made("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Arithmetic:
+        """Divide."""
+        return self._made("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Arithmetic:
+        """Divide."""
+        return self._made("divide", other, self)
+
+    def __neg__(self) -> Arithmetic:
+        """Change the sign."""
+        return Arithmetic(-self.value, self.format, self.roundings)
+
+    def __pow__(self, power: int) -> Arithmetic:
+        """Multiply so often."""
+        if not isinstance(power, int) or power < 1:
+            raise UnsupportedError(f"a power here is a whole number from 1 up, not {quoted(str(power))}")
+        found = self
+        for _ in range(power - 1):
+            found = found * self
+        return found
+
+    def sqrt(self) -> Arithmetic:
+        """Take the square root."""
+        return self._made("sqrt", self)
+
+
+class Point(Record):
+    """One step size: the difference quotient, its error against the derivative, and bounds on the two parts of it."""
+
+    h: float
+    quotient: float
+    error: float  # |quotient − derivative|
+    relative: float | None  # None where the derivative is zero
+    rounding: float  # bound on what rounding does
+    truncation: float  # estimate of what the finite step does
+
+
+class Curve(Record):
+    """Error against step size, for one way of taking differences in one format.
+
+    `best` is the point with the least error; `advised` the step that theory gives: √u forward, ∛u central, times the
+    size of x or 1.
+    """
+
+    way: str
+    format: Format
+    x: float
+    derivative: float
+    points: tuple[Point, ...]
+    advised: float
+
+    @property
+    def best(self) -> Point:
+        """The point with the least error."""
+        return min(self.points, key=lambda point: point.error)
+
+    @property
+    def at_advised(self) -> Point:
+        """The point whose step is nearest to the one advised."""
+        return min(self.points, key=lambda point: abs(math.log(point.h / self.advised)))
+
+
+class Check(Record):
+    """Whether a derivative that was reported is the function's: the quotient it was held against, and a bound.
+
+    `verdict` is one of *agrees* (the mismatch is within `bound`: rounding and truncation explain it), *a bug* (it is
+    beyond ten times that) and *unclear*.
+    """
+
+    reported: float
+    quotient: float
+    mismatch: float
+    bound: float
+    rounding: float
+    truncation: float
+    h: float
+    verdict: str
+
+
+def _function_in(
+    function: Callable[[Any], Any], format: Format, own: bool, roundings: int | None
+) -> Callable[[float], tuple[float, int]]:
+    """Return the function in a format, and how many roundings each value of it has seen.
+
+    It takes the format's numbers, or plain floats that are rounded at the ends only.
+    """
+
+    def of(x: float) -> tuple[float, int]:
+        if own:
+            made = function(Arithmetic(x, format))
+            if isinstance(made, Arithmetic):
+                return made.value, made.roundings if roundings is None else roundings
+            raise UnsupportedError(f"the function gave {type(made).__name__}, not a number of its argument's format")
+        with np.errstate(all="ignore"):
+            value = float(function(float(np.asarray(quantize(np.float64(x), format)))))
+        return float(np.asarray(quantize(np.float64(value), format))), 1 if roundings is None else roundings
+
+    return of
+
+
+def _checked(function: Any, x: Any, format: Any) -> tuple[float, Format]:
+    if not callable(function):
+        raise UnsupportedError(f"the function is callable, not {quoted(str(function))}")
+    fmt = recurrence_format(format) if isinstance(format, str) else format
+    check_needs(fmt, "the format")
+    point = float(np.asarray(quantize(np.float64(checked_number(x, "x")), fmt)))
+    if not math.isfinite(point):
+        raise UnsupportedError(f"x, {x}, is beyond {fmt.name}, whose largest is {float(fmt.largest):g}")
+    return point, fmt
+
+
+def _way(way: str) -> str:
+    if way not in WAYS:
+        raise UnsupportedError(f"differences are {' or '.join(WAYS)}, not {quoted(str(way))}{guess(str(way), [*WAYS])}")
+    return way
+
+
+def advised_step(format: Format | str, way: str = "central", size: float = 1.0) -> float:
+    """Return the step that theory gives: √u for forward differences, ∛u for central ones, times the size of x.
+
+    u is half an ulp of 1.
+
+    >>> [f"{advised_step(name):.1e}" for name in ("fp16", "fp32", "fp64")]
+    ['7.9e-02', '3.9e-03', '4.8e-06']
+    """
+    fmt = recurrence_format(format) if isinstance(format, str) else format
+    root: float = 2.0 ** (-fmt.precision / (2 if _way(way) == "forward" else 3)) * max(abs(size), 1.0)
+    return root
+
+
+def _quotient(
+    of: Callable[[float], tuple[float, int]], x: float, h: float, way: str, fmt: Format
+) -> tuple[float, float, float]:
+    """Return the difference quotient in the format, a bound on its rounding, and the step that was really taken."""
+    low, high = (x, _rounded(x + h, fmt)) if way == "forward" else (_rounded(x - h, fmt), _rounded(x + h, fmt))
+    (below, seen), (above, _) = of(low), of(high)
+    taken = high - low
+    if not taken:
+        return 0.0, math.inf, 0.0
+    nominal = _rounded(2 * h if way == "central" else h, fmt)
+    difference = _operated("subtract", above, below, fmt)
+    found = _operated("divide", difference, nominal, fmt) if nominal else math.inf
+    unit = 2.0**-fmt.precision
+    step_error = abs(found) * abs(taken - nominal) / abs(taken)
+    least = float(fmt.smallest)
+    noise = (1 + 2 * math.sqrt(seen)) * unit * (abs(above) + abs(below)) + 2 * least
+    return found, noise / abs(nominal or taken) + 3 * unit * abs(found) + step_error + least, taken
+
+
+def _rounded(x: float, fmt: Format) -> float:
+    return float(np.asarray(quantize(np.float64(x), fmt)))
+
+
+def _operated(operation: str, x: float, y: float, fmt: Format) -> float:
+    return float(np.asarray(operate(operation, [np.float64(x), np.float64(y)], fmt, context=Context())))
+
+
+def _derivatives(function: Callable[[Any], Any], x: float) -> tuple[float, float, float]:
+    """Return the first three derivatives, by wide central differences of binary64 with one extrapolation."""
+
+    def plain(at: float) -> float:
+        return float(function(at))
+
+    size = max(abs(x), 1.0)
+    h = size * 2.0**-14
+    first = [(plain(x + s) - plain(x - s)) / (2 * s) for s in (h, h / 2)]
+    h3 = size * 2.0**-10
+    second = (plain(x + h3) - 2 * plain(x) + plain(x - h3)) / h3**2
+    third = (plain(x + 2 * h3) - 2 * plain(x + h3) + 2 * plain(x - h3) - plain(x - 2 * h3)) / (2 * h3**3)
+    return (4 * first[1] - first[0]) / 3, second, third
+
+
+def sweep_steps(
+    function: Callable[[Any], Any],
+    x: Any,
+    format: Format | str = "fp32",
+    way: str = "central",
+    *,
+    derivative: Any = None,
+    steps: Sequence[float] | None = None,
+    own: bool = True,
+    roundings: int | None = None,
+) -> Curve:
+    """Return the error of difference quotients against step size, for a function evaluated in a format.
+
+    The function takes a number with Python's operators and `sqrt()`, and every operation of it is rounded; where
+    `own` is false it takes floats, and only its argument and its value are rounded (so sin and exp will do, and
+    functions that compute in the format themselves: `roundings` says how many theirs sees, for the bound). The
+    derivative, where it is not given, is estimated in binary64. Raises UnsupportedError for an x that is no finite
+    number of the format, and other ways than forward and central.
+
+    >>> curve = sweep_steps(lambda x: x * x * x, 1.5, "fp32")
+    >>> 1e-3 < curve.best.h < 1e-1, curve.best.relative < 1e-4, curve.points[0].relative > 1e-3
+    (True, True, True)
+    """
+    way = _way(way)
+    point, fmt = _checked(function, x, format)
+    if derivative is None and own and not _takes_floats(function, point):
+        raise UnsupportedError("the function does not take floats: give its derivative")
+    first, second, third = _derivatives(function, point) if _takes_floats(function, point) else (0.0, 0.0, 0.0)
+    truth = first if derivative is None else checked_number(derivative, "derivative")
+    of = _function_in(function, fmt, own, roundings)
+    size = max(abs(point), 1.0)
+    if steps is None:
+        lowest = -math.ceil((fmt.precision + 1) * math.log10(2))
+        powers = range(lowest * _STEPS_A_DECADE, 1)
+        steps = [size * 10.0 ** (each / _STEPS_A_DECADE) for each in powers]
+    points = []
+    for each in steps:
+        h = _rounded(checked_number(each, "a step", above=0), fmt)
+        if not h:
+            continue
+        found, rounding, _ = _quotient(of, point, h, way, fmt)
+        error = abs(found - truth)
+        cut = abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
+        points.append(Point(h, found, error, error / abs(truth) if truth else None, rounding, cut))
+    if not points:
+        raise UnsupportedError(f"no step is a number of {fmt.name}")
+    return Curve(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))
+
+
+def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:
+    try:
+        return math.isfinite(float(function(x)))
+    except (TypeError, ValueError, AttributeError, ArithmeticError):
+        return False
+
+
+def check_gradient(
+    function: Callable[[Any], Any],
+    x: Any,
+    reported: Any,
+    format: Format | str = "fp32",
+    way: str = "central",
+    *,
+    h: float | None = None,
+    own: bool = True,
+    roundings: int | None = None,
+) -> Check:
+    """Say whether a derivative that was reported at x is the function's, given what a format's rounding can do.
+
+    The step is `h`, or else the one advised. Arguments and errors are those of `sweep_steps`.
+
+    >>> cube = lambda x: x * x * x
+    >>> [check_gradient(cube, 1.5, reported).verdict for reported in (6.75, 6.75 * 1.1)]
+    ['agrees', 'a bug']
+    >>> check_gradient(cube, 1.5, 6.75 * 1.1, h=1e-7).verdict
+    'unclear'
+    """
+    way = _way(way)
+    point, fmt = _checked(function, x, format)
+    said = checked_number(reported, "the reported derivative")
+    step = advised_step(fmt, way, point) if h is None else checked_number(h, "h", above=0)
+    step = _rounded(step, fmt)
+    if not step:
+        raise UnsupportedError(f"h is zero in {fmt.name}: its smallest number is {float(fmt.smallest):g}")
+    found, rounding, taken = _quotient(_function_in(function, fmt, own, roundings), point, step, way, fmt)
+    cut = 0.0
+    if _takes_floats(function, point):
+        _, second, third = _derivatives(function, point)
+        cut = 2 * (abs(second) * step / 2 if way == "forward" else abs(third) * step * step / 6)
+    bound, mismatch = rounding + cut, abs(found - said)
+    useless = not taken or not math.isfinite(bound) or bound >= max(abs(found), abs(said)) / 2
+    verdict = "agrees" if mismatch <= bound and not useless else "a bug" if mismatch > 10 * bound else "unclear"
+    if useless and mismatch <= bound:
+        verdict = "unclear"
+    return Check(said, found, mismatch, bound, rounding, cut, step, verdict)
