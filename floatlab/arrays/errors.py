@@ -5,7 +5,8 @@ The work grows with the number of elements that differ: those whose codes are th
 
 from __future__ import annotations
 
-from math import fsum, inf, isfinite
+from math import fsum, inf
+from sys import float_info
 
 import numpy as np
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 WORST = 5  # elements listed unless more are asked for
 MOST_WORST = 10_000
 _NONE = np.zeros(0, np.intp)
+_LARGEST = float_info.max
 
 
 class Operand(Record):
@@ -110,6 +112,14 @@ class Differences(Record):
         return self.allclose.passes
 
 
+def _pair(tolerances: Any) -> tuple[Any, ...]:
+    if tolerances is None:
+        return ()
+    if not isinstance(tolerances, tuple | list) or len(tolerances) != 2:
+        raise UnsupportedError("torch_tolerances are two numbers, (rtol, atol)")
+    return tuple(tolerances)
+
+
 def compare(
     actual: Any,
     expected: Any,
@@ -139,9 +149,10 @@ def compare(
     for name, value in (
         ("rtol", rtol),
         ("atol", atol),
-        *(("torch_tolerances", each) for each in torch_tolerances or ()),
+        *(("torch_tolerances", each) for each in _pair(torch_tolerances)),
     ):
-        if not isinstance(value, int | float | np.number) or not isfinite(value) or value < 0:
+        # Not math.isfinite, which integers may be too large for.
+        if not isinstance(value, int | float | np.floating | np.integer) or not 0 <= value <= _LARGEST:
             raise UnsupportedError(f"{name} is {value!r}; a tolerance is a finite number from 0 on")
     if type(worst) is not int or not 0 <= worst <= MOST_WORST:
         raise UnsupportedError(f"worst is {worst!r}; it is how many elements to list, 0 to {MOST_WORST:,}")

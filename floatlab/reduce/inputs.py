@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     AnyAdder = Adder | Compensated | TensorCore
 
 
+_DEEPEST = 64  # axes that arrays have at most
+
+
 class Settings(Record):
     """What is settled before terms are read: formats, adder, schedule, machine."""
 
@@ -47,6 +50,10 @@ def settle(
     adder: str, context: Context | None, machine: Any,
 ) -> tuple[list[Source], Settings]:  # fmt: skip
     """Return the terms of operands, by their names, and what is asked; raises what `sum` and `dot` raise."""
+    for name, value, kind in (("adder", adder, str), ("fma", fma, bool | np.bool_)):
+        if not isinstance(value, kind):
+            told = "a name such as kahan" if kind is str else "True or False"
+            raise UnsupportedError(f"{name} is {told}, not {type(value).__name__}")
     rules, model = rules_of(context, "RNE"), None if machine is None else parse_machine(machine)
     if model is not None:
         given = {"accumulator": accumulator, "products": products, "context": context, "terms": terms}
@@ -107,8 +114,10 @@ def _terms(x: Any, name: str, wanted: Format | None, into: Format, exactly: bool
     return Source(np.asarray(encode(source, target, context=reading)), target)
 
 
-def _leaves(x: Any) -> list[Any]:
-    return [leaf for each in x for leaf in (_leaves(each) if isinstance(each, list | tuple) else [each])]
+def _leaves(x: Any, depth: int = 0) -> list[Any]:
+    if depth == _DEEPEST:
+        return []  # NumPy, which has no more axes, says so
+    return [leaf for each in x for leaf in (_leaves(each, depth + 1) if isinstance(each, list | tuple) else [each])]
 
 
 def _encoded(x: Any, name: str, format: Format, reading: Context) -> Array:

@@ -43,8 +43,8 @@ class Schedule(Record):
         >>> Serial().steps(10_000_000).each[0].links
         9999999
         """
-        if not 1 <= terms <= MAX_TERMS:
-            raise PlanError(f"a sum has from 1 to 2^28 terms, not {terms:,}")
+        check_number("a sum", "a number of terms", terms)
+        self._check_parts()
         into = Builder(terms)
         return into.finished(self.lay(np.arange(terms)[:, None], into))
 
@@ -55,6 +55,14 @@ class Schedule(Record):
         Plan((((0 1) (2 3)) 4))
         """
         return self.steps(terms).plan()
+
+    def _check_parts(self) -> None:
+        """Refuse what stands where a schedule should; raises PlanError."""
+        for value, (what, _) in zip(self._values(), self.signature, strict=True):
+            if what == "schedule":
+                if not isinstance(value, Schedule):
+                    raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes of text, not {value!r}")
+                value._check_parts()
 
     @property
     def text(self) -> str:
@@ -90,7 +98,7 @@ def _told(value: Any) -> str:
 
 def check_number(word: str, what: str, value: int, least: int = 1) -> None:
     """Refuse what is no number of terms or lanes; raises PlanError."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_TERMS:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= MAX_TERMS:
         raise PlanError(f"{word} takes {what} from {least} to 2^28, not {value!r}")
 
 
@@ -140,7 +148,8 @@ class Permuted(Schedule):
 
     def __post_init__(self) -> None:
         """Check that every term comes once."""
-        if sorted(self.places) != list(range(len(self.places))) or not self.places:
+        ids = [each for each in self.places if isinstance(each, int)] if isinstance(self.places, tuple) else []
+        if not ids or sorted(ids) != list(range(len(self.places))):
             raise PlanError("permuted takes every number from 0 to n − 1 once")
 
     def lay(self, slots: Array, into: Builder) -> Array:
@@ -163,7 +172,7 @@ class Sorted(Schedule):
 
     def __post_init__(self) -> None:
         """Check the way."""
-        if self.way not in ("up", "down"):
+        if not isinstance(self.way, str) or self.way not in ("up", "down"):
             raise PlanError(f"sorted goes up or down, not {self.way!r}")
 
     def places(self, magnitudes: Array) -> Array:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     Tree = int | tuple["Tree", ...]
 
+_MANY = 1 << 20
+
 
 class Plan(Record):
     """An order of evaluation: `terms` leaves with ids 0 … n−1, then nodes, node i having the id n + i.
@@ -28,9 +30,20 @@ class Plan(Record):
 
     def __post_init__(self) -> None:
         """Check that it is a tree."""
-        n, used = self.terms, bytearray(self.terms + len(self.nodes))
+        try:
+            self._check()
+        except PlanError:
+            raise
+        except (TypeError, ValueError, LookupError, OverflowError):
+            raise PlanError("a plan is a number of terms and a tuple of nodes, each a tuple of ids") from None
+
+    def _check(self) -> None:
+        n, added = self.terms, sum(map(len, self.nodes))
         if n < 1:
             raise PlanError(f"a plan has at least one term, not {n}")
+        if n > added + _MANY:  # they are not even counted one by one
+            raise PlanError(f"nodes that add {added} numbers make no plan of more than {added + 1} terms")
+        used = bytearray(n + len(self.nodes))
         for i, node in enumerate(self.nodes):
             if len(node) < 2:
                 raise PlanError(f"node {n + i} adds {len(node)} number{'s' * (len(node) != 1)}; two or more make a sum")

@@ -137,8 +137,10 @@ def reveal(target: Any, n: int = 64, dtype: str = "float32", *, kind: str | None
 
 
 def _found(target: Target, n: int, dtype: str) -> tuple[Plan, _Prober]:
-    if not isinstance(n, int) or not 1 <= n <= MOST_TERMS:
+    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_TERMS:
         raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {n!r}")
+    if not isinstance(dtype, str):
+        raise UnsupportedError(f"dtype is a name such as float32, not {type(dtype).__name__}")
     own = target.dtype(dtype)
     format = format_called(str(own).rpartition(".")[2])
     assert format is not None

@@ -104,7 +104,9 @@ def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target
     >>> target_of("numpy.dot").kind
     'dot'
     """
-    if kind is not None and kind not in KINDS:
+    if not isinstance(device, str):
+        raise UnsupportedError(f"device is a name such as cuda:1, not {type(device).__name__}")
+    if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
         raise UnsupportedError(f"kind is one of {' '.join(KINDS)}, not {quoted(str(kind))}{guess(str(kind), [*KINDS])}")
     call, name = (_imported(what), what) if isinstance(what, str) else (what, _name_of(what))
     if not callable(call):
