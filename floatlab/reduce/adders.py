@@ -45,12 +45,16 @@ class Term(Record):
 
 
 class Node(Record):
-    """What became of a node: the ids of its arguments, its value, and the roundings on the way."""
+    """What became of a node: the ids of its arguments, its value, and the roundings on the way.
+
+    `given` is the exact sum of what it was given, where its value has no derivation: in tensor cores.
+    """
 
     id: int
     arguments: tuple[int, ...]
     value: Datum
     derivations: tuple[Derivation, ...]
+    given: Exact | None = None
 
     @property
     def error(self) -> Fraction | None:
@@ -60,6 +64,10 @@ class Node(Record):
         """
         from fractions import Fraction
 
+        if not self.value.is_finite:
+            return None
+        if self.given is not None:
+            return self.value.exact.as_fraction() - self.given.as_fraction()
         total = Fraction(0)
         for each in self.derivations:
             error = each.error

@@ -132,18 +132,28 @@ class TensorCore(Record):
         rounded = Adder(self.accumulator)
         if not plan.nodes:
             value = self.sum([terms[0]])
-            return [Node(0, (0,), value, ())], value
+            return [Node(0, (0,), value, (), _given([terms[0]]))], value
         numbers: list[Term | Datum] = list(terms)
         nodes = []
         for id, ids in enumerate(plan.nodes, plan.terms):
             arguments = [numbers[each] for each in ids]
             if any(isinstance(each, Term) for each in arguments):
-                node = Node(id, ids, self.sum(arguments), ())
+                node = Node(id, ids, self.sum(arguments), (), _given(arguments))
             else:
                 node = rounded.node(id, ids, arguments)
             numbers.append(node.value)
             nodes.append(node)
         return nodes, nodes[-1].value
+
+
+def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
+    """Return the exact sum of numbers and products; None where one is no number."""
+    if not all(each.is_finite for each in arguments):
+        return None
+    total = Exact(False, 0, 0)
+    for each in arguments:
+        total += each.exact
+    return total
 
 
 def _exponent(each: Term | Datum) -> int:

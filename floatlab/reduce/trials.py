@@ -65,18 +65,18 @@ def way_text(trial: Trial, format: Format) -> str:
     >>> single = parse_format("binary32")
     >>> way_text(Trial(SERIAL, Adder(fma=True)), single)
     'serial with FMA'
-    >>> way_text(Trial(SERIAL, Joined(Adder(fma=True), Adder("fp64")), order="as numpy.dot"), single)
-    'as numpy.dot, with FMA joined to accumulator binary64'
+    >>> way_text(Trial(SERIAL, Joined(Adder(fma=True), Adder("fp64")), order="numpy.dot's order here"), single)
+    "numpy.dot's order here, one side in binary32 with FMA, the other in binary64"
     """
     if trial.adder is None or trial.schedule is None:
         return "exact, rounded once"
     if trial.machines:
         return f"model {', '.join(row.name for row in trial.machines)}"
-    said = [_adder_text(adder, format) for adder in trial.adders]
-    if len(said) > 1:
-        said = [" joined to ".join((each or "rounded in steps").lstrip(", ") for each in said)]
-        return f"{trial.order or trial.schedule.text}, {said[0]}"
-    return (trial.order or trial.schedule.text) + said[0]
+    name = trial.order or trial.schedule.text
+    if isinstance(trial.adder, Joined):
+        one, other = (each.accumulator.name + _adder_text(each, each.accumulator) for each in trial.adders)
+        return f"{name}, one side in {one}, the other in {other}"
+    return name + _adder_text(trial.adders[0], format)
 
 
 def _adder_text(adder: Adder, format: Format) -> str:

@@ -78,3 +78,28 @@ def test_bad_inputs_get_one_line(capsys, words, said):
     assert (status, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_what_each_array_equals_is_said(capsys, files):
+    words = (files["serial"], files["fused"], "--inputs", files["x"], files["y"])
+    _, out, _ = compare(capsys, *words)
+    assert "actual all 6,400 elements equal serial" in out
+    assert "expected all 6,400 elements equal serial with FMA" in out
+    assert "cause explained by FMA alone serial → serial with FMA" in out
+    wire = json.loads(compare(capsys, *words, "--json")[1])["attribution"]
+    assert wire["verdict"] == "explained by FMA alone"
+    assert [each["given"] for each in wire["observed"]] == ["actual", "expected"]
+    assert wire["observed"][0]["explanations"][0] == {
+        "way": "serial", "matching": 6400, "total": 6400, "elements": 6400, "fits": True, "code": None,
+    }  # fmt: skip
+    _, out, _ = compare(capsys, files["serial"], files["bf16"], "--inputs", files["x"], files["y"])
+    assert "cause not explained by any tried" in out
+
+
+def test_one_element_that_is_wrong_is_found(capsys, files, tmp_path):
+    wrong = np.load(files["serial"])
+    wrong[41, 7] *= np.float32(1.5)
+    np.save(tmp_path / "wrong.npy", wrong)
+    _, out, _ = compare(capsys, str(tmp_path / "wrong.npy"), files["fused"], "--inputs", files["x"], files["y"])
+    assert "at (41, 7)" in out
+    assert "1 element of 6,400 beyond rounding, and the others within it: look for a bug there" in out

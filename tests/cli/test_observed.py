@@ -48,6 +48,9 @@ def test_a_product_is_attributed_from_a_file(capsys, tmp_path):
     [
         (("dot", "1,2", "3,4", "--observed", "x"), "x"),
         (("dot", "1,2", "3,4", "--observed", "1,2,3"), "not 3"),
+        (("sum", "1,2", "--observed", "pear"), "pear"),
+        (("sum", "1,2", "--targets", "numpy.sum"), "--targets are tried on --observed"),
+        (("dot", "1,2", "3,4", "--observed", "11", "--targets", "numpy.pear"), "pear"),
         (("dot", "1,2", "3,4", "--difference", "1"), "--difference is that of two results"),
         (("dot", "1,2", "3,4", "--observed", "11", "--difference", "1"), "--difference is that of two results"),
         (("matmul", "1,2", "3;4", "--observed", "nowhere.npy"), "nowhere.npy"),
@@ -58,3 +61,32 @@ def test_bad_questions_get_one_line(capsys, words, said):
     assert (status, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_sum_is_attributed(capsys):
+    _, out, _ = run(capsys, "sum", "1,0x1p-24,0x1p-24", "--observed", "1.0000001,1")
+    assert "reversed 0x3f800001 all" in out
+    _, out, _ = run(capsys, "sum", "1,0x1p-24,0x1p-24", "--observed", "1.0000001", "--quiet")
+    assert out.startswith("reversed")
+
+
+def test_rows_and_two_arrays_are_attributed(capsys, tmp_path):
+    _, out, _ = run(capsys, "sum", "1,2;3,4", "--observed", "3,7")
+    assert "3,7: serial" in out
+    rng = np.random.default_rng(1)
+    x, y = rng.random((20, 30)).astype(np.float32), rng.random((30, 10)).astype(np.float32)
+    for name, array in (("x", x), ("y", y), ("z", matmul(x, y)), ("t", matmul(x, y, fma=True))):
+        np.save(tmp_path / f"{name}.npy", array)
+    words = [str(tmp_path / f"{name}.npy") for name in "xyzt"]
+    _, out, _ = run(capsys, "matmul", *words[:2], "--observed", ",".join(words[2:]))
+    assert "verdict explained by FMA alone serial → serial with FMA" in out
+
+
+def test_what_alone_does_not_explain_it_is_said(capsys):
+    _, out, _ = run(capsys, *FORUM)
+    assert "together: +22 ulps from the first to the second" in out
+    assert "not by FMA alone: none of 14 pairs of ways that differ by it gives both" in out
+    assert "serial → serial with FMA: 0x3d6533f0 → 0x3d6533f6, +6 ulps" in out
+    wire = json.loads(run(capsys, *FORUM, "--json")[1])
+    assert [(each["cause"], each["ulps"]) for each in wire["refuted"]] == [("FMA", 6), ("order", -16)]
+    assert wire["refuted"][0]["codes"] == ["0x3d6533f0", "0x3d6533f6"]

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FloatlabError
+from floatlab.reduce.adders import Joined
 from floatlab.reduce.attribution import Cause, Verdict, attribute
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.intervals import parse_printed
 from floatlab.reduce.presets import PRESETS
+from floatlab.reduce.revelation import examine
 from floatlab.reduce.trials import EXACTLY, trials
 
 FORUM = PRESETS["forum"].data
@@ -189,6 +191,13 @@ def test_nan_is_nan_and_nothing_is_nothing():
         ([1.0], [2.0], 2.0, {"schedules": [], "formats": [], "machines": []}, "nothing to try"),
         ([1.0], [2.0], 2.0, {"machines": ["abacus"]}, "abacus"),
         ([1.0], [2.0], None, {}, "observed"),
+        ([1.0], [2.0], 2.0, {"targets": ["numpy.nothing"]}, "nothing"),
+        ([1.0], [2.0], 2.0, {"targets": ["scipy.dot"]}, "the libraries are"),
+        (["1@e4m3"], None, 1.0, {}, "1@e4m3|number"),
+        (1.0, None, 1.0, {}, "a is a row"),
+        ([1.0, 2.0], None, [3.0], {}, "observed has shape"),
+        ([1.0, 2.0], None, 3.0, {"machines": ["hopper.f16.f32"]}, "take two factors"),
+        (fl.FloatArray([1.0], "e4m3"), None, "1", {"targets": ["numpy.sum"]}, "e4m3fn"),
         ([1.0], [2.0], np.array(["x"]), {}, "observed"),
     ],
 )
@@ -196,3 +205,111 @@ def test_what_is_no_question_is_refused(a, b, observed, more, said):
     with pytest.raises(FloatlabError, match=said) as caught:
         attribute(a, b, observed, **more)
     assert "\n" not in str(caught.value)
+
+
+def test_what_alone_does_not_explain_the_forum_question_is_said():
+    fma, order = attribute(*FORUM, PRINTED, difference=DIFFERENCE).refutations
+    assert (fma.cause, fma.first.text, fma.second.text) == (Cause.FMA, "serial", "serial with FMA")
+    assert [int(codes[0]) for codes in fma.path.codes] == [0x3D6533F0, 0x3D6533F6]
+    assert fma.path.steps == [(Cause.FMA, 6)]
+    assert order.cause is Cause.ORDER
+    assert fma.tried > 10
+    assert order.tried > 100
+    assert attribute(*FORUM, PRINTED).refutations == ()  # the text alone lets FMA through
+    assert attribute(*FORUM, PRINTED[0]).refutations == ()
+
+
+def test_sums_are_attributed_too():
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal(200).astype(np.float32)
+    for schedule in ("serial", "reversed", "lanes(16)"):
+        result = fl.sum(x, schedule).result
+        assert schedule in fitting(attribute(x, None, result).explanations[0])
+        assert schedule in fitting(attribute(x, None, str(float(result))).explanations[0])
+    assert "serial, accumulator binary64" in fitting(
+        attribute(x, None, np.cumsum(x.astype(np.float64))[-1].astype(np.float32)).explanations[0]
+    )
+    rows = rng.standard_normal((30, 500)).astype(np.float32)
+    found = attribute(rows, None, (rows.sum(axis=1), np.cumsum(rows, axis=1)[:, -1]))
+    assert [ranked[0].text for ranked in found.explanations] == ["numpy", "serial"]
+    assert found.verdict is Verdict.ORDER
+
+
+LIBRARIES = {
+    "numpy.sum": ("sum", lambda x: np.sum(x)),
+    "numpy.dot": ("dot", np.dot),
+    "numpy.einsum": ("dot", lambda x, y: np.einsum("i,i", x, y)),
+    "numpy.matmul": ("matmul", np.matmul),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_what_reveal_claims_of_a_library_is_what_its_results_are_attributed_to(name, dtype):
+    kind, call = LIBRARIES[name]
+    rng = np.random.default_rng(12)
+    for n in (33, 200, 700):
+        shapes = {"sum": [(n,)], "dot": [(n,), (n,)], "matmul": [(64, n), (n, 64)]}[kind]
+        given = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+        found = attribute(*(*given, None)[:2], call(*given))
+        if examine(name, n, dtype).claim is not None:
+            assert found.explanations[0][0].fits, (n, found.text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_results_of_torch_are_attributed_where_its_order_is_claimed(dtype):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(13)
+    for n in (40, 300, 1000):
+        a, b = (torch.from_numpy(rng.standard_normal(shape).astype(dtype)) for shape in ((64, n), (n, 64)))
+        for name, x, y, made in (
+            ("torch.matmul", a, b, a @ b),
+            ("torch.dot", a[0].clone(), b[:, 0].clone(), torch.dot(a[0].clone(), b[:, 0].clone())),
+        ):
+            found = attribute(x, y, made)
+            assert examine(name, n, dtype).claim is None or found.explanations[0][0].fits, (name, n, found.text)
+
+
+def test_targets_are_tried_where_nothing_else_gives_all_or_where_they_are_named():
+    def odd(x, y):  # a remainder of five terms, in binary64
+        whole, rest = np.float32(0), 0.0
+        for i in range(len(x) - 5):
+            whole += x[i] * y[i]
+        for i in range(len(x) - 5, len(x)):
+            rest += float(x[i]) * float(y[i])
+        return np.float32(rest + float(whole))
+
+    rng = np.random.default_rng(14)
+    x, y = (rng.standard_normal(40).astype(np.float32) for _ in "xy")
+    found = attribute(x, y, odd(x, y), targets=[odd], schedules=["serial"], machines=[])
+    (best, *_) = [each for each in found.explanations[0] if isinstance(each.adder, Joined)]
+    assert best.fits
+    assert best.text == "blocked(35) (odd here), one side in binary32, the other in binary64"
+    assert {each.accumulator.name for each in best.trial.adders} == {"binary32", "binary64"}
+    assert attribute(x, y, odd(x, y), schedules=["serial"], machines=[]).fitting in (((),), found.fitting)
+    named = attribute(x, None, fl.sum(x, "numpy").result, schedules=["serial"], targets=["numpy.sum"])
+    assert "numpy (numpy.sum here)" in fitting(named.explanations[0])
+
+
+def test_of_huge_products_a_sample_is_compared(monkeypatch):
+    monkeypatch.setattr("floatlab.reduce.bench._WHOLE", 1000)
+    rng = np.random.default_rng(15)
+    a, b = (rng.random((50, 50), np.float32) for _ in "ab")
+    plain, fused = fl.matmul(a, b), fl.matmul(a, b, fma=True)
+    found = attribute(a, b, (plain, fused))
+    assert found.verdict is Verdict.FMA
+    best = found.explanations[0][0]
+    assert (best.fits, best.total, best.elements) == (True, 1024, 2500)
+    assert best.said == "all 1,024 elements that were compared, of 2,500, equal serial"
+
+
+def test_ways_are_counted_while_they_are_tried():
+    told = []
+
+    def started(total, noun):
+        told.append((total, noun))
+        return told.append
+
+    found = attribute(*FORUM, PRINTED, started=started)
+    assert told == [(found.trial_count, "ways"), *[1] * found.trial_count]

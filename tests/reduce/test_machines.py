@@ -147,3 +147,17 @@ def test_a_machine_takes_other_schedules(generator):
     for part in parts[1:]:
         total += np.float32(float(part))
     assert float(split) == total
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_the_nodes_miss_adds_up_to_the_error_of_the_result(name, generator):
+    machine, rng = MACHINES[name], np.random.default_rng(generator.getrandbits(64))
+    a, b = (rng.standard_normal(40).astype(np.float32) for _ in "ab")
+    found = dot(a, b, machine=machine)
+    read = sum(node.error for node in found.nodes)
+    assert read + (0 if found.last_rounding is None else found.last_rounding.error) == found.error
+    assert [abs(node.error) for node in found.worst(1)] == sorted(
+        abs(node.error) for node in found.nodes if node.error
+    )[-1:]
+    overflowing = dot([3e38, 3e38], [1, 1], machine=machine) if machine.terms.name == "tf32" else None
+    assert overflowing is None or [node.error for node in overflowing.nodes] == [None]

@@ -12,7 +12,8 @@ import floatlab as fl
 from floatlab import Context, PlanError, UnsupportedError, dot, matmul, parse_format
 from floatlab import sum as total
 from floatlab.arrays.sources import Source
-from floatlab.reduce import PRESETS, Adder, Compensated, Term
+from floatlab.reduce import PRESETS, Adder, Compensated, Term, parse_schedule
+from floatlab.reduce.blame import worst_nodes
 from floatlab.reduce.compensated import RULES
 from floatlab.reduce.exact import exact_totals, matrix_totals
 from floatlab.reduce.reduction import MAX_TRACED
@@ -335,3 +336,13 @@ def test_the_worst_nodes_of_long_sums_are_those_of_all_nodes(text, generator, mo
             known = {node.id: node for node in found.nodes}
             assert [abs(node.error) for node in ranked] == wanted
             assert all(known[node.id] == node for node in ranked)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_the_worst_nodes_know_which_products_are_fused(pairs, generator):
+    rng = np.random.default_rng(generator.getrandbits(64))
+    x, y = (source(rng, parse_format("fp32"), (50,)) for _ in "xy")
+    adder, schedule = Adder(fma=True, pairs=pairs), parse_schedule("pairwise")
+    nodes, _ = adder.traced(schedule.plan(50), terms(x, y))
+    wanted = sorted((abs(node.error or 0) for node in nodes), reverse=True)[:5]
+    assert [abs(node.error) for node in worst_nodes(x, y, schedule.steps(50), adder, 5)] == wanted

@@ -5,13 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floatlab import Context, parse_format
+from floatlab import Context, add, parse_format
 from floatlab.arrays import compiled
 from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.reduce import Adder, Compensated, Plan, TensorCore, parse_schedule
+from floatlab.reduce.adders import Joined
 from floatlab.reduce.compensated import RULES
 from floatlab.reduce.engines import Codes, Floats
+from floatlab.reduce.outline import subtree
 from floatlab.reduce.serial import update
 from floatlab.reduce.simulate import evaluate, simulate
 from tests.reduce.test_schedules import ANY_SIZE, schedules
@@ -234,3 +236,37 @@ def test_observed_numbers_are_those_of_the_nodes(generator):
 
             evaluate(steps, engine, see)
             assert seen[23:].tolist() == [node.value.code for node in nodes]
+
+
+@given(st.integers(2, 40), st.sampled_from(["pairwise", "numpy", "lanes(4)", "reversed"]), st.data())
+def test_a_last_node_joins_what_two_adders_made(n, text, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
+    x, y = (source(rng, parse_format("binary32"), (n, 3), 0.02) for _ in "xy")
+    one, other = Adder(fma=True, pairs=False), Adder("fp64")
+    plan = parse_schedule(text).plan(n)
+    found = simulate(x, y, parse_schedule(text), Joined(one, other))
+    for place in range(3):
+        sides = []
+        for child, adder in zip(plan.nodes[-1], (one, other), strict=True):
+            own, part = subtree(plan, child)
+            sides.append(adder.traced(part, [terms(x, y, (place,))[i] for i in own])[1])
+        assert found[place] == add(*sides, "fp64").result.code
+
+
+def test_only_a_node_of_two_joins():
+    x = Source(np.zeros(4, np.uint32), parse_format("fp32"))
+    for text in ("fused(4)", "sorted"):
+        with pytest.raises(PlanError):
+            simulate(x, None, parse_schedule(text), Joined(Adder(), Adder("fp64")))
+
+
+@pytest.mark.parametrize("name", ["binary16", "binary32", "tf32", "binary64"])
+def test_wide_nodes_are_exact_also_where_binary64_is_not(name, generator, monkeypatch):
+    rng, format = np.random.default_rng(generator.getrandbits(64)), parse_format(name)
+    x, y = source(rng, format, (12, 20), 0.02), source(rng, format, (12, 20), 0.02)
+    for adder in (Adder(format), Adder(format, fma=True), Adder("fp32", fma=True, context=Context("RTN"))):
+        for side in (None, y):
+            fast = simulate(x, side, parse_schedule("fused(5)"), adder)
+            with monkeypatch.context() as patched:
+                patched.setattr(Codes, "_in_doubles", lambda self, arguments, found: np.ones(found.shape, np.bool_))
+                assert (simulate(x, side, parse_schedule("fused(5)"), adder) == fast).all()
