@@ -10,9 +10,12 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Datum
 from floatlab.record import Record
+from floatlab.reduce.adders import Adder, drawing
+from floatlab.reduce.compensated import Compensated
 from floatlab.reduce.exact import exact_totals
 from floatlab.reduce.inputs import Settings, settle
-from floatlab.reduce.totals import matmul
+from floatlab.reduce.reduction import Reduction
+from floatlab.reduce.totals import matmul, reduced
 from floatlab.reduce.yardstick import Errors, Yardstick
 
 TYPE_CHECKING = False
@@ -65,6 +68,20 @@ class Product(Record):
         error = value.exact.as_fraction() - exact if exact is not None and value.is_finite else None
         index = tuple(int(each) for each in np.unravel_index(place, self.codes.shape)) if self.codes.shape else ()
         return Element(index, value, exact, error)
+
+    def reduction(self, place: int) -> Reduction:
+        """Return the dot product that an element is, by its place in C order.
+
+        >>> found = product([[1, 2], [3, 4]], [[5], [6]], schedule="reversed", format="fp16")
+        >>> found.reduction(1)
+        Reduction(dot of 2 terms, reversed: Datum(binary16 0x50e0 = 39))
+        """
+        row, column = divmod(place, self.y.codes.shape[1])
+        sides = [Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)]
+        settings = self.settings
+        if isinstance(settings.adder, Adder | Compensated):  # under SR an element draws from its own stream
+            settings = settings.replace(adder=settings.adder.replace(context=drawing(settings.adder.context, 0, place)))
+        return reduced("dot", sides, settings)
 
     def errors(self, worst: int = 5) -> Errors:
         """Return how far the elements are from the exact ones; of many, those of rows spread over all.

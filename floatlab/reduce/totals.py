@@ -21,12 +21,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.reduce.inputs import AnyAdder
+
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _FLOATS = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
 
 
-def _reduced(operation: str, sources: list[Source], settings: Settings) -> Reduction:
+def reduced(operation: str, sources: list[Source], settings: Settings) -> Reduction:
+    """Return the sum of one row of terms, or the dot product of two, as the settings say; errors are `sum`'s."""
     x, y = sources[0], sources[1] if len(sources) > 1 else None
     code = int(simulate(x, y, settings.schedule, settings.adder)[()])
     found = result = Datum(settings.adder.accumulator, code)
@@ -34,6 +37,19 @@ def _reduced(operation: str, sources: list[Source], settings: Settings) -> Reduc
         last = drawing(settings.adder.context, number_after(settings.schedule, len(x.codes)))
         result = convert(found, settings.format, last).result
     return Reduction(operation, x, y, settings.schedule, settings.adder, found, result, settings.machine)
+
+
+def reordered(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
+    """Return the sum of the same terms in another order, or with other additions; errors are `sum`'s.
+
+    >>> from floatlab.reduce.schedules import PAIRWISE
+    >>> found = sum([2**24, 1, 1, 1])
+    >>> float(found), float(reordered(found, PAIRWISE))
+    (16777216.0, 16777218.0)
+    """
+    sides = [found.x] if found.y is None else [found.x, found.y]
+    settings = Settings(found.result.format, adder or found.adder, schedule or found.schedule, None)
+    return reduced(found.operation, sides, settings)
 
 
 def sum(
@@ -64,7 +80,7 @@ def sum(
     """
     sources, settings = settle({"x": x}, schedule, format, terms, accumulator, None, False, adder, context, None)
     check_row(sources[0], "x")
-    return _reduced("sum", sources, settings)
+    return reduced("sum", sources, settings)
 
 
 def dot(
@@ -102,7 +118,7 @@ def dot(
     if len(sources[0].codes) != len(sources[1].codes):
         lengths = " and ".join(str(len(source.codes)) for source in sources)
         raise UnsupportedError(f"a and b have as many numbers as each other, and these have {lengths}")
-    return _reduced("dot", sources, settings)
+    return reduced("dot", sources, settings)
 
 
 def matmul(

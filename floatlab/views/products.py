@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from floatlab.errors import UnsupportedError, quoted
+from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.views.measures import number, percent
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
     from floatlab.reduce.products import Element, Product
 
 SHORT = 16  # elements: of so many all are shown
+_OFFERED = 32  # elements to choose from
+_QUICK = 1 << 22  # products: of so many the worst are quickly found
 
 
 def product_page(found: Product) -> Page:
@@ -83,3 +89,46 @@ def _cells(each: Element) -> tuple[Line, ...]:
         line("no number" if each.exact is None else decimal(each.exact, 17)),
         ulps,
     )
+
+
+def element_words(found: Product, place: int) -> str:
+    """Name an element by its indices, from its place in C order.
+
+    >>> from floatlab.reduce.products import product
+    >>> element_words(product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
+    '1,0'
+    """
+    return ",".join(str(int(each)) for each in np.unravel_index(place, found.codes.shape)) or "0"
+
+
+def elements_of(found: Product) -> list[tuple[int, str]]:
+    """Return elements to choose from, their places and words: the worst of them, where they are quickly found."""
+    quick = found.codes.size * found.terms <= _QUICK
+    worst = found.errors(_OFFERED).worst if quick and found.codes.size > _OFFERED else ()
+    places = dict.fromkeys([*worst, *range(min(found.codes.size, _OFFERED))])
+    format = found.settings.format
+    codes = found.codes.reshape(-1)
+    marks = set(worst)
+    return [
+        (int(place), f"{element_words(found, place):<10} {shortest(Datum(format, int(codes[place])))}"
+         f"{'  far from exact' if place in marks else ''}")
+        for place in places
+    ]  # fmt: skip
+
+
+def place_of(found: Product, text: str) -> int:
+    """Return the place in C order of an element: `row,column`, or the place itself; raises UnsupportedError.
+
+    >>> from floatlab.reduce.products import product
+    >>> place_of(product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), "1,0")
+    2
+    """
+    shape = found.codes.shape
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and len(part) < 10 for part in parts):
+        raise UnsupportedError(f"an element is row,column, not {quoted(text)}")
+    index = tuple(map(int, parts))
+    whole = (found.codes.size,) if len(index) == 1 != len(shape) else shape
+    if len(index) != len(whole) or any(i >= size for i, size in zip(index, whole, strict=True)):
+        raise UnsupportedError(f"there is no element {quoted(text)} in a product of shape {shape}")
+    return int(np.ravel_multi_index(index, whole))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from heapq import nlargest
 
 from floatlab.errors import UnsupportedError
-from floatlab.numbers import Flags
+from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
 from floatlab.reduce.adders import Adder
@@ -21,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.arrays.sources import Source
     from floatlab.formats import Format
-    from floatlab.numbers import Datum
     from floatlab.reduce.machines import Machine
     from floatlab.reduce.orders import Schedule
     from floatlab.reduce.reduction import AnyAdder, Reduction
@@ -65,8 +64,8 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     if origin:
         blocks.append(Row("terms", line(origin)))
     blocks += machine_rows(found.machine)
-    blocks += [Row("result", coded(found.result, shortest(found.result))), *_truth(found), *_formats(found)]
-    blocks += _limits(found)
+    blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found), *_formats(found)]
+    blocks += limit_rows(found)
     blocks += _every(found) if n <= SHORT else _worst(found)
     return Page(tuple(blocks), title)
 
@@ -90,7 +89,8 @@ def machine_rows(machine: Machine | None) -> list[Block]:
     return [Row("machine", line(f"{machine.words}{note}"))]
 
 
-def _truth(found: Reduction) -> list[Block]:
+def truth_rows(found: Reduction) -> list[Block]:
+    """Say what the exact sum is, and how far the result is from it."""
     exact, ulps = found.exact, found.error_ulps
     flags = found.flags if len(found) <= MAX_TRACED else Flags.NONE
     raised = line(", ", flags_line(flags), " on the way") if flags else ()
@@ -124,7 +124,8 @@ def format_row(x: Source, y: Source | None, adder: AnyAdder, into: Format) -> Ro
     return Row("rounded to", line(", ".join(f"{name} {format}" for name, format in parts.items())))
 
 
-def _limits(found: Reduction) -> list[Block]:
+def limit_rows(found: Reduction) -> list[Block]:
+    """Say how large the error can be, and how sensitive the sum is."""
     rows: list[Block] = []
     bounds = [(found.bound, "from the order alone"), (found.running_bound, "with what was computed")]
     said = [f"≤ {_bound(bound, found.result)} {words}" for bound, words in bounds if bound is not None]
@@ -135,6 +136,17 @@ def _limits(found: Reduction) -> list[Block]:
         unit = few(Fraction(len(found)) / 2**found.accumulated.format.precision)
         rows.append(Row("condition", line(f"{few(found.condition)} = sum of |{x}| / |sum of {x}|; n·u = {unit}")))
     return rows
+
+
+def array_words(source: Source) -> str:
+    """Return numbers as a list that reads back as them.
+
+    >>> from floatlab.reduce.presets import PRESETS
+    >>> from floatlab import dot
+    >>> array_words(dot(*PRESETS["forum"].data).x)
+    '1.907607,-0.7862027,1.147311,0.9604002'
+    """
+    return ",".join(shortest(Datum(source.format, code)) for code in source.codes.tolist())
 
 
 def few(x: Fraction) -> str:
@@ -197,9 +209,9 @@ def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
     if entry.term is not None and entry.term.y is not None:
         of = f"{shortest(entry.term.x)} × {shortest(entry.term.y)}"
     if entry.value is None:
-        return (id, line(of), (), line(Run("as it is", Role.HINT)), *_missed(entry, found), *flags)
+        return (id, line(of), (), line(Run("as it is", Role.HINT)), *missed(entry, found), *flags)
     value = line(Run(shortest(entry.value), Role.VALUE))
-    return (id, line(of), line(Run(hexadecimal_code(entry.value), Role.CODE)), value, *_missed(entry, found), *flags)
+    return (id, line(of), line(Run(hexadecimal_code(entry.value), Role.CODE)), value, *missed(entry, found), *flags)
 
 
 def _adds(arguments: tuple[int, ...]) -> str:
@@ -208,7 +220,8 @@ def _adds(arguments: tuple[int, ...]) -> str:
     return f"({' '.join(map(str, arguments))})" if arguments else ""
 
 
-def _missed(entry: Entry, found: Reduction) -> tuple[Line, Line]:
+def missed(entry: Entry, found: Reduction) -> tuple[Line, Line]:
+    """Say what an entry missed, in its own ulps and in those of the result."""
     if entry.error is None:
         return line("·"), ()
     if not entry.error or entry.value is None:

@@ -31,7 +31,7 @@ def comparison_page(comparison: Comparison) -> Page:
     title += f" in {shared.name}" if shared else ""
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
     drawn = operand_rows(comparison.operands, literals, comparison.context, shared)
-    blocks += _with_changes_marked(drawn) if shared else drawn
+    blocks += with_changes_marked(drawn) if shared else drawn
     blocks.append(Row("a is", line(Run(comparison.relation.value, Role.VALUE)), flags_line(comparison.flags)))
     if comparison.relation is Relation.UNORDERED:
         blocks.append(Row("", line("a NaN compares with nothing, not even itself (5.11)")))
@@ -49,7 +49,7 @@ def _equal_words(a: Datum, b: Datum) -> str:
     return "two codes for one number" if a.exact else "+0 and −0 compare equal (5.11)"
 
 
-def _with_changes_marked(blocks: list[Block]) -> list[Block]:
+def with_changes_marked(blocks: list[Block]) -> list[Block]:
     """Put a `^` above each bit of the second operand that is not the first one's; their columns are the same."""
     first, second = (i for i, each in enumerate(blocks) if isinstance(each, Strip))
     a, b = blocks[first], blocks[second]
