@@ -68,10 +68,18 @@ def test_any_node_is_brought_into_sight(order):
 def test_the_columns_of_a_row_are_as_many_as_the_header():
     x = RNG.standard_normal(60).astype(np.float32)
     for found in (
-        add_up(x), add_up(x, adder="kahan"), add_up(x, format="bf16", accumulator="fp32"), dot(x, x),
-        dot(x, x, fma=True), dot(x, x, machine="hopper.f16.f32"), dot(x, x, "fused(8)"), add_up([float("nan"), 1.0, float("inf")]),
-        dot([float("inf"), 1.0], [0.0, 1.0], fma=True), add_up([1.5]), add_up([1.1], format="fp16"),
-    ):  # fmt: skip
+        add_up(x),
+        add_up(x, adder="kahan"),
+        add_up(x, format="bf16", accumulator="fp32"),
+        dot(x, x),
+        dot(x, x, fma=True),
+        dot(x, x, machine="hopper.f16.f32"),
+        dot(x, x, "fused(8)"),
+        add_up([float("nan"), 1.0, float("inf")]),
+        dot([float("inf"), 1.0], [0.0, 1.0], fma=True),
+        add_up([1.5]),
+        add_up([1.1], format="fp16"),
+    ):
         tree = tree_of(found)
         assert {len(row.cells) for row in unfold(tree)} == {len(tree.header)}
     bare = Tree(add_up(x, "numpy").plan)
