@@ -250,6 +250,12 @@ class _Measure:
         p, q, finite, index = p[rest], q[rest], finite[rest], rest + first
         self.equal += int(np.count_nonzero(p == q))
         self._specials(p, q)
+        if self.equal_nan:
+            # NaNs that are to be equal differ in their bits at most.
+            alike = np.isnan(p) & np.isnan(q) & (same[rest] | (a.format != b.format))
+            rest, p, q, finite, index = (each[~alike] for each in (rest, p, q, finite, index))
+            if not len(rest):
+                return
         absolute = self._errors(p, q, finite, index)
         distances = self._steps(a, b, p, q, rest, index)
         share, fails = self.judge.see(p, q, index)

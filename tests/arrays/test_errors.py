@@ -259,6 +259,18 @@ def test_two_memory_orders_need_memory(tmp_path, monkeypatch):
             fl.compare(x, y)
 
 
+def test_nans_that_are_to_be_equal_are_no_difference():
+    x, y = np.float32([1, np.nan, 2]), np.float32([1, np.nan, 3])
+    alike = fl.compare(x, x, equal_nan=True)
+    assert (alike.within, alike.differing, alike.worst, alike.specials.nan_in_both) == (True, None, (), 1)
+    other = x.view(np.uint32) + np.uint32([0, 1, 0])
+    assert fl.compare(x, other.view(np.float32), equal_nan=True).differing.extents[0].low == 1  # another payload
+    assert fl.compare(x, x.astype(np.float64), equal_nan=True).differing is None
+    found = fl.compare(x, y, equal_nan=True)
+    assert (found.allclose.failing, [each.index for each in found.worst]) == (1, [(2,)])
+    assert fl.compare(x, x).allclose.failing == 1
+
+
 def test_empty_and_single():
     assert fl.compare(np.zeros((0, 3)), np.zeros((0, 3))).within
     found = fl.compare(1.0, 2.0)
