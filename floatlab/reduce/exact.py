@@ -105,10 +105,11 @@ def _one_by_one(sides: list[Source]) -> tuple[Exact, Exact] | None:
 
 
 def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Return A·B as pairs (high, low) of float64, high being the nearest to each element, and |A|·|B| as float64.
+    """Return A·B as pairs (high, low) of float64, high being the nearest to high + low, and |A|·|B| as float64.
 
     The factors are float arrays (rows, n) and (n, columns). What the pairs miss is below n²·2^-104 of |A|·|B|, where no
-    product or sum leaves the range in which binary64 adds exactly.
+    product or sum leaves the range in which binary64 adds exactly. Where more than that cancels, they have no digit
+    right.
 
     >>> high, low, size = matrix_totals(np.float32([[1, 2**-30, -1]]), np.float32([[1], [2**-40], [1]]))
     >>> high.item() == 2**-70, size.item()

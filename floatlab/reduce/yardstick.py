@@ -65,7 +65,7 @@ class Yardstick:
         sized = np.where(fine, ulps, -1.0).reshape(-1)
         first = np.argsort(-sized, kind="stable")[:worst]
         places = tuple(int(self.rows[i // columns] * columns + i % columns) for i in first.tolist() if sized[i] > 0)
-        root = [float(np.sqrt(np.mean(each[fine] ** 2))) for each in (ulps, q)]
+        root = [_root_mean_square(each[fine]) for each in (ulps, q)]
         nearest = int((ulps[fine] <= 0.5).sum())
         return Errors(int(fine.sum()), nearest, float(ulps[fine].max()), root[0], float(q[fine].max()), root[1], places)
 
@@ -80,4 +80,10 @@ class Yardstick:
         with np.errstate(all="ignore"):
             q = quotients(self._values(first) - self._values(second), self._size, self.format)
         q = q[np.isfinite(q)]
-        return (float(np.sqrt(np.mean(q**2))), float(q.max())) if q.size else (0.0, 0.0)
+        return (_root_mean_square(q), float(q.max())) if q.size else (0.0, 0.0)
+
+
+def _root_mean_square(x: Array) -> float:
+    """Return √(mean x²) of numbers from 0 on, whose squares may leave the range of binary64."""
+    most = float(x.max())
+    return most * float(np.sqrt(np.mean((x / most) ** 2))) if most else 0.0
