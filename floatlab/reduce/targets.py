@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 # What a function takes: a vector, two of them, a matrix and a vector, two matrices.
 KINDS = ("sum", "dot", "matvec", "matmul")
 _KNOWN = {
-    "sum": "sum", "nansum": "sum", "dot": "dot", "vdot": "dot", "inner": "dot", "einsum": "dot",
-    "mv": "matvec", "matmul": "matmul", "mm": "matmul",
+    "sum": "sum", "nansum": "sum", "dot": "dot", "vdot": "dot", "inner": "dot", "vecdot": "dot",
+    "einsum": "dot", "mv": "matvec", "matvec": "matvec", "matmul": "matmul", "mm": "matmul",
 }  # fmt: skip
 LIBRARIES = tuple(DEVICES)
 _ROWS = 64  # rows of a matrix, and so probes that go out together

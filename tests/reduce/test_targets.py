@@ -119,3 +119,11 @@ def test_names_of_no_module(name):
         target_of(name)
     assert len(str(refusal.value)) < 300
     assert str(refusal.value).isprintable()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("vecdot", "dot"), ("matvec", "matvec"), ("inner", "dot"), ("sum", "sum")])
+def test_known_names_say_what_they_take(name, kind):
+    if not hasattr(np, name):
+        pytest.skip(f"this NumPy has no {name}")
+    assert target_of(f"numpy.{name}").kind == kind
+    assert reveal(f"numpy.{name}", 9).terms == 9
