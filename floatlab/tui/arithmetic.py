@@ -209,6 +209,7 @@ class Arithmetic(Task, inherit_bindings=False):
             self._one_by_one()
         elif -1 <= step < len(self.film):
             self.scene = step % len(self.film)
+            self.query_one(Film).show_newest()  # also where it is the same step
 
     def _one_by_one(self) -> None:
         self.complain("in practice the steps come one by one: n asks for the next", hint=True)

@@ -181,7 +181,7 @@ class Task(Asking, inherit_bindings=False):
         """Leave a box."""
         for widget in self.home():
             if widget.can_focus and widget.display:
-                widget.focus()
+                widget.focus(scroll_visible=False)  # who leaves a box stays where it was
                 return
 
     def action_format(self) -> None:
@@ -190,13 +190,16 @@ class Task(Asking, inherit_bindings=False):
 
     def pick_format(self, before: tuple[Choice, ...] = ()) -> None:
         """Offer the formats that have names, and take any other name."""
+        self.app.push_screen(self.format_picker(before), self.picked_format)
+
+    def format_picker(self, before: tuple[Choice, ...] = ()) -> Picker:
+        """Return a list of the formats that have names, which takes any other name."""
         rows = [
             Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
             for row in CATALOG
         ]
         current = tuple(format.name for format in self.question.formats)
-        picker = Picker("Format, or any e<W>m<T> name", [*before, *rows], current, free=True)
-        self.app.push_screen(picker, self.picked_format)
+        return Picker("Format, or any e<W>m<T> name", [*before, *rows], current, free=True)
 
     def picked_format(self, name: str | None) -> None:
         """Take a format by its name."""

@@ -86,6 +86,8 @@ def _busy(app):
         waits = any(not each.done() for each in queue.ready_event._waiters)
         if pump._running and not pump._closed and (queue.values or pump._next_callbacks or not waits):
             return True
+    if app.animator._animations or app.animator._scheduled:  # scrolling waits for the clock
+        return True
     return any(not worker.is_finished and not worker._thread_worker for worker in app.workers)
 
 
@@ -94,7 +96,7 @@ def _stale(screen):
     return screen._layout_required or screen._scroll_required or screen._dirty_widgets or screen._callbacks
 
 
-async def rest(app, most=1.0):
+async def rest(app, most=5.0):
     """Wait until nothing is under way; Textual itself waits for a processor that rests, which takes far longer."""
     end, quiet = monotonic() + most, 0
     while quiet < 3 and monotonic() < end and app._exception is None:
