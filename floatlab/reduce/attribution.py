@@ -16,6 +16,7 @@ from floatlab.reduce.inputs import settle
 from floatlab.reduce.intervals import Observed, difference_of, format_of_result, target_of
 from floatlab.reduce.machines import Machine
 from floatlab.reduce.orders import Schedule
+from floatlab.reduce.patches import Patch, patch_of
 from floatlab.reduce.replays import replays
 from floatlab.reduce.trials import Trial, trials
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-__all__ = ["Attribution", "Cause", "Explanation", "Pair", "Path", "Refutation", "Verdict", "attribute"]
+__all__ = ["Attribution", "Cause", "Explanation", "Pair", "Patch", "Path", "Refutation", "Verdict", "attribute"]
 
 _WHOLE = 4  # of the ways that miss elements of the sample, how many are tried on all elements
 _SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements of the sample are not tried on all
@@ -34,7 +35,8 @@ class Attribution(Record):
     """What was tried, ranked for each observed result, and, for two, the pairs of ways that give both.
 
     `pairs` has those with the fewest causes first, 256 at most, of `pair_count`. `refutations` say of one dot product
-    what order alone, and FMA alone, would have made, where neither explains two results.
+    what order alone, and FMA alone, would have made, where neither explains two results. `patches` says for each
+    result that no way gives wholly whether some rows or columns of it were made in another way than the others.
     """
 
     shape: tuple[int, ...]
@@ -44,6 +46,7 @@ class Attribution(Record):
     pair_count: int
     trial_count: int
     refutations: tuple[Refutation, ...] = ()
+    patches: tuple[Patch | None, ...] = ()
 
     __eq__, __hash__ = Explanation.__eq__, Explanation.__hash__
 
@@ -83,6 +86,8 @@ class Attribution(Record):
         alike = sum(each.fits for each in ranked)
         if alike:
             return ranked[0].said + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
+        if self.patches and self.patches[0] is not None:
+            return self.patches[0].text
         if not ranked[0].matching:
             return f"{Verdict.NONE.value} of {self.trial_count:,} ways"
         return f"{ranked[0].said}, and no way gives all"
@@ -109,9 +114,9 @@ def attribute(
     `schedules`, each with and without FMA in accumulators of all `formats` (without the argument also the exact sum,
     rounded once), and models of `machines`; then, where nothing gives all, the orders in which `targets` add on this
     machine (see `reveal`), by default NumPy's own and those of libraries that are loaded. Of large products, 1,024
-    elements are tried first, and of huge ones no more. `started` is told how many ways there are, and "ways", and returns
-    what is told how many were tried. Raises UnsupportedError for operands or results that do not go together, LiteralError for
-    text that is no number, and what `dot` and `reveal` raise.
+    elements are tried first, and of huge ones no more. `started` is told how many ways there are, and "ways", and
+    returns what is told how many were tried. Raises UnsupportedError for operands or results that do not go together,
+    LiteralError for text that is no number, and what `dot` and `reveal` raise.
 
     >>> from floatlab.reduce.presets import PRESETS
     >>> found = attribute(*PRESETS["forum"].data, ("0.0559577", "0.0559577569366"), difference="8.19563865662e-08")
@@ -148,7 +153,8 @@ def attribute(
     alone = len(goals) == 2 and not shape and not (pairs and len(pairs[0].causes) < 2)
     refutations = refutations_of(bench, explanations, tried) if alone else ()
     most = max(len(each) for each in explanations)
-    return Attribution(shape, into, explanations, pairs, count, most, refutations)
+    patches = tuple(_patch(bench, ranked, goal, tried) for ranked, goal in zip(explanations, goals, strict=True))
+    return Attribution(shape, into, explanations, pairs, count, most, refutations, patches)
 
 
 def _brings_format(x: Any) -> bool:
@@ -184,6 +190,13 @@ def _kind(dimensions: list[int]) -> str:
     if len(dimensions) == 1:
         return "sum"
     return {2: "dot", 3: "matvec", 4: "matmul"}[sum(dimensions)]
+
+
+def _patch(bench: Bench, ranked: tuple[Explanation, ...], goal: Observed, tried: list[Trial]) -> Patch | None:
+    best = next((each for each in ranked if each.codes is not None), None)
+    if best is None or any(each.fits for each in ranked) or not isinstance(goal, Source):
+        return None
+    return patch_of(bench, best, goal, dict.fromkeys([*tried, *(each.trial for each in ranked)]))
 
 
 def _is_explained(ranked: tuple[Explanation, ...]) -> bool:

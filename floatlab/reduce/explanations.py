@@ -138,7 +138,12 @@ def _at(target: Observed, bench: Bench) -> Observed:
 def _matching(codes: Array, target: Observed, format: Format) -> int:
     if isinstance(target, Printed):
         return sum(target.fits(Datum(format, int(code))) for code in codes)
-    equal = codes == target.codes
+    return int(agreement(codes, target, format).sum())
+
+
+def agreement(codes: Array, target: Source, format: Format) -> Array:
+    """Say which elements have the same codes, or are both NaNs."""
+    equal: Array = codes == target.codes
     if not equal.all() and format.has_nan:
         equal |= np.isnan(decode(codes, format, np.float64)) & np.isnan(decode(target.codes, format, np.float64))
-    return int(equal.sum())
+    return equal

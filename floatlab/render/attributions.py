@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from floatlab.formats import Format
-    from floatlab.reduce.attribution import Attribution, Explanation
+    from floatlab.reduce.attribution import Attribution, Explanation, Patch
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -33,8 +33,12 @@ def attribution_parts(found: Attribution, observed: tuple[str, ...]) -> Wire:
         "format": found.format.name,
         "tried": found.trial_count,
         "observed": [
-            {"given": word, "explanations": [_explanation(each) for each in explanations[:_MOST]]}
-            for word, explanations in zip(observed, found.explanations, strict=True)
+            {
+                "given": word,
+                "explanations": [_explanation(each) for each in explanations[:_MOST]],
+                "patch": None if patch is None else _patch(patch),
+            }
+            for word, explanations, patch in zip(observed, found.explanations, found.patches, strict=True)
         ],
         "verdict": None if found.verdict is None else found.verdict.value,
         "verdicts": [each.value for each in found.verdicts],
@@ -70,6 +74,15 @@ def _explanation(each: Explanation) -> Wire:
         "elements": each.elements,
         "fits": each.fits,
         "code": None if each.codes is None else _code(each.codes, each.format),
+    }
+
+
+def _patch(patch: Patch) -> Wire:
+    return {
+        "axis": ("rows", "columns")[patch.axis],
+        "places": [*patch.places],
+        "way": patch.explanation.text,
+        "others": patch.rest.text,
     }
 
 

@@ -9,7 +9,7 @@ from floatlab.views.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.attribution import Attribution, Explanation, Path
+    from floatlab.reduce.attribution import Attribution, Explanation, Patch, Path
 
 _MOST = 6  # explanations and pairs that are listed
 
@@ -23,7 +23,10 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
     >>> print(to_text(attribution_page(found, ("1.0000001",))).splitlines()[0])
       1.0000001: reversed, and 6 more of 9 ways tried
     """
-    shown = [_summary(each, found.trial_count) for each in found.fitting]
+    shown = [
+        patch.text if patch is not None else _summary(each, found.trial_count)
+        for each, patch in zip(found.fitting, found.patches, strict=False)
+    ]
     title = "; ".join(f"{word}: {said}" for word, said in zip(observed, shown, strict=True))
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
     for word, explanations in zip(observed, found.explanations, strict=True):
@@ -46,14 +49,14 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
     >>> found = attribute(x, y, (x @ y, x @ y), schedules=["serial"], formats=["fp32"], machines=[])
     >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"))), "")).strip())
     What each equals, of 2 ways tried on 1 element
-      A            all: serial, and 1 other way
-      B            all: serial, and 1 other way
+      A            serial, and 1 other way
+      B            serial, and 1 other way
       cause        one way to compute gives both
     """
     tried = f"{counted(found.trial_count, 'way')} tried on {_compared(found)}"
     blocks: list[Block] = [Gap(), Note(line(Run(f"What each equals, of {tried}", Role.HEADING)))]
-    for word, explanations in zip(observed, found.explanations, strict=True):
-        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations))]
+    for word, explanations, patch in zip(observed, found.explanations, found.patches, strict=True):
+        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations, patch))]
     return [*blocks, *verdict_rows(found, "cause")]
 
 
@@ -63,10 +66,12 @@ def _compared(found: Attribution) -> str:
     return counted(whole, "element") if most == whole else f"{most:,} of {counted(whole, 'element')}"
 
 
-def _best(explanations: tuple[Explanation, ...]) -> list[tuple[Line, ...]]:
+def _best(explanations: tuple[Explanation, ...], patch: Patch | None) -> list[tuple[Line, ...]]:
     """Return the first way that gives all and the nearest that does not, or else the nearest of all."""
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
+    if patch is not None:
+        return [(line(Run(patch.text, Role.VALUE)),)]
     if not fitting and not others:
         return [(line(Run("none of its elements is what any way gives", Role.FLAG)),)]
     if not fitting:
@@ -84,7 +89,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
     """Return the verdict on two results, and what alone does not explain them."""
     said = ", or ".join(each.value for each in found.verdicts) + _apart(found)
     blocks: list[Block] = [Row(label, line(Run(said, Role.VALUE if found.pairs else Role.FLAG)))]
-    if found.pairs and found.shape:
+    if found.pairs and found.pairs[0].causes and found.shape:
         blocks.append(Row("", line(f"{found.pairs[0].first.text} → {found.pairs[0].second.text}")))
     for each in found.refutations:
         ((_, ulps),) = each.path.steps
