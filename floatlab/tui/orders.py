@@ -1,0 +1,54 @@
+"""The same terms in one order after another, as a table to take one from."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+
+from floatlab.actions.orders import Way, ways
+from floatlab.tui.background import beside
+from floatlab.tui.column_table import ColumnTable
+from floatlab.views.orders import orders_table
+from floatlab.views.page import Note, Page, line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.reduce import Reduction
+    from floatlab.tui.app import Explorer
+
+
+class Orders(ColumnTable):
+    """A row an order, with its result, its error, and how many of its bits are others."""
+
+    PLACE = "On the table of orders"  # what the list of keys calls it
+    HELP = "The same terms in one order after another. Enter, or a double click, takes the order of the row."
+    BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
+    app: Explorer
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start empty."""
+        super().__init__(id=id)
+        self.ways: list[Way] = []
+        self._found: Reduction | None = None
+
+    @property
+    def way(self) -> Way | None:
+        """The order under the cursor."""
+        return self.ways[self.cursor] if self.cursor < len(self.ways) else None
+
+    def show_orders(self, found: Reduction, at_once: bool) -> None:
+        """Add the terms in all orders, beside the screen unless at once: it may take seconds."""
+        if self._found is found:
+            return
+        self._found, self.ways = found, []
+        self.page = Page((Note(line("adding in other orders …")),))
+
+        def take(rows: list[Way]) -> None:
+            if self._found is found:  # else it comes too late
+                self.ways = rows
+                cells = [(each.names[0], each.same, each.result, each.error) for each in rows]
+                self.show(orders_table(cells, found.result))
+
+        if at_once:
+            take(ways(found))
+        else:
+            beside(self.app, lambda: ways(found), take)
