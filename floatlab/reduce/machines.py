@@ -197,5 +197,6 @@ def parse_machine(name: str | Machine) -> Machine:
         raise UnsupportedError(f"machine {plain}: no published model reproduces what was recorded on it")
     known = sorted(MACHINES)
     same = [row for row in known if row.startswith(plain.partition(".")[0] + ".")]
-    hint = f": there are {' '.join(same)}" if same else f"{guess(plain, known)}: {' '.join(known)}"
+    families = dict.fromkeys(row.partition(".")[0] for row in known)
+    hint = f": there are {' '.join(same)}" if same else f"{guess(plain, known) or f'; it knows {' '.join(families)}'}"
     raise UnsupportedError(f"machine {quoted(name)} is not in the table{hint}")

@@ -152,7 +152,10 @@ def matmul(
     )
     left, right = (source.codes for source in sources)
     if not 1 <= left.ndim <= 2 or not 1 <= right.ndim <= 2 or left.shape[-1] != right.shape[0]:
-        raise UnsupportedError(f"shapes {left.shape} and {right.shape} do not make a matrix product")
+        raise UnsupportedError(
+            f"shapes {left.shape} and {right.shape} do not make a matrix product: of one or two axes each, the last of "
+            "the first is to be as long as the first of the second"
+        )
     if not right.shape[0]:
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
     rows, columns = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[0], -1)

@@ -30,6 +30,8 @@ def reveal_page(found: Findings) -> Page:
     """
     n, name = found.plan.terms, _name(found)
     order = found.schedule.text if found.schedule is not None else "in an order of its own"
+    if found.claim is None:
+        order = "no order is claimed"
     title = f"{name}: {counted(n, 'term')}, {order}"
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_order(found), *_replayed(found)]
     blocks.append(Row("subnormals", line("become zero" if found.flushes else "kept")))
@@ -44,17 +46,18 @@ def _name(found: Findings) -> str:
 
 def _order(found: Findings) -> list[Block]:
     plan, schedule = found.plan, found.schedule
+    label = "probed" if found.claim is None else "order"
     blocks: list[Block] = []
     if schedule is not None:
-        blocks.append(Row("order", line(Run(schedule.text, Role.VALUE))))
+        blocks.append(Row(label, line(Run(schedule.text, Role.VALUE))))
     if plan.terms <= _SHORT:
-        blocks.append(Row("" if blocks else "order", line(plan.text)))
+        blocks.append(Row("" if blocks else label, line(plan.text)))
     if blocks:
         return blocks
     drawn = outline(plan)
     rows = tuple((line(_letter(i)), line(_terms(part)), line(_how(part))) for i, part in enumerate(drawn.parts))
     return [
-        Row("order", line(Run(_tree(drawn.tree), Role.VALUE))),
+        Row(label, line(Run(_tree(drawn.tree), Role.VALUE))),
         Gap(),
         Table(("part", "terms", "order"), rows),
         Gap(),
@@ -93,7 +96,7 @@ def _replayed(found: Findings) -> list[Block]:
     best = found.replays[0]
     share = f"{best.matching} of {best.total} random {_TAKEN[found.target.kind]}s have the same bits"
     if found.claim is None:
-        words = f"{share} when {_way(found)}; no claim is made"
+        words = f"{share} in the order that probes met, when {_way(found)}; no claim is made"
         return [Row("replayed", line(Run(words, Role.FLAG)))]
     blocks: list[Block] = [Row("adds in", line(Run(_way(found), Role.VALUE)))]
     return [*blocks, Row("replayed", line(share))]
