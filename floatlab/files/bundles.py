@@ -148,17 +148,28 @@ def _checked(info: zipfile.ZipInfo) -> None:
         raise FileFormatError(f"has a member {name} that unpacks to {info.file_size:,} bytes: unpack it first")
 
 
+def _bundle(file: IO[bytes]) -> tuple[zipfile.ZipFile, list[str]]:
+    """Return a zip and the names of the arrays in it."""
+    length_of(file)
+    bundle = zipfile.ZipFile(_Sparing(file))
+    members = bundle.namelist()
+    if len(set(members)) != len(members):
+        raise FileFormatError("has two members of one name")
+    return bundle, [each.removesuffix(".npy") for each in members if each.endswith(".npy")]
+
+
+def npz_names(path: str) -> list[str]:
+    """Return the names of the arrays in a `.npz`; raises FileFormatError in one line."""
+    with open_file(path) as file, _zipped(path):
+        return _bundle(file)[1]
+
+
 def open_npz(path: str, name: str | None) -> ArraySource:
     """Open an array of a `.npz` by its name, or the only one; raises FileFormatError in one line."""
     file = open_file(path)
     try:
         with _zipped(path):
-            length_of(file)
-            bundle = zipfile.ZipFile(_Sparing(file))
-            members = bundle.namelist()
-            if len(set(members)) != len(members):
-                raise FileFormatError("has two members of one name")
-            names = [each.removesuffix(".npy") for each in members if each.endswith(".npy")]
+            bundle, names = _bundle(file)
             word = path if name is None else f"{path}::{name}"
             return MemberSource(word, path, file, bundle, f"{chosen(name, names, 'array')}.npy")
     except BaseException:

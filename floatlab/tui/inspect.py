@@ -74,7 +74,7 @@ class Inspect(Task, inherit_bindings=False):
             for name, key in KEYS.items()
         ),
         Binding("x,delete", "drop", "Drop row", id="drop", show=False),
-        Binding("e,f6", "fields", "Field", id="fields", show=False),
+        Binding("e,ctrl+n", "fields", "Field", id="fields", show=False),
         *Task.SHARED,
     ]
     DEFAULT_CSS = """

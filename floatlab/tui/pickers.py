@@ -76,7 +76,7 @@ class Picker(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """Put the box to type in above the list."""
         with Vertical():
-            yield Label(self._title, markup=False)
+            yield Label(self._title, id="title", markup=False)
             yield Input(placeholder="type to narrow", compact=True)
             # The box keeps the focus: the list is moved from there, so that both work without a tab.
             options = OptionList(markup=False, compact=True)
@@ -88,6 +88,25 @@ class Picker(ModalScreen[str | None]):
         """Fill the list."""
         self._fill("")
         self.query_one(Input).focus()
+
+    def offer(self, title: str, choices: list[Choice]) -> None:
+        """Offer other choices."""
+        self._choices = choices
+        self.query_one("#title", Label).update(title)
+        self.query_one(Input).value = ""
+        self._fill("")
+
+    def say(self, words: str) -> None:
+        """Say why nothing came of a choice."""
+        self.query_one("#nothing", Label).update(words)
+
+    def take(self, name: str) -> None:
+        """Take the choice that was made."""
+        self.dismiss(name)
+
+    def take_free(self, text: str) -> None:
+        """Take text that matches nothing."""
+        self.dismiss(text)
 
     def _fill(self, typed: str) -> None:
         wanted = typed.strip().lower()
@@ -113,13 +132,13 @@ class Picker(ModalScreen[str | None]):
     def _take(self, event: Input.Submitted) -> None:
         options = self.query_one(OptionList)
         if options.highlighted is not None and options.option_count:
-            self.dismiss(options.get_option_at_index(options.highlighted).id)
+            self.take(options.get_option_at_index(options.highlighted).id or "")
         elif self._free and event.value.strip():
-            self.dismiss(event.value.strip())
+            self.take_free(event.value.strip())
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option.id)
+        self.take(event.option.id or "")
 
     def action_step(self, rows: int) -> None:
         """Move over the list."""

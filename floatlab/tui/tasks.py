@@ -47,6 +47,14 @@ _ENTRIES = (
         "floatlab.tui.arithmetic:Arithmetic",
     ),
     Entry("formats", "Formats", ("formats",), ("formats", "fp16", "bf16"), "floatlab.tui.catalogue:Catalogue"),
+    Entry(
+        "compare",
+        "Compare",
+        ("compare",),
+        ("compare", "random:normal:64x64:seed=1@fp32", "random:normal:64x64:seed=1@bf16", "--fp32", "--rtol", "0.003"),
+        "floatlab.tui.comparison:Compare",
+        slow=True,
+    ),
 )
 
 TASKS: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}

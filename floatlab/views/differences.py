@@ -6,9 +6,9 @@ from math import inf
 
 from floatlab.arith import holds
 from floatlab.views.elements import worst_blocks
-from floatlab.views.measures import at_index, bin_label, multiple, number, percent, steps_text, upward
+from floatlab.views.measures import at_index, bin_label, multiple, number, percent, shape_text, steps_text, upward
 from floatlab.views.page import Axis, Block, Gap, Lane, Line, Note, Page, Pair, Role, Row, Run, Span, line
-from floatlab.views.whereabouts import where_blocks
+from floatlab.views.whereabouts import map_blocks, where_blocks
 from floatlab.views.words import counted, listed, plural
 
 TYPE_CHECKING = False
@@ -42,10 +42,12 @@ def differences_page(found: Differences) -> Page:
 
 
 def summary_page(found: Differences) -> Page:
-    """Return how much two arrays differ, and beside it whether that is near enough."""
-    blocks = _verdict_rows(found)
+    """Return how much two arrays differ, whether that is near enough, and where; side by side where there is room."""
+    blocks = _verdict_rows(found, named=False)
     if found.shape is not None and found.size:
-        blocks += [Pair((Gap(), *_amounts(found)), (Gap(), *_near_enough(found)))]
+        pairs = ((_amounts(found), _near_enough(found)), (histogram_blocks(found), map_blocks(found)))
+        for left, right in pairs:
+            blocks.append(Pair((Gap(), *left) if left else (), (Gap(), *right) if right else ()))
     return Page(tuple(blocks))
 
 
@@ -57,18 +59,16 @@ def _summary(found: Differences) -> str:
     return "within tolerance" if found.within else "beyond tolerance"
 
 
-def _verdict_rows(found: Differences) -> list[Block]:
-    operands = (*_operand_rows("actual", found.actual), *_operand_rows("expected", found.expected))
+def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
+    operands = [
+        _operand_row(label, each, named) for label, each in (("actual", found.actual), ("expected", found.expected))
+    ]
     return [*operands, Row("verdict", line(Run(verdict_words(found), Role.GOOD if found.within else Role.BAD)))]
 
 
-def _operand_rows(label: str, operand: Operand) -> list[Block]:
-    words = line(Run(operand.kind, Role.VALUE), f", {_shape(operand.shape)}")
-    return [Row(label, words) if operand.name == label else Row(label, line(operand.name), words)]
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return " × ".join(f"{n:,}" for n in shape) if shape else "one number"
+def _operand_row(label: str, operand: Operand, named: bool) -> Block:
+    words = line(Run(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
+    return Row(label, line(operand.name), words) if named and operand.name != label else Row(label, words)
 
 
 def verdict_words(found: Differences) -> str:
@@ -76,9 +76,8 @@ def verdict_words(found: Differences) -> str:
     near = found.allclose
     allowed = f"rtol {number(near.rtol)} and atol {number(near.atol)}"
     if found.shape is None:
-        return (
-            f"not close: the shapes {_shape(found.actual.shape)} and {_shape(found.expected.shape)} do not go together"
-        )
+        shapes = " and ".join(shape_text(each.shape) for each in (found.actual, found.expected))
+        return f"not close: the shapes {shapes} do not go together"
     if not found.size:
         return "close: there are no elements"
     if near.failing:
@@ -178,16 +177,15 @@ def bin_page(ulps: Ulps, place: int) -> Page:
     >>> from floatlab.render.text import to_text
     >>> x = np.float32([1, 2, 3, 4])
     >>> print(to_text(bin_page(compare(x, x + np.float32([0, 0, 1e-6, 2e-6])).ulps, 1)), end="")
-      4 to 7 ulps  2 of 4 elements, 50 %
-                   50 % are nearer, none is further apart
+      4 to 7 ulps: 2 of 4 elements, 50 %; 50 % are nearer, none is further apart
     """
     low, high, count = ulps.histogram[place]
     nearer = sum(each[2] for each in ulps.histogram[:place])
     sides = ((nearer, "nearer"), (ulps.count - nearer - count, "further apart"))
     said = [f"{percent(n, ulps.count)} are {words}" if n else f"none is {words}" for n, words in sides]
-    label = f"{bin_label(low, high)} {plural(high, 'ulp')}"
-    what = line(Run(f"{count:,}", Role.VALUE), f" of {counted(ulps.count, 'element')}, {percent(count, ulps.count)}")
-    return Page((Row(label, what), Row("", line(Run(", ".join(said), Role.HINT)))))
+    where = f"{bin_label(low, high)} {plural(high, 'ulp')}: "
+    share = f" of {counted(ulps.count, 'element')}, {percent(count, ulps.count)}; "
+    return Page((Note(line(where, Run(f"{count:,}", Role.VALUE), share, Run(", ".join(said), Role.HINT))),))
 
 
 def _near_enough(found: Differences) -> list[Block]:

@@ -80,3 +80,24 @@ def bin_label(low: int, high: int) -> str:
     if low == high:
         return f"{low}"
     return f"{low} to {high}" if high < 1024 else f"from 2^{low.bit_length() - 1}"
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return the shape of an array.
+
+    >>> shape_text((1000, 3)), shape_text(())
+    ('1,000 × 3', 'one number')
+    """
+    return " × ".join(f"{n:,}" for n in shape) if shape else "one number"
+
+
+def bytes_text(size: int) -> str:
+    """Return the size of a file.
+
+    >>> bytes_text(1), bytes_text(2_345), bytes_text(4 * 10**9)
+    ('1 byte', '2.35 kB', '4 GB')
+    """
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}" if size < 1000 * scale else f"{size // scale:,} {unit}"
+    return f"{size} {'byte' if size == 1 else 'bytes'}"

@@ -40,24 +40,27 @@ def map_page(found: Differences) -> Page:
       Where: 22 elements beyond tolerance
                    exactly the block [2:4, 10:21]
     <BLANKLINE>
-      row 0        ····················
-      row 1        ····················
-      row 2        ·····█████▒·········
-      row 3        ·····█████▒·········
-      row 4        ····················
-      row 5        ····················
-                   a sign stands for 2 columns
-                   · none  ░ up to a third  ▒ two thirds  ▓ more  █ all
+      0 ····················
+      1 ····················
+      2 ·····█████▒·········
+      3 ·····█████▒·········
+      4 ····················
+      5 ····················
+      a sign stands for 2 columns, a line begins with the number of its first row:
+      · none  ░ up to a third  ▒ two thirds  ▓ more  █ all
     """
+    none = "No element differs."
+    words = none if found.shape is not None else "Arrays of these shapes have no elements in common."
+    return Page(tuple(map_blocks(found)) or (Note(line(words)),))
+
+
+def map_blocks(found: Differences) -> list[Block]:
+    """Return the places of differences in words and as a map; nothing where there are none."""
     structure = found.failing or found.differing
     blocks = where_blocks(found)
-    if structure is None:
-        none = "No element differs."
-        words = none if found.shape is not None else "Arrays of these shapes have no elements in common."
-        return Page((Note(line(words)),))
-    if structure.size > 1:
+    if structure is not None and structure.size > 1:
         blocks += [Gap(), *_map_rows(structure.map)]
-    return Page(tuple(blocks))
+    return blocks
 
 
 def _map_rows(found: Map) -> list[Block]:
@@ -66,12 +69,14 @@ def _map_rows(found: Map) -> list[Block]:
     for y, counts in enumerate(found.counts):
         height = min(down, rows - y * down)
         signs = [_sign(count, height * min(across, columns - x * across)) for x, count in enumerate(counts)]
-        label = "" if rows == 1 else f"row {y * down:,}"
-        blocks.append(Row(label, line(*(Run(sign, Role.HINT if sign == _NONE else Role.CHANGED) for sign in signs))))
+        place = "" if rows == 1 else f"{y * down:>{len(str(rows))}} "
+        drawn = (Run(sign, Role.HINT if sign == _NONE else Role.CHANGED) for sign in signs)
+        blocks.append(Note(line(Run(place, Role.LABEL), *drawn)))
     parts = [counted(n, noun) for n, noun in ((down, "row"), (across, "column" if rows > 1 else "element")) if n > 1]
     scale = f"a sign stands for {' of '.join(parts)}" if parts else "a sign stands for an element"
+    scale += ", a line begins with the number of its first row" if rows > 1 else ""
     shares = "  ".join(f"{sign} {words}" for sign, words in zip((_NONE, *_SHADES, _ALL), _SHARES, strict=True))
-    return [*blocks, Row("", line(Run(scale, Role.HINT))), Row("", line(Run(shares, Role.HINT)))]
+    return [*blocks, Note(line(Run(f"{scale}:", Role.HINT))), Note(line(Run(shares, Role.HINT)))]
 
 
 def _sign(count: int, size: int) -> str:

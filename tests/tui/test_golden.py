@@ -16,6 +16,7 @@ HERE = Path(__file__).parent / "golden"
 PICTURES = Path(__file__).parents[2] / "docs" / "images"
 
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
+COMPARE = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
 FMA = "fma 1.0009765625 1.0009765625 -1.001953125 --fp16"
 # Each scene: the command that it opens at, and the keys that lead there.
 SCENES = {
@@ -24,7 +25,7 @@ SCENES = {
     "inspect-directions": ("show 0.1 --e4m3 --e5m2", ["v"]),
     "inspect-dialects": ("show bits:0x38 --dialects", []),
     "inspect-path": ("convert 1.00048828126 --through fp32,fp16", []),
-    "inspect-field": ("show 1 --fp16 --fp64", ["e", "f6", "f6", *"99"]),
+    "inspect-field": ("show 1 --fp16 --fp64", ["e", "ctrl+n", "ctrl+n", *"99"]),
     "inspect-wrong": ("show 0.1 --fp16", ["slash", *"x1"]),
     "inspect-pins": ("show 1.5 --fp16", ["a", "plus", "plus", "b"]),
     "inspect-special": ("show nan --fp16 --e4m3 --e2m1", []),
@@ -39,6 +40,10 @@ SCENES = {
     "formats": ("formats", []),
     "formats-compare": ("formats fp16 bf16", []),
     "formats-codes": ("formats e4m3", ["v"]),
+    "compare": (COMPARE, []),
+    "compare-ulps": (COMPARE, ["v", "home", "down"]),
+    "compare-worst": (COMPARE, ["v", "v", "down"]),
+    "compare-where": (COMPARE, ["v", "v", "v"]),
     "picker-format": ("show 0.1 --fp16", ["f", *"fp8"]),
     "picker-rules": ("show 0.1 --fp16", ["r"]),
     "keys": ("show 0.1 --fp16", ["question_mark"]),
@@ -49,6 +54,8 @@ SHOWN = {
     "explorer-arithmetic": ("arithmetic-fma", (120, 41)),
     "explorer-align": ("arithmetic-align", (80, 24)),
     "explorer-formats": ("formats-compare", (120, 34)),
+    "explorer-compare": ("compare", (120, 43)),
+    "explorer-worst": ("compare-worst", (80, 24)),
 }
 CASES = [(name, size) for name in SCENES for size in SIZES]
 

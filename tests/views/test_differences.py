@@ -149,7 +149,7 @@ def test_the_map_shows_a_block():
     y = x.copy()
     y[8:12, 2:4] = 1
     lines = [each.strip() for each in to_text(map_page(fl.compare(x, y))).splitlines()]
-    assert f"row 8        ·█{'·' * 30}" in lines
+    assert f"8 ·█{'·' * 30}" in lines
     assert sum("█" in each for each in lines) == 2  # and the legend
     assert "No element differs" in to_text(map_page(fl.compare(x, x)))
     assert "no elements in common" in to_text(map_page(fl.compare(x, x[:3])))
@@ -224,7 +224,6 @@ def test_a_bin_says_what_lies_on_either_side():
 def test_a_summary_has_verdict_amounts_and_tolerances():
     page = to_text(summary_page(sample()))
     assert all(words in page for words in ("verdict", "equal bits", "ulps", "allclose", "smallest that passes"))
-    assert "apart" not in page
     assert "do not go together" in to_text(summary_page(fl.compare(np.zeros(2), np.zeros(3))))
 
 

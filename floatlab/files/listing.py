@@ -1,0 +1,107 @@
+"""What there is to open: folders and files of arrays in a folder, and the arrays in a file that holds several."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from itertools import islice
+
+from floatlab.errors import FileFormatError, FloatlabError
+from floatlab.files.bundles import npz_names, open_npz
+from floatlab.files.opened import named, open_file, shown
+from floatlab.files.safetensors import read_tensors
+from floatlab.record import Record
+
+_MOST = 5000  # names of a folder that are looked at
+_TOLD = 64  # arrays of a .npz whose shapes are told: each has a header of its own
+_SEVERAL = (".npz", ".safetensors")
+_ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
+
+
+class Entry(Record):
+    """Something to open, by the word that names it; `leads_on` to others, as a folder does, or is an array itself.
+
+    `size` is in bytes, of a file; `kind` and `shape` are those of an array in a file of several. Each may be unknown.
+    """
+
+    word: str
+    name: str
+    leads_on: bool
+    size: int | None = None
+    kind: str = ""
+    shape: tuple[int, ...] | None = None
+
+
+def entries(place: str) -> list[Entry]:
+    """Return what there is at a place, which is a folder or a file of several arrays, in the order of names.
+
+    Hidden files are left out, and names that no screen can show. Raises FileFormatError in one line.
+    """
+    return _arrays(place) if place.lower().endswith(_SEVERAL) and not os.path.isdir(place) else _folder(place)
+
+
+def _folder(folder: str) -> list[Entry]:
+    found = []
+    try:
+        with os.scandir(folder or os.curdir) as listed:
+            for each in islice(listed, _MOST):
+                name = each.name
+                if name.startswith(".") or not name.isprintable():
+                    continue
+                word = os.path.join(folder, name)
+                if each.is_dir():
+                    found.append(Entry(word + os.sep, name + os.sep, True))
+                elif name.lower().endswith(_SEVERAL + _ONE) and each.is_file():
+                    found.append(Entry(word, name, name.lower().endswith(_SEVERAL), each.stat().st_size))
+    except (OSError, ValueError) as trouble:
+        words = getattr(trouble, "strerror", None) or trouble
+        raise FileFormatError(f"{shown(folder)} cannot be read: {words}") from None
+    return sorted(found, key=lambda each: (not each.name.endswith(os.sep), each.name.lower(), each.name))
+
+
+def _arrays(path: str) -> list[Entry]:
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        raise FileFormatError(f"{shown(path)} is no file") from None
+    return list(_arrays_of(path, state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=8)
+def _arrays_of(path: str, changed: int, length: int) -> tuple[Entry, ...]:
+    """Return the arrays in a file as it is now: who types a name asks again at each letter."""
+    if path.lower().endswith(".safetensors"):
+        with open_file(path) as file, named(path):
+            tensors = read_tensors(file).values()
+        found = [Entry(f"{path}::{each.name}", each.name, False, None, each.dtype, each.shape) for each in tensors]
+    else:
+        names = npz_names(path)
+        found = [_member(path, name, len(names) <= _TOLD) for name in names]
+    return tuple(each for each in found if each.name.isprintable())
+
+
+def _member(path: str, name: str, told: bool) -> Entry:
+    entry = Entry(f"{path}::{name}", name, False)
+    if not told:
+        return entry
+    try:
+        with open_npz(path, name) as source:
+            return entry.replace(kind=source.kind, shape=source.shape)
+    except FloatlabError:
+        return entry.replace(kind="cannot be read")
+
+
+def completed(typed: str) -> str | None:
+    """Return the first word that goes on as typed: a folder, a file, or FILE::NAME; None where there is none.
+
+    >>> completed("no such folder/a") is None
+    True
+    """
+    path, colons, _ = typed.partition("::")
+    if not path:
+        return None
+    try:
+        listed = entries(path if colons else typed[: len(typed) - len(os.path.basename(typed))])
+    except FloatlabError:
+        return None
+    return next((each.word for each in listed if each.word.startswith(typed) and each.word != typed), None)

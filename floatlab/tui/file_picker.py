@@ -1,0 +1,87 @@
+"""A window that walks through folders, and into files of several arrays, to the one that is meant."""
+
+from __future__ import annotations
+
+import os
+
+from textual import on
+from textual.widgets import Input
+
+from floatlab.errors import FloatlabError
+from floatlab.files.listing import Entry, entries
+from floatlab.tui.pickers import Choice, Picker
+from floatlab.views.measures import bytes_text, shape_text
+
+_UP = ".."
+_PATH = 48  # characters of a path in the title
+_NAME = 32  # columns of a name that are kept for what is said of it to line up
+
+
+class FilePicker(Picker):
+    """Folders and files to choose from. Dismissed with the word that names an array, or None."""
+
+    def __init__(self, title: str, word: str = "") -> None:
+        """Begin where a word's file lies, else in the folder that the explorer runs in."""
+        path = word.partition("::")[0]
+        folder = os.path.dirname(path)
+        there = os.path.exists(path) or (bool(folder) and os.path.isdir(folder))
+        super().__init__(title, [], (word,), free=True)
+        self._what, self._place = title, folder if there else ""
+        self._found: dict[str, Entry] = {}
+
+    def on_mount(self) -> None:
+        """List what is there."""
+        super().on_mount()
+        if not self._go(self._place):
+            self._go("")
+
+    def _go(self, place: str) -> bool:
+        """List a place; what cannot be read is said."""
+        try:
+            listed = entries(place)
+        except FloatlabError as error:
+            self.say(str(error))
+            return False
+        if len(listed) == 1 and not os.path.isdir(place or os.curdir):
+            self.dismiss(place)  # the only array of a file
+            return True
+        self._place = place
+        self._found = {each.word: each for each in listed}
+        up = Choice(_UP, f"{_UP}{os.sep}")
+        path = os.path.abspath(place)
+        shown = path if len(path) <= _PATH else f"…{path[1 - _PATH :]}"
+        width = min(max((len(each.name) for each in listed), default=0), _NAME)
+        self.offer(f"{self._what}: {shown}", [up, *(_choice(each, width) for each in listed)])
+        return True
+
+    def take(self, name: str) -> None:
+        """Go where a name leads, or take the array that it names."""
+        if name == _UP:
+            self._go(os.path.dirname(os.path.abspath(self._place)))
+        elif name in self._found and self._found[name].leads_on:
+            self._go(name)
+        else:
+            self.dismiss(name)
+
+    def take_free(self, text: str) -> None:
+        """Take what was typed: a folder is gone to, a file in the folder in sight is one there."""
+        path = os.path.join(self._place, text)
+        if os.path.isdir(path):
+            self._go(os.path.join(path, ""))
+        else:
+            self.dismiss(path if os.path.exists(path.partition("::")[0]) else text)
+
+    @on(Input.Changed)
+    def _walk(self, event: Input.Changed) -> None:
+        """Go to a folder whose whole name was typed."""
+        path = os.path.join(self._place, event.value)
+        if event.value.endswith(os.sep) and os.path.isdir(path):
+            event.stop()
+            self._go(path)
+
+
+def _choice(entry: Entry, width: int) -> Choice:
+    about = entry.kind if entry.size is None else bytes_text(entry.size)
+    if entry.shape is not None:
+        about = f"{about}  {shape_text(entry.shape)}"
+    return Choice(entry.word, f"{entry.name:<{width}}  {about}".rstrip(), (entry.name,))
