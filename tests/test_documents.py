@@ -8,6 +8,7 @@ import doctest
 import io
 import re
 import shlex
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,16 +19,33 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def examples() -> list:
-    """Return (document, command, expected output) for every `$ floatlab …` in a console fence."""
-    found = []
-    for document in DOCUMENTS:
-        text = document.read_text(encoding="utf-8")
-        for fence in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-            for part in re.split(r"^\$ ", fence, flags=re.MULTILINE)[1:]:
-                command, _, expected = part.partition("\n")
-                found.append(pytest.param(command, expected, id=f"{document.name}: {command}"))
+def parts(fence: str) -> list:
+    """Return (the commands before it that write files, command, expected output) for every command of a fence.
+
+    `$ floatlab … > NAME` writes a file, which the commands after it read; it shows nothing.
+    """
+    found, before = [], []
+    for part in re.split(r"^\$ ", fence, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        if WRITES.search(command):
+            before.append(command)
+        else:
+            found.append((tuple(before), command, expected))
     return found
+
+
+WRITES = re.compile(r" > (\w+\.txt)$")
+FENCE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def examples() -> list:
+    """Return what `parts` gives for every `$ floatlab …` in a console fence."""
+    return [
+        pytest.param(*part, id=f"{document.name}: {part[1]}")
+        for document in DOCUMENTS
+        for fence in FENCE.findall(document.read_text(encoding="utf-8"))
+        for part in parts(fence)
+    ]
 
 
 PICTURES = {
@@ -45,9 +63,20 @@ def answer(command: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize(("command", "expected"), examples())
-def test_console_examples_print_what_they_show(command, expected):
-    assert answer(command).rstrip("\n") == expected.rstrip("\n")
+def answer_after(before: tuple[str, ...], command: str) -> str:
+    """Return the answer where other commands have written files."""
+    if not before:
+        return answer(command)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for each in before:
+            plain, name, _ = WRITES.split(each)
+            Path(name).write_text(answer(plain), encoding="utf-8")
+        return answer(command)
+
+
+@pytest.mark.parametrize(("before", "command", "expected"), examples())
+def test_console_examples_print_what_they_show(before, command, expected):
+    assert answer_after(before, command).rstrip("\n") == expected.rstrip("\n")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -67,14 +96,16 @@ def test_documents_name_files_that_exist():
             assert (document.parent / target).exists(), f"{document.name} points to {target}"
 
 
+def anew(fence: str) -> str:
+    """Return a fence with the output of each of its commands written anew."""
+    shown = [f"$ {command}\n" for command in re.findall(r"^\$ (.*)$", fence, re.MULTILINE) if WRITES.search(command)]
+    shown += [f"$ {command}\n{answer_after(before, command)}" for before, command, _ in parts(fence)]
+    return f"```console\n{''.join(shown)}```"
+
+
 if __name__ == "__main__":
     for name, command in PICTURES.items():
         (ROOT / "docs" / "images" / name).write_text(answer(command), encoding="utf-8")
     for each in DOCUMENTS:
-        written = re.sub(
-            r"^```console\n\$ (.*)\n(?:.*\n)*?```$",
-            lambda fence: f"```console\n$ {fence[1]}\n{answer(fence[1])}```",
-            each.read_text(encoding="utf-8"),
-            flags=re.MULTILINE,
-        )
+        written = FENCE.sub(lambda found: anew(found[1]), each.read_text(encoding="utf-8"))
         each.write_text(written, encoding="utf-8")

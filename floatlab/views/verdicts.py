@@ -58,7 +58,7 @@ def judgement_words(found: Judgement) -> str:
         return "beyond rounding, and none of these causes: look for a bug"
     if found.causes == (Cause.TERM,):
         return "beyond rounding: as much as one term that is missing; look for a bug"
-    others = listed([_CAUSES[each] for each in found.causes if each is not Cause.ORDER])
+    others = listed([_CAUSES[each] for each in found.causes if each is not Cause.ORDER], "or")
     if Cause.ORDER in found.causes:
         return f"indistinguishable with {counted(found.terms, 'term')}: rounding, or {others}"
     return f"explained by {others}, not by rounding"

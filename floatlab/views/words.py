@@ -78,14 +78,14 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {plural(n, noun)}"
 
 
-def listed(names: list[str]) -> str:
+def listed(names: list[str], joined: str = "and") -> str:
     """Return names as a list in a sentence.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
+    ('a', 'a, b and c', 'a or b')
     """
     *head, last = names
-    return f"{', '.join(head)} and {last}" if head else last
+    return f"{', '.join(head)} {joined} {last}" if head else last
 
 
 def bracketed(number: object) -> str:
