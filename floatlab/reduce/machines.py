@@ -198,5 +198,5 @@ def parse_machine(name: str | Machine) -> Machine:
     known = sorted(MACHINES)
     same = [row for row in known if row.startswith(plain.partition(".")[0] + ".")]
     families = dict.fromkeys(row.partition(".")[0] for row in known)
-    hint = f": there are {' '.join(same)}" if same else f"{guess(plain, known) or f'; it knows {' '.join(families)}'}"
+    hint = f": there are {' '.join(same)}" if same else guess(plain, known) or f"; it knows {' '.join(families)}"
     raise UnsupportedError(f"machine {quoted(name)} is not in the table{hint}")
