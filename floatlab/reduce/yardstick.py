@@ -85,5 +85,5 @@ class Yardstick:
 
 def _root_mean_square(x: Array) -> float:
     """Return √(mean x²) of numbers from 0 on, whose squares may leave the range of binary64."""
-    most = float(x.max())
-    return most * float(np.sqrt(np.mean((x / most) ** 2))) if most else 0.0
+    _, exponent = np.frexp(x.max())
+    return float(np.ldexp(np.sqrt(np.mean(np.ldexp(x, -exponent) ** 2)), exponent))
