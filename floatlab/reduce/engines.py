@@ -9,16 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arith.operands import holds
+from floatlab.arrays import compiled
 from floatlab.arrays.arithmetic import OPERATIONS, calculator
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import sweep
 from floatlab.arrays.pairs import two_sum
 from floatlab.arrays.reading import WORDS, container
+from floatlab.arrays.recurrences import Recurrence, Stage
 from floatlab.arrays.sources import Source
 from floatlab.formats import parse_format
 from floatlab.numbers import Context, Datum, Direction, Overflow
 from floatlab.reduce.adders import Adder, Term, exact_sum
-from floatlab.reduce.serial import can_fuse_doubles, fused_trail, update
+from floatlab.reduce.serial import FEW, added_one_by_one, can_add_one_by_one, can_fuse_doubles, fused_trail, update
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _NATIVE = {"binary32": np.float32, "binary64": np.float64}
 _SINGLE = parse_format("binary32")  # whose products binary64 has exactly
 _FEW = 64  # sums; below that NumPy's own loop along the terms is quicker than one call a term
+_SOME = 1 << 10  # sums; below that a compiled walk along the terms is
 _ROWS = 1 << 14  # terms that such a loop takes at once
 
 
@@ -133,16 +136,78 @@ class Codes:
 
     def update(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return sums to which terms (links, lanes) were added one after the other, products fused if so asked."""
-        for link, made in zip(slots, ids, strict=True):
+        sums, done = self._walked(sums, slots)
+        for link, made in zip(slots[done:], ids[done:], strict=True):
             sums = self.fuse(sums, link, made) if self.fma else self.add(sums, self.leaf(link), made)
         return sums
 
     def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return, as `update`, but the sums after each link (links, lanes, *batch)."""
         made = np.empty((len(slots), *sums.shape), sums.dtype)
-        for i in range(len(slots)):
-            sums = made[i] = self.update(sums, slots[i : i + 1], ids[i : i + 1])
+        sums, done = self._walked(sums, slots, made)
+        for i in range(done, len(slots)):
+            link, each = slots[i], ids[i]
+            sums = made[i] = self.fuse(sums, link, each) if self.fma else self.add(sums, self.leaf(link), each)
         return made
+
+    def _walked(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
+        """Return few sums to which many terms were added in binary64, each rounded, and how many terms that were.
+
+        It goes to the first sums that are not finite. `trail` gets the sums on the way.
+        """
+        factors = [side for side in (self.x, self.y) if side is not None] if self.fma else []
+        formats = [self.format, *(side.format for side in factors)]
+        if self.drawn or len(slots) < _FEW or not all(holds(WORDS[-1], each) for each in formats):
+            return sums, 0
+        walk = self._walk(sums.size)
+        if walk is None:
+            return sums, 0
+        for start in range(0, len(slots), _ROWS):
+            part = slots[start : start + _ROWS]
+            terms = [Source(side.codes[part.reshape(-1)], side.format) for side in factors]
+            if not self.fma:
+                terms = [Source(self.leaf(part.reshape(-1)), self.format)]
+            numbers = [self._spread(each, len(part)) for each in terms]
+            before = decode(sums, self.format, np.float64).reshape(-1)
+            if not all(np.isfinite(each).all() for each in (before, *numbers)):
+                return sums, start
+            found = walk(before, numbers)
+            if len(found) < len(part) or not np.isfinite(found[-1]).all():
+                return sums, start
+            if trail is not None:
+                trail[start : start + len(part)] = self._encoded(found).reshape(len(part), *sums.shape)
+            sums = self._encoded(found[-1]).reshape(sums.shape)
+        return sums, len(slots)
+
+    def _walk(self, count: int) -> Callable[[Array, list[Array]], Array] | None:
+        """Return what adds terms (links, count), or fuses products of factors; None where that would be slow."""
+        context, format = self.adder.context, self.format
+        if compiled.is_built():
+            fed = ["a", "b"] if self.fma else ["a"]
+            stage = Stage("s", "fma" if self.fma else "add", (*fed, "s"), format, context)
+            line = Recurrence(["s", *fed], [stage])
+
+            def walked(sums: Array, terms: list[Array]) -> Array:
+                made, rows = np.empty((len(terms[0]), count)), line.rows(count, {"s": sums})
+                return made[: line.walk(rows, len(made), dict(zip(fed, terms, strict=True)), {"s": made}, 1, ["s"])]
+
+            return walked if line.is_compiled and count <= _SOME else None
+
+        def one_by_one(sums: Array, terms: list[Array]) -> Array:
+            columns = zip(sums.tolist(), terms[0].T.tolist(), strict=True)
+            found = [added_one_by_one(start, column, format) for start, column in columns]
+            return np.array([each[: min(map(len, found))] for each in found]).T
+
+        return one_by_one if not self.fma and count <= FEW and can_add_one_by_one(format, context) else None
+
+    def _spread(self, terms: Source, links: int) -> Array:
+        """Return terms (links·lanes, *batch), or what broadcasts to that, as binary64 (links, sums)."""
+        found = decode(terms.codes, terms.format, np.float64)
+        spread = found.reshape(len(found), *(1,) * (len(self.batch) - found.ndim + 1), *found.shape[1:])
+        return np.broadcast_to(spread, (len(found), *self.batch)).reshape(links, -1)
+
+    def _encoded(self, numbers: Array) -> Array:
+        return np.asarray(encode(numbers, self.format))
 
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""

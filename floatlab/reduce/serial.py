@@ -11,8 +11,11 @@ import sys
 
 import numpy as np
 
+from floatlab.arith.operands import holds
 from floatlab.arrays import compiled
 from floatlab.arrays.pairs import to_odd, two_sum
+from floatlab.arrays.reading import DOUBLE
+from floatlab.numbers import Context, Direction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.arrays.sources import Source
+    from floatlab.formats import Format
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -30,7 +34,7 @@ _HALF = np.uint32(1 << 28)
 _NORMAL = 2.0**-126
 _LEAST_PLACE = -149
 _ENDS, _TIE = int(_BELOW), int(_HALF)
-_FEW = 4  # sums; below that Python's own floats are quicker than arrays of so few
+FEW = 4  # sums; below that Python's own floats are quicker than arrays of so few
 _WORDS = struct.Struct("=d"), struct.Struct("=Q")
 _SINGLE = struct.Struct("=f")
 
@@ -62,7 +66,7 @@ def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
             return
     with np.errstate(all="ignore"):
         if fma and y is not None:
-            if sums.size <= _FEW:
+            if sums.size <= FEW:
                 sums[...] = fused_trail(sums, x, y)[-1]
             else:
                 _fused(sums, x, y)
@@ -126,6 +130,42 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
         if (word & _ENDS == _TIE or -_NORMAL < near < _NORMAL) and near != 0:
             near = to_odd(two_sum(np.array([product]), np.array([total]))).view(np.float64).item()
         total = _single(near)
+        found.append(total)
+    return found
+
+
+def can_add_one_by_one(format: Format, context: Context) -> bool:
+    """Say whether `added_one_by_one` adds in a format as a context says.
+
+    Sums of p digits that are rounded to 53 first come out the same if 53 >= 2p + 2; and sums below the normal numbers
+    are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
+    """
+    plain = context.rounding is Direction.RNE and not (context.flush_inputs or context.flush_results)
+    return plain and format.signed and 2 <= format.precision <= 25 and format.subnormals and holds(DOUBLE, format)
+
+
+def added_one_by_one(total: float, terms: list[float], format: Format) -> list[float]:
+    """Return the sums of numbers of a format, added one after the other, up to the first that overflows.
+
+    Each is rounded to nearest even in Python's own floats.
+
+    >>> from floatlab.formats import parse_format
+    >>> added_one_by_one(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
+    [2047.0, 2048.0, 2048.0, 2052.0]
+    """
+    (put, made), drop = (each.pack for each in _WORDS), 53 - format.precision
+    float_of, word_of = _WORDS[0].unpack, _WORDS[1].unpack
+    below, kept = (1 << drop - 1) - 1, ~((1 << drop) - 1)
+    normal, most = 2.0**format.emin, float(format.largest)
+    found = []
+    for term in terms:
+        near = total + term
+        if not -normal < near < normal:
+            (word,) = word_of(put(near))
+            (near,) = float_of(made((word + below + (word >> drop & 1)) & kept))
+            if not -most <= near <= most:
+                break
+        total = near
         found.append(total)
     return found
 

@@ -42,3 +42,29 @@ def test_links_of_terms_and_of_sums_by_turns():
     for k in range(1, n - 2, 3):
         total = (total + x[k]) + (x[k + 1] + x[k + 2])
     assert float(found) == float((total + x[n - 2]) + x[n - 1])
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+@pytest.mark.parametrize("format", ["fp16", "bf16", "e5m2fnuz", "e8m15"])
+@pytest.mark.parametrize("rules", [{}, {"rounding": "RTO"}, {"flush_results": True}, {"overflow": "saturate"}], ids=str)
+def test_many_terms_are_added_as_the_codec_adds(format, rules, is_built, monkeypatch):
+    if not is_built:
+        monkeypatch.setattr(compiled, "is_built", lambda: False)
+    rng, context = np.random.default_rng(5), fl.Context(**rules)
+    fmt = fl.parse_format(format)
+    for case in range(4):
+        # Around one size, over all of the range (ties, gaps, subnormal numbers, sums that cancel), and past its end.
+        spread = [3, fmt.emax - fmt.qmin, 3, 1][case]
+        start = [0, (fmt.emax + fmt.qmin) // 2, fmt.qmin + 3, fmt.emax - 1][case]
+        x, y = (np.ldexp(rng.standard_normal(90), start * (i == 0) + rng.integers(0, spread + 1, 90) - spread // 2)
+                for i in (0, 1))  # fmt: skip
+        x[40:43] = -x[39], 0.0, -0.0
+        a, b = ([fl.encode(each, fmt, context).code for each in side.tolist()] for side in (x, y))
+        a, b = ([fl.decode(code, fmt) for code in side] for side in (a, b))
+        total, fused = a[0], fl.multiply(a[0], b[0], fmt, context).result
+        for one, other in zip(a[1:], b[1:], strict=True):
+            total = fl.add(total, one, fmt, context).result
+            fused = fl.fma(one, other, fused, fmt, context).result
+        assert fl.sum(a, format=fmt, context=context).result == total
+        assert fl.dot(a, b, format=fmt, context=context, fma=True).result == fused
+        assert fl.sum(a, format=fmt, context=context).nodes[-1].value == total
