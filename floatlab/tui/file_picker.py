@@ -21,12 +21,12 @@ class FilePicker(Picker):
     """Folders and files to choose from. Dismissed with the word that names an array, or None."""
 
     def __init__(self, title: str, word: str = "") -> None:
-        """Begin where a word's file lies, else in the folder that the explorer runs in."""
-        path = word.partition("::")[0]
-        folder = os.path.dirname(path)
-        there = os.path.exists(path) or (bool(folder) and os.path.isdir(folder))
+        """Begin beside what a word names, else in the folder that the explorer runs in."""
         super().__init__(title, [], (word,), free=True)
-        self._what, self._place = title, folder if there else ""
+        path, colons, _ = word.partition("::")
+        folder = os.path.dirname(path)
+        self._what = title
+        self._place = path if colons and os.path.exists(path) else folder if os.path.isdir(folder) else ""
         self._found: dict[str, Entry] = {}
 
     def on_mount(self) -> None:
@@ -42,9 +42,6 @@ class FilePicker(Picker):
         except FloatlabError as error:
             self.say(str(error))
             return False
-        if len(listed) == 1 and not os.path.isdir(place or os.curdir):
-            self.dismiss(place)  # the only array of a file
-            return True
         self._place = place
         self._found = {each.word: each for each in listed}
         up = Choice(_UP, f"{_UP}{os.sep}")
@@ -57,9 +54,11 @@ class FilePicker(Picker):
     def take(self, name: str) -> None:
         """Go where a name leads, or take the array that it names."""
         if name == _UP:
-            self._go(os.path.dirname(os.path.abspath(self._place)))
+            above = os.path.dirname(os.path.abspath(self._place))
+            self._go("" if above == os.getcwd() else above)
         elif name in self._found and self._found[name].leads_on:
-            self._go(name)
+            if self._go(name) and len(self._found) == 1 and not os.path.isdir(self._place):
+                self.dismiss(self._place)  # a file's only array goes by the file's name
         else:
             self.dismiss(name)
 

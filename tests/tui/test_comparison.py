@@ -280,13 +280,18 @@ async def test_files_are_picked_through_folders_and_bundles(size, files):
         await person.type("deeper/")
         await person.press("down", "enter")
         assert task.question.values == ("both.npz::cpu", "deeper/cpu.npy")
+        await person.press("o")
+        assert "• cpu" in person.screen  # beside the array in the file
+        await person.press("up", "enter")
+        assert "both.npz" in person.screen
+        await person.press("escape")
         # A file with one array is that array; two dots lead back; a click on the name picks, too.
         await person.choose("#actual Choices", "pick")
         await person.press("home", "enter")
         await person.type("gpu")
         await person.press("escape")
         assert task.question.values == ("both.npz::cpu", "deeper/cpu.npy")
-        await person.press("o", *"one", "enter")
+        await person.press("o", "up", "enter", *"one", "enter")
         assert task.question.values[0] == "one.npz"
         # In a box, down picks; what is typed in full is taken as it is.
         await person.press("slash", "down")
