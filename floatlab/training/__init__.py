@@ -7,12 +7,16 @@ The rooms, from the doors down:
 * `trainer`: many steps, as far as it is told to go; `run`: what became of the weights; `gradients`: what is given;
 * `program`: one step as a straight line of rounded operations; `optimizers` write it, in a `setup` of formats and
   remedies; `scaling`: the loss scale, and what gradients lose without it;
+* `learner`: `networks` in formats, on generated `problems`, side by side over seeds;
 * `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.
 """
 
 from floatlab.training.gradient_check import Check, Curve, Point, advised_step, check_gradient, sweep_steps
 from floatlab.training.laboratory import Line, Reference, Training, parse_optimizer, train
+from floatlab.training.learner import Comparison, Learner, Learning, compare_learnings, learn
+from floatlab.training.networks import Configuration, Network
 from floatlab.training.optimizers import SGD, Adam, Updates
+from floatlab.training.problems import Problem, exact_loss, make_problem
 from floatlab.training.program import Program
 from floatlab.training.run import Divergence, Run
 from floatlab.training.scaling import LossScale, Scaler, Underflow, measure_underflow
@@ -22,8 +26,9 @@ from floatlab.training.thresholds import Threshold
 from floatlab.training.trainer import Trainer
 
 __all__ = [
-    "REMEDIES", "SGD", "Adam", "Check", "Curve", "Divergence", "Line", "LossScale", "Point", "Program", "Reference",
-    "Remedy", "Run", "Scaler", "Setup", "Step", "Threshold", "TracedStage", "Trainer", "Training", "Underflow",
-    "Updates", "Why", "advised_step", "check_gradient", "measure_underflow", "parse_optimizer", "parse_remedy", "step",
-    "sweep_steps", "train",
+    "REMEDIES", "SGD", "Adam", "Check", "Comparison", "Configuration", "Curve", "Divergence", "Learner", "Learning",
+    "Line", "LossScale", "Network", "Point", "Problem", "Program", "Reference", "Remedy", "Run", "Scaler", "Setup",
+    "Step", "Threshold", "TracedStage", "Trainer", "Training", "Underflow", "Updates", "Why", "advised_step",
+    "check_gradient", "compare_learnings", "exact_loss", "learn", "make_problem", "measure_underflow",
+    "parse_optimizer", "parse_remedy", "step", "sweep_steps", "train",
 ]  # fmt: skip

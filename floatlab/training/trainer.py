@@ -180,7 +180,26 @@ class Trainer:
             most = 1
         if self.scaler is not None and self.scaler.until_growth is not None:
             most = min(most, self.scaler.until_growth)
-        given = self._given(most)
+        return self._take(self._given(most))
+
+    def take(self, given: Array) -> None:
+        """Do one step with gradients from elsewhere: numbers of their format already, times the loss scale.
+
+        Raises UnsupportedError where there are not as many as weights.
+        """
+        row = np.asarray(given, np.float64).reshape(1, -1)
+        if row.shape[1] != self.count:
+            raise UnsupportedError(f"there are {self.count} weights, and {row.shape[1]} gradients")
+        self._take(row)
+
+    @property
+    def weights(self) -> Array:
+        """The weights as the model computes with them: a copy."""
+        found: Array = self.rows[self.recurrence.names[WEIGHTS]].copy()
+        return found
+
+    def _take(self, given: Array) -> int:
+        """Do steps with gradients that are scaled and rounded, up to one that is to be skipped; return how many."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
