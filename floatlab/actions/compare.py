@@ -146,10 +146,12 @@ def answer_of(found: Differences, judged: Judgement | None = None, explained: At
             from floatlab.views.verdicts import judgement_blocks
 
             shown.append(Page(tuple(judgement_blocks(judged))))
-        if explained is not None:
-            from floatlab.views.attributions import attribution_blocks
+            from floatlab.views.attributions import attribution_blocks, unlike_blocks
 
-            shown[-1] = Page((*shown[-1].blocks, *attribution_blocks(explained, whose)))
+            formats = found.actual.format.name, found.expected.format.name
+            more = [] if explained is None else attribution_blocks(explained, whose)
+            more += unlike_blocks(formats) if formats[0] != formats[1] else []
+            shown[-1] = Page((*shown[-1].blocks, *more))
         return shown
 
     def page() -> Page:

@@ -60,6 +60,12 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
     return [*blocks, *verdict_rows(found, "cause")]
 
 
+def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
+    """Return what is said instead of two results in different formats."""
+    words = "floatlab matmul X Y --observed FILE tells what each of them equals"
+    return [Gap(), Row("cause", line(f"the formats, {formats[0]} and {formats[1]}, differ; {words}"))]
+
+
 def _compared(found: Attribution) -> str:
     most = max(each.total for ranked in found.explanations for each in ranked)
     whole = found.explanations[0][0].elements

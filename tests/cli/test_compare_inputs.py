@@ -103,3 +103,9 @@ def test_one_element_that_is_wrong_is_found(capsys, files, tmp_path):
     _, out, _ = compare(capsys, str(tmp_path / "wrong.npy"), files["fused"], "--inputs", files["x"], files["y"])
     assert "at (41, 7)" in out
     assert "1 element of 6,400 beyond rounding, and the others within it: look for a bug there" in out
+
+
+def test_results_of_two_formats_are_not_attributed(capsys):
+    words = ("7", "7@fp64", "--inputs", "1,2", "3,2", "--fp32")
+    assert "cause the formats, binary32 and binary64, differ" in compare(capsys, *words)[1]
+    assert "attribution" not in json.loads(compare(capsys, *words, "--json")[1])
