@@ -346,6 +346,10 @@ class Floats(Codes):
             return fused_trail(sums, self.values[0][slots], self.values[1][slots])
         return super().trail(sums, slots, ids)
 
+    def _walked(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
+        """Return sums as they are: floats, that no walk through codes takes."""
+        return sums, 0
+
     def _along(self, sums: Array, slots: Array) -> Array:
         """Add many terms to few sums: accumulation, which NumPy does in order, in place of a call a term."""
         for start in range(0, len(slots), _ROWS):

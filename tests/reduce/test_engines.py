@@ -68,3 +68,16 @@ def test_many_terms_are_added_as_the_codec_adds(format, rules, is_built, monkeyp
         assert fl.sum(a, format=fmt, context=context).result == total
         assert fl.dot(a, b, format=fmt, context=context, fma=True).result == fused
         assert fl.sum(a, format=fmt, context=context).nodes[-1].value == total
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+@pytest.mark.parametrize("how", [{"format": "fp64", "fma": True}, {"format": "fp32", "products": "bf16"}], ids=str)
+def test_floats_that_are_not_added_plainly_have_nodes_too(how, is_built, monkeypatch):
+    if not is_built:
+        monkeypatch.setattr(compiled, "is_built", lambda: False)
+    a, b = np.random.default_rng(6).standard_normal((2, 90)).astype(np.float32)
+    found = fl.dot(a, b, **how)
+    assert found.nodes[-1].value == found.result
+    short = fl.dot(a[:40], b[:40], **how)
+    assert found.nodes[38].value == short.result
+    assert found.worst(3)
