@@ -99,21 +99,15 @@ def product_of(words: tuple[str, ...], inputs: tuple[str, str], format: Format |
     return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
 
 
-def judge_words(
-    words: tuple[str, ...], inputs: tuple[str, str], format: Format | None = None, *, dtype: str | None = None
-) -> Judgement:
-    """Return what makes two products differ as much as the arrays that two words name, given the factors' words.
+def judge_product(product: list[Source], format: Format | None = None) -> Judgement:
+    """Return what makes two products differ as much as these do: of x, y, and both results.
 
     Vectors are one row, or one column. Raises FloatlabError.
 
-    >>> judge_words(("7", "7"), ("1,2", "3,2"), parse_format("fp32")).causes[0].value
+    >>> words = product_of(("7", "7"), ("1,2", "3,2"), parse_format("fp32"), None)
+    >>> judge_product(words).causes[0].value
     'order'
     """
-    return judge_product(product_of(words, inputs, format, dtype), format)
-
-
-def judge_product(product: list[Source], format: Format | None = None) -> Judgement:
-    """Return the same of factors and results."""
     from floatlab.reduce.verdicts import judge
 
     x, y, first, second = (decode(each.codes, each.format) for each in product)
