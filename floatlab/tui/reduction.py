@@ -76,6 +76,7 @@ class Reduce(Ways, inherit_bindings=False):
         &.-reveal #result, &.-reveal #arrays { display: none; }
         &.-reveal.-narrow #figures, &.-reveal.-short #figures { max-height: 5; }
         &.-wide #top { layout: horizontal; }
+        &.-wide #figures { max-height: 7; }
         &.-wide #result, &.-wide #figures { width: 1fr; }
         #body { height: 1fr; }
         #tree, #details, #orders { height: 1fr; }

@@ -48,6 +48,14 @@ _ENTRIES = (
     ),
     Entry("formats", "Formats", ("formats",), ("formats", "fp16", "bf16"), "floatlab.tui.catalogue:Catalogue"),
     Entry(
+        "reduce",
+        "Reduce",
+        ("sum", "dot", "matmul", "reveal"),
+        ("dot", "--preset", "forum"),
+        "floatlab.tui.reduction:Reduce",
+        slow=True,
+    ),
+    Entry(
         "compare",
         "Compare",
         ("compare",),

@@ -9,10 +9,10 @@ from textual.binding import Binding
 from floatlab.actions import ACTIONS
 from floatlab.actions.orders import SCHEDULES, taken_over, targets
 from floatlab.actions.question import Question
+from floatlab.actions.rules import RULES
 from floatlab.errors import FloatlabError
 from floatlab.formats import parse_format
 from floatlab.formats.names import short_name
-from floatlab.reduce.compensated import RULES
 from floatlab.reduce.machines import MACHINES
 from floatlab.tui.pickers import Choice, Picker
 from floatlab.tui.task import Task
@@ -87,6 +87,13 @@ class Ways(Task, inherit_bindings=False):
         """Round the result into this format."""
         return self.asked().replace(formats=(format,))
 
+    def set_rule(self, name: str | None) -> None:
+        """Take a rule of RULES by its name."""
+        rule = next((each for each in RULES if each.name == name), None)
+        if rule is not None:
+            question = self.asked()
+            self.open(question.replace(context=rule.apply(question.context)))
+
     # The line of controls.
 
     def controls(self) -> tuple[tuple[str, str], ...]:
@@ -116,7 +123,9 @@ class Ways(Task, inherit_bindings=False):
     @property
     def small(self) -> bool:
         """Whether there is little room."""
-        return self.has_class("-narrow") or self.has_class("-short")
+        # The classes of the screen come too late for its first picture.
+        width, height = self.app.size
+        return width < self.HORIZONTAL_BREAKPOINTS[1][0] or height < self.VERTICAL_BREAKPOINTS[1][0]
 
     @property
     def element_words(self) -> str:
@@ -282,7 +291,7 @@ class Ways(Task, inherit_bindings=False):
             return verb == "reveal" and self.revealed is not None
         if action in ("fma", "machine") or (action == "part" and parameters == ("products",)):
             return verb in ("dot", "matmul")
-        if action in ("schedule", "adder", "part", "format"):
+        if action in ("schedule", "adder", "part", "format", "rules", "value"):
             return verb != "reveal"
         return super().check_action(action, parameters)
 
@@ -290,7 +299,7 @@ class Ways(Task, inherit_bindings=False):
         """Offer orders, additions, machines and libraries."""
         for name, words in SCHEDULES.items():
             yield f"Order: {name}", words, partial(self.take_schedule, name)
-        for name in (_ROUNDED, *RULES):
+        for name in _ADDERS:
             yield f"Additions: {name}", _ADDERS[name], partial(self.take_adder, name)
         for verb in OPERATIONS:
             yield f"Operation: {verb}", ACTIONS[verb].summary, partial(self.take_operation, verb)

@@ -17,6 +17,7 @@ PICTURES = Path(__file__).parents[2] / "docs" / "images"
 
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
 COMPARE = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
+FORUM = "dot --preset forum"
 FMA = "fma 1.0009765625 1.0009765625 -1.001953125 --fp16"
 # Each scene: the command that it opens at, and the keys that lead there.
 SCENES = {
@@ -44,6 +45,11 @@ SCENES = {
     "compare-ulps": (COMPARE, ["v", "home", "down"]),
     "compare-worst": (COMPARE, ["v", "v", "down"]),
     "compare-where": (COMPARE, ["v", "v", "v"]),
+    "reduce": (FORUM, ["m", "down", "down"]),
+    "reduce-orders": (FORUM, ["m", "v", "v"]),
+    "reduce-worst": ("sum random:normal:300:seed=1 --schedule numpy", ["n"]),
+    "reduce-machine": (f"{FORUM} --machine hopper.tf32.f32", ["down", "enter"]),
+    "reduce-library": ("reveal builtins:sum --terms 9", []),
     "picker-format": ("show 0.1 --fp16", ["f", *"fp8"]),
     "picker-rules": ("show 0.1 --fp16", ["r"]),
     "keys": ("show 0.1 --fp16", ["question_mark"]),
@@ -56,6 +62,8 @@ SHOWN = {
     "explorer-formats": ("formats-compare", (120, 34)),
     "explorer-compare": ("compare", (120, 43)),
     "explorer-worst": ("compare-worst", (80, 24)),
+    "explorer-reduce": ("reduce", (100, 24)),
+    "explorer-orders": ("reduce-orders", (120, 28)),
 }
 CASES = [(name, size) for name in SCENES for size in SIZES]
 
