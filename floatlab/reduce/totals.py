@@ -167,5 +167,6 @@ def matmul(
     if into != found.format:
         last = drawing(settings.adder.context, number_after(settings.schedule, len(x.codes)))
         codes = np.asarray(encode(found, into, context=last))
-    values = decode(codes, into, _FLOATS.get(into.name))
+    kind = _FLOATS.get(into.name)
+    values = decode(codes, into) if kind is None else codes.view(kind)
     return values.reshape((*left.shape[:-1], *right.shape[1:]))
