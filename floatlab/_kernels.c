@@ -30,6 +30,8 @@ enum { SHIFTED, IEEE, OTHER };
 enum { INVALID = 1, OVERFLOW_ = 4, UNDERFLOW = 8, INEXACT = 16 }; /* the values of `Flags` */
 enum { SPECIAL = 64, REFUSED = 128 };                            /* and what arrays/compiled.py sees to */
 enum { CHUNK = 1024 };
+enum { OPERATIONS = 10 }; /* in the order of arrays/compiled.py */
+static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
 
 typedef struct {
     int64_t code, flags;
@@ -202,8 +204,7 @@ static Py_ssize_t reading_size(int code_size, int word_size)
 static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, PyObject *to, PyObject *to_reading,
                     PyObject *flags, PyObject *marks, PyObject *recipe, Py_ssize_t *count)
 {
-    static const int arity[] = {1, 2, 2, 2, 2, 1, 3, 3};
-    if (w->operation < 0 || w->operation > 7 || PyTuple_Size(operands) != arity[w->operation]) {
+    if (w->operation < 0 || w->operation >= OPERATIONS || PyTuple_Size(operands) != arity[w->operation]) {
         PyErr_SetString(PyExc_ValueError, "no such operation on so many operands");
         return 0;
     }

@@ -35,11 +35,10 @@ static int is_row(int64_t row, Py_ssize_t rows)
 static int prepare(const Stage *stages, Py_ssize_t many, Work *to, double *registers, Py_ssize_t rows, Py_ssize_t count,
                    uint8_t *marks)
 {
-    static const int arity[] = {1, 2, 2, 2, 2, 1, 3, 3};
     for (Py_ssize_t i = 0; i < many; i++) {
         const Stage *s = &stages[i];
         Work *w = &to[i];
-        int known = s->operation >= 0 && s->operation <= 7 && is_row(s->to, rows) && s->recipe.cut >= 0;
+        int known = s->operation >= 0 && s->operation < OPERATIONS && is_row(s->to, rows) && s->recipe.cut >= 0;
         int size = s->code_size == 1 || s->code_size == 2 || s->code_size == 4 || s->code_size == 8;
         memset(w, 0, sizeof *w);
         w->operands = known ? arity[s->operation] : 0;

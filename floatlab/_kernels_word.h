@@ -424,11 +424,14 @@ OPERATION(fma, 3, NAME(Float) high = x.number * y.number, low = NAME(fused)(x.nu
 
 /* The processor's own, for results that are words. */
 OPERATION(fma_to_nearest, 3, r.number = NAME(fused)(x.number, y.number, z.number); odd = r.bits; tame = 1; (void)zero;)
+OPERATION(divide_to_nearest, 2, r.number = x.number / y.number; odd = r.bits; tame = 1; (void)zero;)
+OPERATION(sqrt_to_nearest, 1, r.number = NAME(root)(x.number); odd = r.bits; tame = 1; (void)zero;)
 
 typedef void (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, uint8_t *, Py_ssize_t,
                                 Unsigned);
 static const NAME(Operation) NAME(operations)[] = {
     NULL, NAME(add), NAME(subtract), NAME(multiply), NAME(divide), NAME(sqrt), NAME(fma), NAME(fma_to_nearest),
+    NAME(divide_to_nearest), NAME(sqrt_to_nearest),
 };
 
 /* Everything that is done to a run, in pieces that stay in the nearest cache: operands read as words, the operation,

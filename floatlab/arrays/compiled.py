@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 # Beside the flags of an element: the context refuses it, or another lane is to compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
 _READINGS = ("shifted", "ieee", "other")
-OPERATIONS = ("convert", "add", "subtract", "multiply", "divide", "sqrt", "fma", "fma_to_nearest")
+OPERATIONS = (
+    "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
+    "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
+)  # fmt: skip
 # The addends of directed roundings (see _kernels_word.h): for which signs and parities there is one, whether it is
 # doubled, and whether it is one less; bit 2·negative + odd.
 _ADDENDS = {

@@ -112,12 +112,10 @@ class Recurrence:
                 "add": (*operands[:1], "+1", *operands[1:]),
                 "subtract": (*operands[1:], "-1", *operands[:1]),
                 "multiply": (*operands, "-0"),
-                "fma": operands,
                 CONVERT: (*operands, "+1", "-0"),
             }
-            if operation not in own:
-                return None
-            operation, operands = "fma_to_nearest", own[operation]
+            operands = own.get(operation, operands)
+            operation = f"{operation}_to_nearest" if operation in ("divide", "sqrt") else "fma_to_nearest"
         elif not is_enough(DOUBLE, fmt, context.rounding is Direction.SR) or not lanes.can_read(fmt, DOUBLE):
             return None
         recipe = recipe_for(fmt, context, DOUBLE)

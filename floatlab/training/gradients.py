@@ -63,6 +63,7 @@ class Gradients:
         self.function = given if callable(given) else None
         self.exact: list[Fraction] | None = None
         self.table: Array | None = None
+        self.raw: Array | None = None  # what a function gave last
         self.length: int | None = None  # steps that there are; None: as many as asked for
         self._scaled: tuple[Any, Array] | None = None
         if self.function is None:
@@ -98,12 +99,36 @@ class Gradients:
         return self.function is None and self.length is None
 
     def at(self, step: int, element: int) -> Fraction | None:
-        """Return what one weight is given in a step, exactly; None of a function, and of what is no number."""
+        """Return what one weight is given in a step, exactly; None where that is no number.
+
+        Of a function: what it gave when it was last called.
+        """
         if self.exact is not None:
             return self.exact[element if self.is_constant else step]
-        if self.table is None or not np.isfinite(self.table[step, element]):
+        row = self.raw if self.table is None else self.table[step]
+        if row is None or not np.isfinite(row[element]):
             return None
-        return Fraction(*float(self.table[step, element]).as_integer_ratio())
+        return Fraction(*float(row[element]).as_integer_ratio())
+
+    def last_given(self, steps: int) -> Array:
+        """Return for every weight the last of so many steps (from 1) that it is given anything but zero in; 0: none.
+
+        Raises UnsupportedError for a function.
+
+        >>> Gradients([0.5, 0.0, 0.25, 0.0], 1, True).last_given(4).tolist()
+        [3]
+        """
+        if self.function is not None:
+            raise UnsupportedError("what a function of the weights gives is not known beforehand")
+        if self.is_constant:
+            assert self.exact is not None
+            return np.array([steps if each else 0 for each in self.exact])
+        if self.exact is not None:
+            table = np.array([each != 0 for each in self.exact])[:steps, None]
+        else:
+            assert self.table is not None
+            table = self.table[:steps] != 0
+        return np.where(table.any(axis=0), len(table) - np.argmax(table[::-1], axis=0), 0)
 
     def rounded(
         self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Any = None
@@ -144,12 +169,12 @@ class Gradients:
         assert self.function is not None
         try:
             found = np.asarray(self.function(weights, step), np.float64)
-            row: Array = np.broadcast_to(found.reshape(-1), (self.count,))[None]
+            self.raw = np.broadcast_to(found.reshape(-1), (self.count,))
         except (TypeError, ValueError) as trouble:
             raise UnsupportedError(
                 f"the gradient's function gave what are not {self.count} numbers: {str(trouble).splitlines()[0]}"
             ) from None
-        return self._rounded(row, scale, format, context)
+        return self._rounded(self.raw[None], scale, format, context)
 
 
 def running_totals(given: Gradients, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:

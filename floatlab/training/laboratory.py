@@ -48,6 +48,7 @@ class Reference:
             for each in (begin if isinstance(begin, list) else begin.reshape(-1).tolist())
         ]
         self.every = every
+        self._final: tuple[int, list[Fraction]] | None = None
 
     @property
     def kind(self) -> str:
@@ -84,18 +85,19 @@ class Reference:
             columns.append(np.array([(first + each * total) / bottom for total in sums]))
         return columns[0] if self._wide.alone else np.stack(columns, axis=1)
 
-    def moves_after(self, step: int, steps: int, element: int) -> bool:
-        """Say whether the weight is another one after `steps` than after `step`."""
-        if self.is_exact:
-            before, after = self.at([step, steps], element)
-            return before != after
-        return bool(self._wide.run.last_moves[element] > step)
+    def moves_after(self, last: Array, steps: int) -> Array:
+        """Say for every weight whether any step after its last one, up to `steps`, moves the reference."""
+        moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
+        found: Array = moved > last
+        return found
 
     def final(self, steps: int) -> Any:
         """Return the weights after so many steps: exact Fractions, or binary64."""
-        if self.is_exact:
-            return [self.at([steps], element)[0] for element in range(len(self._start))]
-        return self._wide.run.values[-1].reshape(-1).tolist()
+        if not self.is_exact:
+            return self._wide.weights.tolist()
+        if self._final is None or self._final[0] != steps:
+            self._final = steps, [self.at([steps], element)[0] for element in range(len(self._start))]
+        return self._final[1]
 
 
 class Line(Record):
@@ -165,15 +167,12 @@ class Training:
         return tuple(self._line(each) for each in self.trainers)
 
     def _line(self, trainer: Trainer) -> Line:
-        run, elements = trainer.run, range(trainer.count)
-        stalled = [self._stalled(trainer, run, i) for i in elements]
-        there = [each for each in stalled if each is not None]
-        why = None
-        if run.diverged is None and trainer.can_step:
-            i = stalled.index(max(there)) if there else 0
-            why = trainer.next_step(i).why
+        run = trainer.run
+        stalled = self._stalled(trainer, run)
+        why = trainer.next_step(int(stalled.argmax())).why if trainer.can_step else None
         return Line(
-            trainer.label, run.final, *self._errors(run), max(there) if there else None, len(there),
+            trainer.label, run.final, *self._errors(run),
+            int(stalled.max()) if (stalled >= 0).any() else None, int((stalled >= 0).sum()),
             int(run.moves.sum()), len(run.skipped), run.scales[-1][1] if run.scales else None, why,
             None if run.diverged is None else run.diverged.why,
         )  # fmt: skip
@@ -189,21 +188,22 @@ class Training:
             carried = _furthest(carrier[-1], truth, low)
         return _furthest(run.values[-1], truth), carried
 
-    def _stalled(self, trainer: Trainer, run: Run, element: int) -> int | None:
-        last, quiet = int(run.last_moves[element]), run.steps - int(run.last_moves[element])
-        if run.diverged is not None or not quiet or not self.reference.moves_after(last, run.steps, element):
-            return None
+    def _stalled(self, trainer: Trainer, run: Run) -> Array:
+        """Return the step after which each weight stood still although its reference moved; −1 where it did not."""
+        last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(stage.context.rounding is Direction.SR for stage in run.program.stages)
-        if draws and trainer.count > 1:
-            return None
-        # What draws may move yet, and a function of the weights may have found its minimum.
-        if (draws or trainer.gradients.function is not None) and trainer.can_step:
-            moving = (Why.DRAWN, Why.MOVED, Why.IN_MASTER) if draws else ()
-            if trainer.next_step(element).why in (Why.NO_UPDATE, *moving):
-                return None
         # A constant update that once leads back to the same weight always does.
-        proven = trainer.gradients.is_constant and not run.program.states and not draws
-        return last if proven or quiet > run.steps // 100 else None
+        proven = given.is_constant and not run.program.states and not draws
+        still = (quiet > 0 if proven else quiet > run.steps // 100) & self.reference.moves_after(last, run.steps)
+        if run.diverged is not None or (draws and trainer.count > 1):
+            still[:] = False
+        elif still.any() and trainer.can_step:
+            # What draws may move yet, and a function of the weights may have found its minimum.
+            if given.function is not None and given.raw is not None:
+                still &= given.raw != 0
+            if draws and trainer.next_step().why in (Why.DRAWN, Why.MOVED, Why.IN_MASTER):
+                still[:] = False
+        return np.where(still, last, -1)
 
 
 def _furthest(values: Any, truth: list[Any], low: Any = 0.0) -> float:

@@ -79,11 +79,11 @@ class Trainer:
         self.skipped: list[int] = []
         self.diverged: Divergence | None = None
         self.last, self.moved = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
-        self._records: dict[str, list[Array]] = {}
+        self._records: list[dict[str, Array]] = []
         self._at: list[Array] = [np.zeros(1, np.int64)]
         self._begin = begin
         self._install(setup or Setup(), None)
-        self._keep({name: self.rows[self.recurrence.names[name]][None] for name in self._recorded})
+        self._records.append(self._now())
 
     def _install(self, setup: Setup, old: Trainer | None) -> None:
         """Write the program of a setup, and start its rows: from the beginning, or from where this trainer stands."""
@@ -139,11 +139,6 @@ class Trainer:
         if self.setup.compensated:
             names.append(COMPENSATION)
         return tuple(names)
-
-    def _keep(self, found: dict[str, Array]) -> None:
-        for name in (WEIGHTS, MASTER, COMPENSATION):
-            many = len(found[WEIGHTS])
-            self._records.setdefault(name, []).append(found.get(name, np.full((many, self.count), np.nan)))
 
     def _note_scale(self) -> None:
         """Put the loss scale where the program finds it."""
@@ -247,20 +242,23 @@ class Trainer:
         found: Array = made[self.taken - start : self.taken - start + many]
         return found
 
+    def _now(self) -> dict[str, Array]:
+        """Return what is recorded, as it is now."""
+        return {name: self.rows[self.recurrence.names[name]][None].copy() for name in self._recorded}
+
     def _end(self, did: int, found: dict[str, Array]) -> None:
         first, every = self.steps, self.every
         self.steps += did
         self.taken += did
         many = self.steps // every - first // every
-        self._keep({name: each[:many] for name, each in found.items()})
+        self._records.append({name: each[:many] for name, each in found.items()})
         self._at.append(every * np.arange(first // every + 1, self.steps // every + 1))
 
     def _skip(self) -> int:
         """Skip a step, as dynamic scaling does."""
         assert self.scaler is not None
         self.skipped.append(self.steps)
-        now = {name: self.rows[self.recurrence.names[name]][None].copy() for name in self._recorded}
-        self._end(1, now)
+        self._end(1, self._now())
         self.taken -= 1
         self.scaler.update(True)
         self._note_scale()
@@ -332,17 +330,22 @@ class Trainer:
         stages, after = trace(program, rows, self.steps * self.count + element, self.taken)
         return judged(program, (), stages, dict(program.constants) | rows, after, exact)
 
+    def _values(self, name: str) -> Array:
+        """Return what was recorded of a row; NaN while there was none."""
+        none = np.full((1, self.count), np.nan)
+        found: Array = np.concatenate(
+            [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
+        )
+        return found[:, 0] if self.alone else found
+
     @property
     def run(self) -> Run:
         """What has become of the weights so far."""
-        values = {name: np.concatenate(each) for name, each in self._records.items()}
-        if self.alone:
-            values = {name: each[:, 0] for name, each in values.items()}
         setup = self.setup
         return Run(
             self.label, setup, self.optimizer, self.program, self.steps, self.every, np.concatenate(self._at),
-            values[WEIGHTS], values[MASTER] if setup.master else None,
-            values[COMPENSATION] if setup.compensated else None, tuple(self.scales), tuple(self.skipped),
+            self._values(WEIGHTS), self._values(MASTER) if setup.master else None,
+            self._values(COMPENSATION) if setup.compensated else None, tuple(self.scales), tuple(self.skipped),
             self.last.copy(), self.moved.copy(), self.diverged, self.recurrence.is_compiled,
         )  # fmt: skip
 
