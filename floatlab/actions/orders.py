@@ -65,6 +65,11 @@ def ways(found: Reduction) -> list[Way]:
     >>> [(way.names[0], float(way.result)) for way in ways(sum([2048, 1, 3, -2048], format="fp16"))][:4]
     [('serial', 4.0), ('reversed', 4.0), ('pairwise', 3.0), ('folded', 5.0)]
     """
+    return list(growing(found))[-1]
+
+
+def growing(found: Reduction) -> Iterator[list[Way]]:
+    """Give the ways known so far, after each one more: of millions of terms each takes a while."""
     exact = found.exact
     rows: dict[Any, Way] = {}
     for name, options, schedule, adder in _asked(found):
@@ -72,6 +77,7 @@ def ways(found: Reduction) -> list[Way]:
         if key in rows:
             known = rows[key]
             rows[key] = known.replace(names=(*known.names, *([name] if name not in known.names else [])))
+            yield list(rows.values())
             continue
         try:
             made = reordered(found, schedule, adder)
@@ -81,7 +87,7 @@ def ways(found: Reduction) -> list[Way]:
         if exact is not None and made.result.is_finite:
             error = (made.result.exact.as_fraction() - exact) / made.result.ulp.as_fraction()
         rows[key] = Way((name,), tuple(sorted(options.items())), made.result, error)
-    return list(rows.values())
+        yield list(rows.values())
 
 
 def _asked(found: Reduction) -> Iterator[tuple[str, dict[str, Any], Schedule, AnyAdder]]:

@@ -7,12 +7,24 @@ from threading import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
     from textual.app import App
 
     Found = TypeVar("Found")
+
+
+def beside_each(app: App[None], pieces: Iterator[Found], take: Callable[[Found], bool]) -> None:
+    """Do work piece by piece, as `beside`, until there is no more of it or `take` says that nobody wants any."""
+
+    def run() -> None:
+        with suppress(RuntimeError):
+            for found in pieces:
+                if not app.call_from_thread(take, found):
+                    return
+
+    Thread(target=run, daemon=True).start()
 
 
 def beside(app: App[None], work: Callable[[], Found], take: Callable[[Found], object]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.binding import Binding
 
-from floatlab.actions.orders import Way, ways
-from floatlab.tui.background import beside
+from floatlab.actions.orders import Way, growing
+from floatlab.tui.background import beside_each
 from floatlab.tui.column_table import ColumnTable
 from floatlab.views.orders import orders_table
 from floatlab.views.page import Note, Page, line
@@ -36,19 +36,21 @@ class Orders(ColumnTable):
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
     def show_orders(self, found: Reduction, at_once: bool) -> None:
-        """Add the terms in all orders, beside the screen unless at once: it may take seconds."""
+        """Add the terms in all orders, beside the screen unless at once: of many terms each takes a while."""
         if self._found is found:
             return
         self._found, self.ways = found, []
         self.page = Page((Note(line("adding in other orders …")),))
 
-        def take(rows: list[Way]) -> None:
-            if self._found is found:  # else it comes too late
-                self.ways = rows
-                cells = [(each.names[0], each.same, each.result, each.error) for each in rows]
-                self.show(orders_table(cells, found.result))
+        def take(rows: list[Way]) -> bool:
+            if self._found is not found or not self.is_attached:  # it comes too late
+                return False
+            self.ways = rows
+            cells = [(each.names[0], each.same, each.result, each.error) for each in rows]
+            self.show(orders_table(cells, found.result))
+            return True
 
         if at_once:
-            take(ways(found))
+            take(list(growing(found))[-1])
         else:
-            beside(self.app, lambda: ways(found), take)
+            beside_each(self.app, growing(found), take)

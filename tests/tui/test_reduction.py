@@ -1,6 +1,8 @@
 """Reduce: sums and products touched: the order, the additions, the tree and its nodes, other orders, libraries."""
 
+import asyncio
 import shlex
+import threading
 
 import pytest
 
@@ -322,3 +324,33 @@ async def test_the_palette_knows_orders():
         names = [name for name, _, _ in person.app.shown.commands()]
         for wanted in ("Order: pairwise", "Additions: kahan", "Machine: hopper.f16.f32", "Library: numpy.sum"):
             assert wanted in names
+
+
+@driven
+async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(monkeypatch):
+    import floatlab.tui.orders
+
+    given, whole, gate = [], floatlab.tui.orders.growing, threading.Event()
+
+    def slowly(found):
+        for rows in whole(found):
+            given.append(found)
+            yield rows
+            if len(given) == 3:
+                gate.wait(10)
+
+    monkeypatch.setattr(floatlab.tui.orders, "growing", slowly)
+    async with opened(FORUM, grace=0.5) as person:
+        first = person.app.shown.reduction
+        await person.press("v", "v")
+        orders = person.app.shown.query_one(Orders)
+        while len(orders.ways) < 2:
+            await asyncio.sleep(0.01)
+        assert len(orders.ways) <= 3
+        await person.press("m")
+        gate.set()
+        second = person.app.shown.reduction
+        while len(orders.ways) < 12 or second not in given:
+            await asyncio.sleep(0.01)
+        assert orders.ways[0].result == second.result
+        assert given.count(first) <= 4 < given.count(second)
