@@ -56,9 +56,9 @@ def evaluate(steps: Steps, engine: Codes, observe: Observer | None = None) -> Ar
         for columns in _alike(step, n):
             part = step if columns is None else Step(step.first[columns], step.rest[:, :, columns])
             own = ids if columns is None else ids[:, columns]
-            found: Array = _chains(part, own, n, store, engine, observe)
+            found = _chains(part, own, n, store, engine, observe)
             if len(steps.each) == 1 and columns is None:
-                return found[steps.root - n]  # nothing else is needed, and nothing is copied
+                return np.asarray(found[steps.root - n])  # nothing else is needed, and nothing is copied
             store[base : base + step.lanes][slice(None) if columns is None else columns] = found
         base += step.lanes
         node += step.links * step.lanes
