@@ -142,8 +142,13 @@ def _matching(codes: Array, target: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, target: Source, format: Format) -> Array:
-    """Say which elements have the same codes, or are both NaNs."""
+    """Say which elements have the same codes, are both NaNs, or are +0 where the way gives −0.
+
+    A sum of zeros that are all −0 is −0, and +0 where a library begins with a zero of its own.
+    """
     equal: Array = codes == target.codes
-    if not equal.all() and format.has_nan:
-        equal |= np.isnan(decode(codes, format, np.float64)) & np.isnan(decode(target.codes, format, np.float64))
+    if not equal.all():
+        mine, theirs = (decode(each, format, np.float64) for each in (codes, target.codes))
+        equal |= np.isnan(mine) & np.isnan(theirs)
+        equal |= (mine == 0) & np.signbit(mine) & (theirs == 0)
     return equal

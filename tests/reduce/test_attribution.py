@@ -329,3 +329,17 @@ def test_edges_that_were_made_in_another_way_are_found(axis):
     made[20, 20] += 1  # then no few rows or columns are all that is left
     assert attribute(a, b, made, targets=[]).patches == (None,)
     assert attribute(a, b, fl.matmul(a, b)).patches == (None,)
+
+
+def test_a_library_that_begins_with_zero_is_recognised_by_sums_of_nothing_but_minus_zero():
+    a, b = np.random.default_rng(0).random((20, 16), np.float32), -np.random.default_rng(1).random((16, 24), np.float32)
+    a[5] = 0
+    made = fl.matmul(a, b, fma=True)
+    assert np.signbit(made[5]).all()
+    found = attribute(a, b, made + np.float32(0), targets=[])
+    assert found.text == "all 480 elements equal serial with FMA"
+    away = attribute(a, b, np.where(made == 0, np.float32(1), made), targets=[])
+    assert "all 480" not in away.text.split(",")[0]
+    swapped = attribute(a, -b, -made, targets=[])  # +0 where the way gives +0
+    assert "row 5" not in swapped.text
+    assert not attribute(a, -b, np.where(made == 0, np.float32(-0.0), -made), targets=[]).explanations[0][0].fits
