@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from textual.binding import Binding
 
 from floatlab.actions.orders import Way, growing
@@ -22,6 +24,7 @@ class Orders(ColumnTable):
     PLACE = "On the table of orders"  # what the list of keys calls it
     HELP = "The same terms in one order after another. Enter, or a double click, takes the order of the row."
     BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
+    SHORT = 1 << 12  # terms: one order of more may take longer than anybody waits
     app: Explorer
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -35,8 +38,8 @@ class Orders(ColumnTable):
         """The order under the cursor."""
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
-    def show_orders(self, found: Reduction, at_once: bool) -> None:
-        """Add the terms in all orders, beside the screen unless at once: of many terms each takes a while."""
+    def show_orders(self, found: Reduction, grace: float) -> None:
+        """Add the terms in all orders; what takes longer than so many seconds comes row by row, beside the screen."""
         if self._found is found:
             return
         self._found, self.ways = found, []
@@ -50,7 +53,11 @@ class Orders(ColumnTable):
             self.show(orders_table(cells, found.result))
             return True
 
-        if at_once:
-            take(list(growing(found))[-1])
-        else:
-            beside_each(self.app, growing(found), take)
+        pieces, end = growing(found), monotonic() + grace
+        if len(found) <= self.SHORT:
+            for rows in pieces:
+                self.ways = rows
+                if monotonic() > end:
+                    break
+            take(self.ways)
+        beside_each(self.app, pieces, take)

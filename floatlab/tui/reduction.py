@@ -256,7 +256,7 @@ class Reduce(Ways, inherit_bindings=False):
         has_orders = self.view == "orders" and sight.found is not None
         tree.display, orders.display, details.display = has_tree, has_orders, not (has_tree or has_orders)
         if has_orders and sight.found is not None:
-            orders.show_orders(sight.found, at_once=self.GRACE > 1)
+            orders.show_orders(sight.found, self.GRACE)
         elif not has_tree:
             details.page = self._page_of(sight)
         if self.focused is not None and not self.focused.display:

@@ -340,7 +340,8 @@ async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(mon
                 gate.wait(10)
 
     monkeypatch.setattr(floatlab.tui.orders, "growing", slowly)
-    async with opened(FORUM, grace=0.5) as person:
+    monkeypatch.setattr(Orders, "SHORT", 0)
+    async with opened(FORUM) as person:
         first = person.app.shown.reduction
         await person.press("v", "v")
         orders = person.app.shown.query_one(Orders)
