@@ -98,7 +98,7 @@ def test_every_public_function_says_what_it_does():
     silent = []
     for path in MODULES:
         module = ast.parse(path.read_text(encoding="utf-8"))
-        classes = [node for node in module.body if isinstance(node, ast.ClassDef)]
+        classes = [node for node in module.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
         for node in [*module.body, *(inner for each in classes for inner in each.body)]:
             public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
             if public and not ast.get_docstring(node):
