@@ -84,8 +84,10 @@ def run_explorer(words: list[str]) -> int:
         return 0
     if "TEXTUAL_DRIVER" not in os.environ:  # a server draws in the visitor's browser
         _check_terminal()
-    from floatlab.tui.app import open_explorer
+    from floatlab.tui.app import open_explorer  # takes a while, in which more may have come to light
 
+    if errand is not None and errand.ends(0):
+        errand.found()
     return open_explorer(read_question, start, theme=options.theme, keep=not options.new, errand=errand)
 
 

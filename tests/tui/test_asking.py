@@ -262,3 +262,27 @@ def test_a_mistake_of_ours_ends_the_explorer(work):
 
     with pytest.raises(ZeroDivisionError):
         asyncio.run(provoke())
+
+
+def test_what_is_wrong_is_said_before_the_screen_is_taken(work, monkeypatch):
+    import floatlab.cli.explorer
+
+    work.gate("late").set()
+    monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 5)
+    for value in ("bad", "late"):
+        with pytest.raises(FloatlabError, match=f"{value} is wrong"):
+            floatlab.cli.explorer.run_explorer(["block", value, "--to", "mxfp4"])
+
+
+def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
+    import floatlab.cli.explorer
+    import floatlab.tui.app
+
+    taken = []
+    monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 0)
+    monkeypatch.setattr(floatlab.cli.explorer, "_check_terminal", lambda: None)
+    monkeypatch.setattr(floatlab.tui.app, "open_explorer", lambda *_, errand, **__: taken.append(errand) or 0)
+    assert floatlab.cli.explorer.run_explorer(["block", "slowly", "--to", "mxfp4"]) == 0
+    assert not taken[0].ends(0)
+    work.gate("slowly").set()
+    assert taken[0].found()[0][0].found == "slowly"
