@@ -6,7 +6,8 @@ Each is a straight line of rounded operations, with the names that the stages ha
 * `SGD`: d = wd·w, g = g + d (with weight decay); p = μ·b, b = p + g (with momentum); u = lr·b; w ← w − u.
 * `Adam`: with L2 decay d = wd·w, g = g + d, or decoupled k = (1 − lr·wd)·w in place of w; then
   p = β₁·m, q = (1 − β₁)·g, m = p + q; s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q; r = √v, r = r / √(1 − β₂ᵗ),
-  r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q; w ← w − u. This is PyTorch's order.
+  r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q; w ← w − u. The corrections
+  stand where PyTorch has them: in the root and in the rate.
 
 b, m and v are rounded to the state's format, everything else to the update's, and w − u as `Program` says. Constants
 are rounded to the update's format once, to nearest: 1 − β, 1 − lr·wd and what depends on t after binary64 computed

@@ -11,7 +11,7 @@ from floatlab.arrays import compiled
 from floatlab.training import SGD, Adam, LossScale, Setup, Trainer, Updates
 from tests.training import loops
 
-STEPS, FEW = 1000, 250
+STEPS, FEW = 1000, 120
 LANES = [pytest.param(None, id="fast"), pytest.param("numpy", id="numpy")]
 
 
