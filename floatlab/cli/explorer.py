@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 from floatlab.actions import ACTIONS
 from floatlab.cli.parser import Parser, UsageError, whole_number
@@ -96,6 +97,7 @@ def _begun(start: Question) -> Errand:
 
     What takes longer goes on, and the screen waits for it.
     """
+    import_module(f"floatlab.actions.{ACTIONS[start.verb].home}")  # NumPy's import would use the patience up
     errand = Errand(start)
     entry = entry_for(start.verb)
     if entry is not None and entry.slow:
