@@ -12,6 +12,7 @@ from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.reduce.devices import DEVICES, AbsentDeviceError, device_of
 from floatlab.reduce.revelation import reveal
+from floatlab.reduce.schedules import NUMPY
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
@@ -200,3 +201,11 @@ def test_cupy_works_on_its_device(monkeypatch):
 def test_only_jax_and_cupy_need_a_scope():
     assert isinstance(device_of("numpy").scope(np.float64), nullcontext)
     assert [*DEVICES] == ["numpy", "torch", "jax", "cupy"]
+
+
+def test_orders_are_revealed_on_a_gpu(monkeypatch):
+    cupy = fake_cupy()
+    cupy.sum = lambda x: Tensor(cupy.log, np.sum(x.values))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert reveal("cupy.sum", 20).canonical() == NUMPY.plan(20).canonical()
+    assert "get" in cupy.log

@@ -1,0 +1,229 @@
+"""Simulated products and sums beside plain loops, and revealed orders beside the published algorithm.
+
+    pip install ml_dtypes
+    python benchmarks/reductions.py [--only product,reveal,sums] [--rounds N] [--published N] [--markdown]
+
+Products: 400 x 400, binary32, serial, with and without fused multiply-adds, beside a plain C loop that is compiled on
+the spot (`cc -O3 -march=native -ffp-contract=off`); the bits have to be equal. Sums: serial ones beside NumPy's own
+loop, `numpy.add.accumulate` in the format, which rounds every sum as ours does; pairwise ones beside `numpy.sum`, which
+in 16 bits adds in more digits. Both by turns in one process; times are the shortest processor time of a few rounds, and
+ratios the median of neighbouring rounds.
+
+Reveal: the whole of `examine`, which replays what it claims on random data, and the probing alone, on the wall. The
+published algorithm, as tests/reduce/published.py has it, asks for one probe at a time; for matrix products it
+multiplies a whole matrix each time, and so is run up to --published terms (default 256).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import floatlab as fl
+from floatlab.arrays import compiled
+from floatlab.reduce.revelation import examine
+from tests.reduce.published import multiplied, revealed
+
+SIDE = 400
+LOOP = """
+void product(long n, const float *a, const float *b, float *c) {
+    for (long i = 0; i < n; i++)
+        for (long k = 0; k < n; k++)
+            for (long j = 0; j < n; j++)
+                c[i * n + j] = %s;
+}
+"""
+BODIES = {
+    "multiply, then add": "c[i * n + j] + a[i * n + k] * b[k * n + j]",
+    "fused multiply-add": "__builtin_fmaf(a[i * n + k], b[k * n + j], c[i * n + j])",
+}
+# What the authors' own programs took, on their machine.
+PUBLISHED = {
+    ("numpy.sum", 4096): "0.36 s",
+    ("numpy.dot", 4096): "0.37 s",
+    ("numpy.matmul", 1024): "83 s",
+    ("numpy.matmul", 4096): "infeasible",
+}
+Work = Callable[[], Any]
+
+
+def table(rows: list[list[str]], markdown: bool) -> None:
+    """Print rows under the first of them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if markdown:
+        rows.insert(1, ["-" * (width - (i > 1)) + ":" * (i > 1) for i, width in enumerate(widths)])
+    for row in rows:
+        cells = [f"{cell:{'<>'[i > 1]}{width}}" for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        print(f"| {' | '.join(cells)} |" if markdown else "  ".join(cells), flush=True)
+    print()
+
+
+def seconds(time: float) -> str:
+    """Return a time to three digits."""
+    return f"{time:.3g} s" if time >= 1 else f"{time * 1e3:.3g} ms"
+
+
+def timed(clock: Callable[[], float], work: Work) -> float:
+    """Return the seconds that a clock counts."""
+    began = clock()
+    work()
+    return clock() - began
+
+
+def by_turns(first: Work, others: list[Work], rounds: int) -> list[tuple[float, float]]:
+    """Return the shortest processor time of each, and its ratio to the first."""
+    works = [first, *others]
+    for work in works:
+        work()
+    took = [[timed(time.process_time, work) for work in works] for _ in range(rounds)]
+    best = [min(column) for column in zip(*took, strict=True)]
+    return [(each, statistics.median(row[i] / max(row[0], 1e-9) for row in took)) for i, each in enumerate(best)]
+
+
+def without_extension() -> AbstractContextManager[Any]:
+    """Return the context in which floatlab finds no extension."""
+    return patch.object(compiled, "is_built", return_value=False)
+
+
+def lanes() -> list[tuple[str, Callable[[], AbstractContextManager[Any]]]]:
+    """Return the ways that floatlab has here to compute."""
+    mine: list[tuple[str, Callable[[], AbstractContextManager[Any]]]] = [("without extension", without_extension)]
+    return [("with extension", nullcontext), *mine] if compiled.is_built() else mine
+
+
+def within(context: Callable[[], AbstractContextManager[Any]], work: Work) -> Work:
+    """Return work that is done in a context."""
+
+    def inside() -> None:
+        with context():
+            work()
+
+    return inside
+
+
+def c_loop(body: str, folder: Path) -> Callable[[Any, Any], Any] | None:
+    """Return a plain product of square matrices in C; None where there is no compiler."""
+    source, library = folder / "loop.c", folder / f"loop{abs(hash(body))}.so"
+    source.write_text(LOOP % body)
+    flags = ["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]
+    try:
+        subprocess.run(["cc", *flags, str(source), "-o", str(library)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    product = ctypes.CDLL(str(library)).product
+    pointer = np.ctypeslib.ndpointer(np.float32, flags="C")
+    product.argtypes, product.restype = [ctypes.c_long, pointer, pointer, pointer], None
+
+    def multiply(a: Any, b: Any) -> Any:
+        made = np.zeros_like(a)
+        product(len(a), a, b, made)
+        return made
+
+    return multiply
+
+
+def products(rounds: int, markdown: bool) -> None:
+    """Time simulated products beside C."""
+    a, b = np.random.default_rng(1).random((2, SIDE, SIDE), np.float32)
+    rows = [[f"{SIDE} × {SIDE}, binary32", "who", "time", "× C"]]
+    with tempfile.TemporaryDirectory() as folder:
+        for body, text in BODIES.items():
+            plain = c_loop(text, Path(folder))
+            fma = body.startswith("fused")
+            works = [within(lane, lambda fma=fma: fl.matmul(a, b, fma=fma)) for _, lane in lanes()]
+            if plain is None:
+                print("no C compiler: no ratios")
+                plain = fl.matmul
+            else:
+                for _, lane in lanes():
+                    with lane():
+                        assert np.array_equal(plain(a, b).view(np.uint32), fl.matmul(a, b, fma=fma).view(np.uint32))
+            names = ["C loop", *(f"floatlab, {name}" for name, _ in lanes())]
+            for name, (best, ratio) in zip(
+                names, by_turns(lambda plain=plain: plain(a, b), works, rounds), strict=True
+            ):
+                rows.append([body, name, seconds(best), f"{ratio:.2f}"])
+    table(rows, markdown)
+
+
+def orders(rounds: int, most: int, markdown: bool) -> None:
+    """Time what is revealed."""
+    rows = [["target", "terms", "examine", "probing alone", "published algorithm here", "published figure"]]
+    functions = {"numpy.sum": np.sum, "numpy.dot": lambda x: np.dot(x, np.ones_like(x))}
+    asked = sorted({(name, n) for name in ("numpy.sum", "numpy.dot", "numpy.matmul") for n in (most,)} | {*PUBLISHED})
+    for name, n in asked:
+        whole = min(timed(time.perf_counter, lambda name=name, n=n: claimed(name, n)) for _ in range(rounds))
+        probing = min(timed(time.perf_counter, lambda name=name, n=n: fl.reveal(name, n)) for _ in range(rounds))
+        plain = functions.get(name)
+        if plain is None and n <= most:
+            plain = multiplied(n)
+        theirs = "–" if plain is None else seconds(timed(time.perf_counter, lambda f=plain, n=n: revealed(f, n)))
+        rows.append([name, f"{n:,}", seconds(whole), seconds(probing), theirs, PUBLISHED.get((name, n), "–")])
+    table(rows, markdown)
+
+
+def claimed(name: str, n: int) -> None:
+    """Examine, and say so where nothing is claimed."""
+    found = examine(name, n)
+    if found.claim is None:
+        print(f"{name} {n}: no claim", found.replays[:1])
+
+
+def sums(rounds: int, markdown: bool) -> None:
+    """Time simulated sums beside NumPy's loops."""
+    rows = [["sum", "terms", "NumPy", *(f"floatlab {name}" for name, _ in lanes()), "× NumPy"]]
+    types: dict[str, Any] = {"fp32": np.float32, "fp16": np.float16}
+    try:
+        import ml_dtypes
+
+        types["bf16"] = ml_dtypes.bfloat16
+    except ImportError:
+        print("absent: ml_dtypes (pip install ml_dtypes), and with it NumPy's loops in bf16")
+    for format, dtype in types.items():
+        for schedule, loop in (("serial", lambda x: np.add.accumulate(x)[-1]), ("numpy", np.sum)):
+            for n in (10**5, 10**6):
+                x = np.random.default_rng(1).standard_normal(n).astype(dtype)
+                works = [
+                    within(lane, lambda x=x, order=schedule, name=format: fl.sum(x, order, name)) for _, lane in lanes()
+                ]
+                if format == "fp32" or schedule == "serial":
+                    assert float(fl.sum(x, schedule, format)) == float(loop(x)), (format, schedule)
+                found = by_turns(lambda loop=loop, x=x: loop(x), works, rounds)
+                ratios = " and ".join(f"{ratio:.3g}" for _, ratio in found[1:])
+                rows.append([f"{format}, {schedule}", f"{n:,}", *(seconds(best) for best, _ in found), ratios])
+    table(rows, markdown)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--only", default="product,reveal,sums", metavar="WORD,...")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N")
+    parser.add_argument("--published", type=int, default=256, metavar="N", help="terms of a matrix product (256)")
+    parser.add_argument("--markdown", action="store_true")
+    given = parser.parse_args()
+    chosen = given.only.split(",")
+    if "product" in chosen:
+        products(given.rounds, given.markdown)
+    if "reveal" in chosen:
+        orders(given.rounds, given.published, given.markdown)
+    if "sums" in chosen:
+        sums(given.rounds, given.markdown)
+
+
+if __name__ == "__main__":
+    main()
