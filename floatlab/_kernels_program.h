@@ -22,7 +22,7 @@ typedef struct {
 /* A row that is filled before, or copied after, every step. */
 typedef struct {
     int row;
-    double *numbers;
+    uint64_t *numbers; /* words of binary64, as everywhere here */
     Py_ssize_t size;
 } Column;
 
@@ -32,7 +32,7 @@ static int is_row(int64_t row, Py_ssize_t rows)
 }
 
 /* Check stages, and turn them into work on the registers; 0 with an exception set. */
-static int prepare(const Stage *stages, Py_ssize_t many, Work *to, double *registers, Py_ssize_t rows, Py_ssize_t count,
+static int prepare(const Stage *stages, Py_ssize_t many, Work *to, uint64_t *registers, Py_ssize_t rows, Py_ssize_t count,
                    uint8_t *marks)
 {
     for (Py_ssize_t i = 0; i < many; i++) {
@@ -68,7 +68,7 @@ typedef struct {
     Column in[MOST_COLUMNS], out[MOST_COLUMNS];
     int watched[MOST_COLUMNS];
     Py_ssize_t stages, ins, outs, watches;
-    double *registers, *before;
+    uint64_t *registers, *before;
     int64_t *last, *moves;
     Py_ssize_t rows, count, every;
 } Walk;
@@ -76,12 +76,12 @@ typedef struct {
 /* Do steps; return how many were done. */
 static Py_ssize_t walk(Walk *w, Py_ssize_t steps, uint64_t first)
 {
-    size_t row = (size_t)w->count * sizeof(double);
+    size_t row = (size_t)w->count * sizeof(uint64_t);
     Py_ssize_t recorded = 0;
     for (Py_ssize_t k = 0; k < steps; k++) {
         memcpy(w->before, w->registers, (size_t)w->rows * row);
         for (Py_ssize_t i = 0; i < w->ins; i++) {
-            double *to = w->registers + w->in[i].row * w->count;
+            uint64_t *to = w->registers + w->in[i].row * w->count;
             if (w->in[i].size == steps * w->count)
                 memcpy(to, w->in[i].numbers + k * w->count, row);
             else
@@ -100,8 +100,9 @@ static Py_ssize_t walk(Walk *w, Py_ssize_t steps, uint64_t first)
             int moved = 0;
             for (Py_ssize_t i = 0; i < w->watches; i++) {
                 Py_ssize_t at = w->watched[i] * w->count + j;
-                moved |= w->registers[at] != w->before[at];
-                beyond |= !(w->registers[at] - w->registers[at] == 0);
+                union { uint64_t bits; double number; } now = {w->registers[at]}, then = {w->before[at]};
+                moved |= now.number != then.number;
+                beyond |= !(now.number - now.number == 0);
             }
             w->last[j] = moved ? (int64_t)(first + (uint64_t)k + 1) : w->last[j];
             w->moves[j] += moved;
@@ -205,7 +206,7 @@ static PyObject *walk_steps(PyObject *self, PyObject *args)
     for (Py_ssize_t i = 0; i < w->ins; i++)
         if (w->in[i].size != steps && !fits(w->in[i].size, steps * count, "an input"))
             goto done;
-    w->before = PyMem_Malloc((size_t)(rows * count) * sizeof(double));
+    w->before = PyMem_Malloc((size_t)(rows * count) * sizeof(uint64_t));
     marks = PyMem_Malloc((size_t)count);
     if (!w->before || !marks) {
         PyErr_NoMemory();
