@@ -184,6 +184,28 @@ ACTIONS: dict[str, Action] = {
             "tolerances unless both are given. Files are read piece by piece, and of any size.",
         ),
         Action(
+            "train",
+            "train",
+            "why small updates vanish, and what saves them: one update, many, whole networks",
+            (
+                "train step 1.125 0.00041999 --fp16",
+                "train 1.125 --update 0.00041999 --steps 101",
+                "train 1 --grad 0.5 --lr 1e-4 --optimizer momentum --remedies plain,master,bf16+kahan --steps 50",
+                "train network --configs fp32,bf16,bf16+stochastic --steps 60",
+                "train underflow random:lognormal:1000:seed=1:mean=-14:sigma=3 --fp16",
+                "train check x^3 1.5 --reported 6.8",
+            ),
+            "train step W UPDATE (or --grad G --lr L) draws one update, each rounding of it, and how large it had to "
+            "be. train W does many under remedies side by side; W, U and G are numbers, lists, files or random:…, one "
+            "for each weight, or of a single weight one for each step. Remedies: plain, master (a copy in binary32), "
+            "stochastic, kahan, static:SCALE, dynamic, wide, fp32, bf16, fp16, mxfp4, …, joined as in bf16+kahan. "
+            "Optimizers: sgd momentum adam adamw. train network teaches linear, logistic or a two-layer network in "
+            "configurations such as fp16+master+dynamic, bf16+stochastic, fp8+master. train underflow ARRAY is what a "
+            "format's range does to gradients. train check FUNCTION X is why finite differences fail: x^2 x^3 x^4 1/x "
+            "sqrt sin cos tan exp log tanh sigmoid softplus, or MODULE:FUNCTION, which is imported and called; with "
+            "--reported D the status is 1 where D is a bug.",
+        ),
+        Action(
             "tui",
             "",
             "explore all of it with keys and mouse: bits to flip, steps to walk, formats to compare",

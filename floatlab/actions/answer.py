@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from floatlab.numbers import Datum
-    from floatlab.views.page import Page
+    from floatlab.views.page import Chart, Page
     from floatlab.views.scenes import Scene
 
     # Told how much work there is, and of what; returns what is told how much of it was done.
@@ -27,7 +27,8 @@ class Answer(Record):
     characters, and `codes` its codes. `results` are the data found, and `parts` draws each by itself,
     where the page is a stack of such parts. `operands` are an operation's, as they were read, and
     `scenes` gives its page as a film, with strips of the operands' bits or without. `found` is the model itself, and
-    `status` what a command exits with: 1 where the answer is a check that failed.
+    `status` what a command exits with: 1 where the answer is a check that failed. `table` gives its numbers as CSV,
+    and `chart` the picture that a plot is made of.
     """
 
     page: Callable[[], Page]
@@ -42,6 +43,8 @@ class Answer(Record):
     missing: str = ""  # an optional part that would have said more: exit status 3
     found: Any = None
     status: int = 0
+    table: Callable[[], str] | None = None
+    chart: Callable[[], Chart] | None = None
 
 
 def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:

@@ -27,6 +27,7 @@ class Manner(Record):
     width: int
     ascii: bool
     quiet: str | None
+    csv: str | None = None
 
 
 def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
@@ -34,10 +35,13 @@ def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
     if options.color not in ("auto", "always", "never"):
         raise UsageError(f"--color is one of auto always never, not {quoted(options.color)}")
     chosen = [name for name in ("json", "quiet") if getattr(options, name)] + ["svg -"] * (options.svg == "-")
+    chosen += ["csv -"] * (getattr(options, "csv", None) == "-")
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} both want standard output: give one of them")
     if options.svg == "":
         raise UsageError("--svg '' names no file; - is standard output")
+    if getattr(options, "csv", None) == "":
+        raise UsageError("--csv '' names no file; - is standard output")
     return Manner(
         options.json,
         options.svg,
@@ -45,6 +49,7 @@ def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
         _width(options.width, out),
         options.ascii or not shows_unicode(out),
         options.quiet,
+        getattr(options, "csv", None),
     )
 
 
@@ -91,6 +96,11 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
         if manner.svg == "-":
             return picture
         save("--svg", manner.svg, picture)
+    if manner.csv is not None:
+        table = "".join(answer.table() for answer in answers if answer.table is not None)
+        if manner.csv == "-":
+            return table
+        save("--csv", manner.csv, table)
     if manner.json:
         from json import dumps
 

@@ -154,6 +154,12 @@ VERBS: dict[str, Verb] = {
         needs_values=False,
         draw=partial(_later, "comparing", "draw_compared"),
     ),
+    "train": Verb(
+        partial(_later, "training", "train_parser"),
+        partial(_later, "training", "train_question"),
+        needs_values=False,
+        draw=partial(_later, "training", "draw_trained"),
+    ),
 }
 
 

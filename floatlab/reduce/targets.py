@@ -108,7 +108,7 @@ def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target
         raise UnsupportedError(f"device is a name such as cuda:1, not {type(device).__name__}")
     if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
         raise UnsupportedError(f"kind is one of {' '.join(KINDS)}, not {quoted(str(kind))}{guess(str(kind), [*KINDS])}")
-    call, name = (_imported(what), what) if isinstance(what, str) else (what, _name_of(what))
+    call, name = (imported(what), what) if isinstance(what, str) else (what, _name_of(what))
     if not callable(call):
         raise UnsupportedError(f"{quoted(name)} is no function, but {type(call).__name__}")
     last = name.replace(":", ".").rpartition(".")[2]
@@ -137,7 +137,8 @@ def _told(trouble: BaseException) -> str:
     return said if said.startswith(kind) else f"{kind}: {said}"
 
 
-def _imported(name: str) -> Any:
+def imported(name: str) -> Any:
+    """Return what a library's or a module's name stands for; raises UnsupportedError and MissingPartError."""
     module, _, path = name.partition(":") if ":" in name else name.partition(".")
     if not module or not path:
         raise UnsupportedError(f"a target is library.function or module:function, not {quoted(name)}")

@@ -10,7 +10,10 @@ from floatlab.views.page import Role
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from floatlab.arrays.errors import Differences
+    from floatlab.views.page import Chart
 
 _MANY = 8  # bins whose names do not fit side by side
 _SIZE = (7.0, 3.8)  # inches
@@ -48,6 +51,33 @@ def difference_figure(found: Differences, path: str) -> None:
     axes.set_xlabel("distance in ulps" + (f" of {ulps.format.name}" if ulps is not None else ""))
     axes.set_ylabel("elements")
     axes.set_title(fill(verdict_words(found), 80), fontsize=9, color=SVG_TEXT)
+    _save(figure, axes, path)
+
+
+def chart_figure(chart: Chart, title: str, path: str) -> None:
+    """Draw the curves of a chart into a file; raises MissingPartError and FileFormatError likewise."""
+    require_matplotlib()
+    from itertools import cycle
+    from textwrap import fill
+
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    styles = cycle(("-", "--", "-.", ":"))  # told apart without colour, too
+    for each in chart.curves:
+        across, up = [x for x, _ in each.points], [y for _, y in each.points]
+        axes.plot(across, up, next(styles), color=SVG.get(each.role, SVG_TEXT), label=each.label, linewidth=1.4)
+    axes.set_xscale("log" if chart.log_across else "linear")
+    axes.set_yscale("log" if chart.log_up else "linear")
+    axes.set_xlabel(chart.across)
+    axes.set_ylabel(chart.up)
+    axes.set_title(fill(title, 80), fontsize=9, color=SVG_TEXT)
+    axes.legend(fontsize=8, frameon=False)
+    _save(figure, axes, path)
+
+
+def _save(figure: Any, axes: Any, path: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     try:
         figure.savefig(path, dpi=150)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from floatlab.views.page import (
     Axis,
     Block,
+    Chart,
     Fresh,
     Gap,
     Grid,
@@ -225,6 +226,12 @@ def _axis(axis: Axis, width: int) -> list[Line]:
     return lines
 
 
+def _chart(chart: Chart, width: int) -> list[Line]:
+    from floatlab.render.charts import chart_lines
+
+    return [line(_SPACES, each) for each in chart_lines(chart, width - INDENT)]
+
+
 def _gap(_: Gap, __: int) -> list[Line]:
     return [()]
 
@@ -238,5 +245,6 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     Pair: _pair,
     Fresh: _fresh,
     Axis: _axis,
+    Chart: _chart,
     Gap: _gap,
 }

@@ -174,6 +174,31 @@ class Axis(Block):
     ink: str = "─━├┤┼│◀▶"  # thin, thick, the ends of a bin, where two meet, a leader, past the left and the right end
 
 
+class Curve(Record):
+    """A line of a chart: the letter that draws it, what it is called, and its points from left to right."""
+
+    mark: str
+    label: str
+    points: tuple[tuple[float, float], ...]
+    role: Role = Role.PLAIN
+
+
+class Chart(Block):
+    """Curves on two scales, drawn to whatever width there is; where curves coincide their letters take turns.
+
+    `across` and `up` name what the scales measure, either of which may be logarithmic. The first curve gives way where
+    it is a `reference`: the others are drawn over it.
+    """
+
+    curves: tuple[Curve, ...]
+    across: str
+    up: str
+    height: int = 14
+    log_across: bool = False
+    log_up: bool = False
+    reference: bool = False
+
+
 class Page(Record):
     """An answer to look at."""
 

@@ -40,6 +40,10 @@ OPTIONS = {
     "matmul": [{}, {"ways": True, "runs": 3}, {"machine": "hopper.f16.f32"}, {"observed": "c.npy"}],
     "reveal": [{}, {"terms": 9, "dtype": "float64"}, {"kind": "sum", "device": "cuda", "seed": 3}],
     "compare": [{}, {"rtol": 0.01, "atol": 1e-30, "equal_nan": True}, {"inputs": ("1,2", "b c"), "op": "dot"}],
+    "train": [
+        {"update": "1e-3", "steps": 7, "remedies": ("plain", "bf16+kahan")},
+        {"grad": "-0.5", "lr": "0.1", "optimizer": "adam", "weights": "mxfp4", "state": "fp32"},
+    ],
     "block": [{"to": "mxfp4"}, {"to": "mxint8", "scale": "up"}, {"to": "nvfp4", "tensor_scale": "0.5"}],
 }
 
@@ -47,9 +51,9 @@ OPTIONS = {
 @st.composite
 def questions(draw):
     verb = draw(st.sampled_from([verb for verb in VERBS if verb != "formats"]))
-    arity = ARITIES.get(verb) or {"sum": 1, "reveal": 1}.get(verb, 2)
+    arity = ARITIES.get(verb) or {"sum": 1, "reveal": 1, "train": 1}.get(verb, 2)
     several = verb in ("show", "convert")
-    most = 0 if verb in ("block", "reveal") else 3 if several else 1
+    most = 0 if verb in ("block", "reveal", "train") else 3 if several else 1
     found = draw(st.lists(named, min_size=int(verb == "convert"), max_size=most, unique=True))
     context = draw(contexts)
     if verb == "block":  # elements saturate, and nothing else can be chosen

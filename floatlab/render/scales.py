@@ -1,0 +1,98 @@
+"""Scales of charts: where a number lies between two ends, and round numbers to mark it with."""
+
+from __future__ import annotations
+
+from math import ceil, floor, isfinite, log10
+
+from floatlab.record import Record
+
+_ROUND = (1, 2, 5, 10)
+
+
+class Scale(Record):
+    """A scale from `low` to `high`, both finite, and positive where it is logarithmic."""
+
+    low: float
+    high: float
+    is_log: bool = False
+
+    def place(self, x: float) -> float:
+        """Return where a number lies, from 0 to 1.
+
+        >>> Scale(1, 100, True).place(10), Scale(0, 4).place(1)
+        (0.5, 0.25)
+        """
+        if self.is_log:
+            return (log10(x) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        # In halves, so that no difference of two numbers leaves binary64's range.
+        return (x / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+
+    def at(self, place: float) -> float:
+        """Return the number at a place."""
+        if self.is_log:
+            return float(10 ** (log10(self.low) + place * (log10(self.high) - log10(self.low))))
+        return self.low + place * (self.high / 2 - self.low / 2) * 2
+
+    def shows(self, x: float) -> bool:
+        """Say whether a number has a place here at all."""
+        return isfinite(x) and (x > 0 or not self.is_log)
+
+
+def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
+    """Return the scale that numbers need, a little wider where they are all the same; None where none can be shown.
+
+    >>> scale_of([3, 1, float("nan")]), scale_of([0.0], True)
+    (Scale(low=1, high=3, is_log=False), None)
+    """
+    there = [x for x in numbers if isfinite(x) and (x > 0 or not is_log)]
+    if not there:
+        return None
+    low, high = min(there), max(there)
+    if low == high or Scale(low, high, is_log).place(high) != 1:
+        low, high = (low / 2, high * 2) if is_log else (low - (abs(low) / 2 or 1), high + (abs(high) / 2 or 1))
+    return Scale(low, high, is_log)
+
+
+def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:
+    """Return at most so many round numbers of a scale, with what to call each.
+
+    >>> ticks(Scale(1.12, 1.17), 4)
+    [(1.12, '1.12'), (1.14, '1.14'), (1.16, '1.16')]
+    >>> ticks(Scale(0.003, 40, True), 5)
+    [(0.01, '0.01'), (0.1, '0.1'), (1.0, '1'), (10.0, '10')]
+    """
+    if scale.is_log:
+        first, last = ceil(log10(scale.low) - 1e-9), floor(log10(scale.high) + 1e-9)
+        if last - first >= 1:
+            every = ceil((last - first + 1) / most)
+            return [(10.0**k, _power(k)) for k in range(first, last + 1) if k % every == 0 or every == 1]
+    span = scale.high - scale.low
+    if not isfinite(span):
+        return [(scale.low, f"{scale.low:.1e}"), (scale.high, f"{scale.high:.1e}")]
+    power = floor(log10(span / most)) if span > 0 else 0
+    steps = [each * 10.0**k for k in (power, power + 1) for each in _ROUND]
+    for step in sorted(steps):
+        if step > 0 and floor(scale.high / step + 1e-9) - ceil(scale.low / step - 1e-9) < most:
+            return _marked(scale, step)
+    return []
+
+
+def _marked(scale: Scale, step: float) -> list[tuple[float, str]]:
+    first, last = ceil(scale.low / step - 1e-9), floor(scale.high / step + 1e-9)
+    places = max(-floor(log10(step) + 1e-9), 0)
+    greatest = max(abs(first), abs(last)) * step
+    found = []
+    for k in range(first, last + 1):
+        x = k * step
+        if not x:
+            found.append((0.0, "0"))
+        elif places > 7 or greatest >= 1e9:
+            digits = max(floor(log10(abs(x)) + 1e-9) - floor(log10(step) + 1e-9), 0)
+            found.append((x, f"{x:.{digits}e}"))
+        else:
+            found.append((round(x, places), f"{x:,.{places}f}"))
+    return found
+
+
+def _power(k: int) -> str:
+    return f"{10.0**k:,.0f}" if 0 <= k <= 6 else f"{10.0**k:.{-k}f}" if -3 <= k < 0 else f"1e{k}"
