@@ -6,7 +6,7 @@ Remedies compose: each takes a setup and returns another one, and `master+dynami
 from __future__ import annotations
 
 from floatlab.arith.operands import holds
-from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_format
 from floatlab.numbers import Context
@@ -150,16 +150,16 @@ def _parsed_weights(value: AnyFormat | str) -> AnyFormat:
 class Remedy(Record):
     """One way to keep updates from vanishing: its name, what it does, and the setup it makes of another.
 
-    `takes` names the number that may follow the name, as in `static:1024`.
+    `takes` names what may follow the name: a scale, as in `static:1024`, or a format, as in `master:bf16`.
     """
 
     name: str
     what: str
-    change: Callable[[Setup, float | None], Setup]
+    change: Callable[[Setup, Any], Setup]
     takes: str | None = None
 
 
-def _scaled(dynamic: bool, usual: float) -> Callable[[Setup, float | None], Setup]:
+def _scaled(dynamic: bool, usual: float) -> Callable[[Setup, Any], Setup]:
     def change(setup: Setup, number: float | None) -> Setup:
         scale = usual if number is None else number
         return setup.replace(scaling=LossScale.dynamic(scale) if dynamic else LossScale(scale))
@@ -167,18 +167,18 @@ def _scaled(dynamic: bool, usual: float) -> Callable[[Setup, float | None], Setu
     return change
 
 
-def _all_in(name: str) -> Callable[[Setup, float | None], Setup]:
+def _all_in(name: Format | str) -> Callable[[Setup, Any], Setup]:
     """Return what puts weights and gradients, and all that follows from them, in another format."""
 
-    def change(setup: Setup, _: float | None) -> Setup:
+    def change(setup: Setup, _: Any) -> Setup:
         rest = {each: getattr(setup, each) for each in ("compensated", "scaling", "stochastic", "context")}
         return Setup(name, master=setup.master, **rest)
 
     return change
 
 
-def _in_blocks(name: str) -> Callable[[Setup, float | None], Setup]:
-    def change(setup: Setup, _: float | None) -> Setup:
+def _in_blocks(name: str) -> Callable[[Setup, Any], Setup]:
+    def change(setup: Setup, _: Any) -> Setup:
         return setup.replace(weights=name, grads=setup.grads, master=setup.master or SINGLE)
 
     return change
@@ -188,7 +188,12 @@ REMEDIES = {
     each.name: each
     for each in (
         Remedy("plain", "no remedy", lambda setup, _: setup),
-        Remedy("master", "a master copy in binary32 takes the updates", lambda s, _: s.replace(master="binary32")),
+        Remedy(
+            "master",
+            "a master copy takes the updates, in binary32 or the format given",
+            lambda setup, given: setup.replace(master=given or SINGLE),
+            "format",
+        ),
         Remedy("stochastic", "weights round stochastically", lambda s, _: s.replace(stochastic=True)),
         Remedy("kahan", "each weight carries what its sums missed", lambda s, _: s.replace(compensated=True)),
         Remedy("static", "the loss is multiplied by 1024, or by the number given", _scaled(False, 1024.0), "scale"),
@@ -212,32 +217,44 @@ USUAL = ("plain", "master", "stochastic", "kahan", "dynamic", "wide", "bf16", "f
 def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     """Return what a word such as `master`, `static:1024` or `bf16+stochastic` makes of a setup.
 
-    Raises UnsupportedError, which suggests the nearest name.
+    A format that is no remedy by name is for everything, as `bf16` is. Raises UnsupportedError, which suggests the
+    nearest name.
 
     >>> parse_remedy("bf16+kahan")(Setup("fp16")).formats["weights"]
     'bfloat16'
-    >>> parse_remedy("master+static:128")(Setup("fp16")).scaling.scale
+    >>> parse_remedy("master:bf16+static:128")(Setup("e4m3")).scaling.scale
     128.0
     """
     if not isinstance(text, str):
         raise UnsupportedError(f"a remedy is a word such as master or bf16+kahan, not {quoted(str(text))}")
-    changes = []
-    for word in text.lower().split("+"):
-        name, colon, number = word.strip().partition(":")
-        known = name.replace("-", "_")
-        if known not in REMEDIES:
-            raise UnsupportedError(
-                f"there is no remedy {quoted(name)}{guess(known, [*REMEDIES])} (known: {' '.join(REMEDIES)})"
-            )
-        remedy = REMEDIES[known]
-        if colon and remedy.takes is None:
-            raise UnsupportedError(f"the remedy {known} takes no number, and {quoted(word)} has one")
-        given = checked_number(number, f"the {remedy.takes} of {known}", above=0) if colon else None
-        changes.append((remedy.change, given))
+    changes = [_change(word.strip()) for word in text.lower().split("+")]
 
     def change(setup: Setup) -> Setup:
-        for each, given in changes:
-            setup = each(setup, given)
+        for each in changes:
+            setup = each(setup)
         return setup
 
     return change
+
+
+def _change(word: str) -> Callable[[Setup], Setup]:
+    """Return what one remedy makes of a setup."""
+    name, colon, said = word.partition(":")
+    known = name.replace("-", "_")
+    remedy = REMEDIES.get(known)
+    if remedy is None:
+        try:
+            remedy = Remedy(known, "", _all_in(parse_format(name)))
+        except FormatError:
+            raise UnsupportedError(
+                f"there is no remedy {quoted(name)}{guess(known, [*REMEDIES])} (known: {' '.join(REMEDIES)})"
+            ) from None
+    if not colon:
+        return lambda setup: remedy.change(setup, None)
+    if remedy.takes is None:
+        raise UnsupportedError(f"the remedy {known} takes nothing after its name, and {quoted(word)} has something")
+    if remedy.takes == "format":
+        given: Any = _parsed(said, known)
+    else:
+        given = checked_number(said, f"the {remedy.takes} of {known}", above=0)
+    return lambda setup: remedy.change(setup, given)

@@ -214,6 +214,22 @@ def test_exact_curves_are_exact():
     assert table.reference.curve(table["fp32"].at)[-1, 1] == float(exact)
 
 
+def test_the_reference_leaves_out_what_is_no_number():
+    given = np.array([0.5, np.inf, 0.25])
+    found = fl.train(1.0, given, lr=1, steps=3, remedies="master+dynamic")
+    assert found["master+dynamic"].skipped == (1,)
+    assert (found.reference.final(3), found.lines[0].error) == ([Fraction(1, 4)], 0.0)
+    gone = fl.train(1.0, lambda w, k: -(2.0**1000), lr=2.0**100, steps=3, remedies="fp64 fp16+static:1")
+    assert [line.error for line in gone.lines] == [None, None]
+    assert all("gradient" in line.diverged or "w became" in line.diverged for line in gone.lines)
+
+
+def test_no_steps_at_all():
+    (line,) = fl.train("0.1", update=1, steps=0, remedies="plain").lines
+    assert (line.final, line.stalled, line.moves) == (float(np.float16(0.1)), None, 0)
+    assert line.error == pytest.approx(float(np.float16(0.1)) - 0.1)
+
+
 def test_the_usual_remedies_differ():
     found = fl.train("1.125", update="0.00041999", steps=101)
     assert [line.label for line in found.lines] == [
