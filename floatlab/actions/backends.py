@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from floatlab.actions.answer import Answer
-from floatlab.errors import UnsupportedError
-from floatlab.files import open_array, says_format
-from floatlab.formats import Format, parse_format
+from floatlab.actions.reduce import operands_of
+from floatlab.formats import Format
 from floatlab.reduce.backends import Standing, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.ways import RUNS
 
@@ -27,14 +26,7 @@ def backends_answer(
     if they are text, in binary32.
     """
     names = parse_backends(backends)  # before the files are read
-    if len(words) != 2:
-        raise UnsupportedError(f"matmul takes two matrices, not {len(words)}")
-    sides: dict[int, Any] = {}
-    beside = format
-    for i in sorted(range(2), key=lambda i: not says_format(words[i])):
-        with open_array(words[i], beside or parse_format("binary32")) as source:
-            sides[i], beside = source.whole(), beside or source.format
-    x, y = in_one_format([sides[0], sides[1]], format)
+    x, y = in_one_format(operands_of("matmul", words, format), format)
     return answer_of(multiply_on(x, y, names, runs, started))
 
 

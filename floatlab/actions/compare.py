@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from math import prod
 
 from floatlab.actions.answer import Answer
@@ -13,7 +12,7 @@ from floatlab.arrays.errors import compare as measure
 from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.tolerances import NUMPY
 from floatlab.errors import UnsupportedError
-from floatlab.files import ArraySource, open_array, says_format
+from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Datum
@@ -58,24 +57,17 @@ def compare_words(
         raise UnsupportedError("--shape is for raw numbers, and --dtype NAME says what they are")
     if dtype is not None and all(kind_of(word, dtype) != "raw" for word in words):
         raise UnsupportedError("--dtype is for files of raw numbers, and both arrays say themselves what they hold")
-    with ExitStack() as opened:
-        sources: dict[int, ArraySource] = {}
-        # What has a format of its own comes first: text is read into the same.
-        for i in sorted(range(2), key=lambda i: not says_format(words[i], dtype)):
-            beside = next((each.format for each in sources.values()), None)
-            chosen = format or beside or parse_format("binary64")
-            sources[i] = opened.enter_context(open_array(words[i], chosen, dtype=dtype, shape=shape))
-        progress = started(sources[0].size) if started is not None else None
+    with open_arrays(words, format, "binary64", dtype=dtype, shape=shape) as (actual, expected):
         return measure(
-            sources[0],
-            sources[1],
+            actual,
+            expected,
             rtol,
             atol,
             equal_nan=equal_nan,
             format=format,
             torch_tolerances=torch_tolerances,
             worst=worst,
-            progress=progress,
+            progress=None if started is None else started(actual.size),
         )
 
 
@@ -84,11 +76,8 @@ def product_of(words: tuple[str, ...], inputs: tuple[str, str], format: Format |
 
     Raises FloatlabError, also where the factors do not make a product of this size.
     """
-    sides = []
-    for word in (*inputs, *words):
-        with open_array(word, format or parse_format("binary32"), dtype=dtype) as source:
-            sides.append(source.whole())
-    x, y, *results = (source_of(each, word) for each, word in zip(sides, (*inputs, *words), strict=True))
+    with open_arrays((*inputs, *words), format or parse_format("binary32"), dtype=dtype) as opened:
+        x, y, *results = (source_of(each.whole(), each.name) for each in opened)
     shapes = f"{x.codes.shape} and {y.codes.shape}"
     if not 1 <= x.codes.ndim <= 2 or not 1 <= y.codes.ndim <= 2 or x.codes.shape[-1] != y.codes.shape[0]:
         raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product")

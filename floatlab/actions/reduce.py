@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 from floatlab.actions.answer import Answer
 from floatlab.errors import UnsupportedError, guess, quoted
-from floatlab.files import ArraySource, open_array, says_format
+from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
@@ -16,6 +14,7 @@ from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.presets import Preset
 from floatlab.reduce.products import Product, product
+from floatlab.reduce.ways import RUNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from floatlab.views.page import Page
 
 OPERANDS = {"sum": 1, "dot": 2, "matmul": 2}
-RUNS = 5  # how often each way to multiply is timed
 _NUMBERS = {1: "one array", 2: "two arrays"}
 
 
@@ -91,14 +89,8 @@ def operands_of(
     own = None if model is None else model.terms
     if own is not None and own.name == "tf32":
         own = parse_format("binary32")  # the unit itself ignores digits, and does not round
-    with ExitStack() as opened:
-        sources: dict[int, ArraySource] = {}
-        # What has a format of its own comes first: text is read into the same.
-        for i in sorted(range(wanted), key=lambda i: not says_format(words[i])):
-            beside = next((each.format for each in sources.values()), None)
-            chosen = own or format or beside or parse_format("binary32")
-            sources[i] = opened.enter_context(open_array(words[i], chosen))
-        return [sources[i].whole() for i in range(wanted)]
+    with open_arrays(words, own or format) as opened:
+        return [each.whole() for each in opened]
 
 
 def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:

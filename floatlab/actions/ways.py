@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.actions.answer import Answer
+from floatlab.actions.reduce import operands_of
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
-from floatlab.files import open_array
 from floatlab.formats import Format
+from floatlab.reduce.backends import in_one_format
 from floatlab.reduce.ways import Way, apart, four_ways
 
 TYPE_CHECKING = False
@@ -28,17 +28,10 @@ def ways_answer(
     """Return the answer that multiplies the matrices that two words name, in four ways; raises FloatlabError."""
     if format.name not in _DTYPES:
         raise UnsupportedError(f"--ways times NumPy's own products, and it has none in {format.name}: fp16, fp32, fp64")
-    if len(words) != 2:
-        raise UnsupportedError(f"matmul takes two matrices, not {len(words)}")
-    sides = []
-    for word in words:
-        with open_array(word, format) as source:
-            piece = source.whole()
-        values = decode(piece.codes, piece.format) if isinstance(piece, Source) else np.asarray(piece)
-        sides.append(values.astype(_DTYPES[format.name]))
-    x, y = sides
+    sides = in_one_format(operands_of("matmul", words, format), format)
+    x, y = (decode(side.codes, side.format).astype(_DTYPES[format.name]) for side in sides)
     ways = four_ways(x, y, runs, started)
-    names = " · ".join(f"({' × '.join(f'{n:,}' for n in side.shape)})" for side in sides)
+    names = " · ".join(f"({' × '.join(f'{n:,}' for n in side.shape)})" for side in (x, y))
 
     def page() -> Page:
         from floatlab.views.ways import ways_page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import ExitStack, contextmanager
 
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.bundles import open_npz
@@ -16,6 +17,8 @@ from floatlab.formats import Format, parse_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from floatlab.arrays.streams import ArraySource
 
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
@@ -61,6 +64,32 @@ def open_array(
     return open_text(path, parse_format(format))
 
 
+@contextmanager
+def open_arrays(
+    words: Sequence[str],
+    format: Format | None = None,
+    usual: str = "binary32",
+    *,
+    dtype: str | None = None,
+    shape: str | None = None,
+) -> Iterator[list[ArraySource]]:
+    """Open arrays that belong together, in the order of their words, and close them at the end of the `with`.
+
+    Text is read into `format`; without it, into the format of the first of the others, or else into the usual one.
+    The other arguments, and the errors, are those of `open_array`.
+
+    >>> with open_arrays(("1,2", "random:normal:2@fp16")) as (x, y):
+    ...     x.kind, y.kind
+    ('float16', 'float16')
+    """
+    with ExitStack() as opened:
+        sources: dict[int, ArraySource] = {}
+        for i in sorted(range(len(words)), key=lambda i: not _says_format(words[i], dtype)):
+            sources[i] = opened.enter_context(open_array(words[i], format or usual, dtype=dtype, shape=shape))
+            format = format or sources[i].format
+        yield [sources[i] for i in range(len(words))]
+
+
 def kind_of(word: str, dtype: str | None = None) -> str:
     """Return what a word names: list, random, text, npy, npz, safetensors, or raw where a dtype is given for it."""
     if not os.path.exists(word):
@@ -71,7 +100,7 @@ def kind_of(word: str, dtype: str | None = None) -> str:
     return _file_kind(_placed(word)[0], dtype)
 
 
-def says_format(word: str, dtype: str | None = None) -> bool:
+def _says_format(word: str, dtype: str | None) -> bool:
     """Say whether a word names an array that has a format of its own, and is no text that is read into any."""
     kind = kind_of(word, dtype)
     return "@" in word if kind in ("list", "random") else kind != "text"

@@ -80,7 +80,7 @@ def test_nobody_there_is_a_part_that_is_missing(capsys):
         ((*MATRICES, "--backends", "numpy", "--ways"), "give one of them"),
         ((*MATRICES, "--backends", "numpy", "--e4m3"), "libraries multiply in"),
         ((*MATRICES, "--backends", "numpy", "--runs", "0"), "--runs"),
-        ((MATRICES[0], "--backends", "numpy"), "two matrices, not 1"),
+        ((MATRICES[0], "--backends", "numpy"), "two arrays, and 1 were given"),
         ((MATRICES[0], MATRICES[0], "--backends", "numpy"), "shapes do not go together"),
         (("1,2", "3,4", "--backends", "numpy"), "shapes do not go together"),
     ],

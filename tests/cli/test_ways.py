@@ -46,7 +46,7 @@ def test_json_has_every_run(capsys, format):
         ((*MATRICES, "--ways", "--bf16"), "--ways times NumPy"),
         ((*MATRICES, "--ways", "--runs", "0"), "--runs"),
         ((*MATRICES, "--runs", "3"), "neither was given"),
-        ((MATRICES[0], "--ways"), "two matrices, not 1"),
+        ((MATRICES[0], "--ways"), "two arrays, and 1 were given"),
         ((MATRICES[0], MATRICES[0], "--ways"), "shapes do not go together"),
     ],
 )

@@ -1,7 +1,9 @@
 """Arrays that words name: every kind of file as NumPy and safetensors write it, lists, and random ones."""
 
+import gc
 import math
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab.arrays.streams import native
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, UnsupportedError
-from floatlab.files import open_array, says_format
+from floatlab.files import open_array, open_arrays
 from floatlab.files.text import Reader
 from tests.files.making import npy, safetensors, tensor
 
@@ -231,16 +233,33 @@ def test_lists_on_the_line():
         values("1,2;3")
 
 
-def test_says_format(tmp_path):
-    np.save(tmp_path / "x.npy", np.ones(2))
+def test_text_beside_other_arrays_is_read_into_their_format(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(2, np.float16))
     (tmp_path / "x.txt").write_text("1 2")
     (tmp_path / "x.bin").write_bytes(bytes(8))
-    assert says_format(str(tmp_path / "x.npy"))
-    assert not says_format(str(tmp_path / "x.txt"))
-    assert says_format(str(tmp_path / "x.bin"), "f32")
-    assert not says_format("1,2")
-    assert says_format("1,2@fp16")
-    assert not says_format("random:normal:3")
+    files = [str(tmp_path / f"x.{end}") for end in ("npy", "txt", "bin")]
+
+    def kinds(*words, **options):
+        with open_arrays(words, **options) as opened:
+            return [each.kind for each in opened]
+
+    for text in ("1,2", "random:normal:3", files[1]):
+        assert kinds(text, text) == ["float32"] * 2
+        assert kinds(text, text, usual="binary64") == ["float64"] * 2
+        assert kinds(text, files[0]) == ["float16"] * 2
+        assert kinds(text, "1,2@bf16", files[0]) == ["bfloat16", "bfloat16", "float16"]
+        assert kinds(text, files[0], format=fl.parse_format("fp32")) == ["float32", "float16"]
+    assert kinds("1,2", files[2], dtype="f64") == ["float64"] * 2
+
+
+def test_arrays_that_belong_together_are_closed_where_one_cannot_be_opened(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(2))
+    with warnings.catch_warnings(record=True) as left_open:
+        warnings.simplefilter("always", ResourceWarning)
+        with pytest.raises(FileFormatError), open_arrays((str(tmp_path / "x.npy"), str(tmp_path / "y.npy"))):
+            pass
+        gc.collect()
+    assert not left_open
 
 
 def test_a_file_is_meant_before_a_list(tmp_path, monkeypatch):
