@@ -16,7 +16,7 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.storage import CONTENTS, read_contents, read_format
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FileFormatError, FloatlabError, quoted
-from floatlab.files.opened import length_of, named, open_file, read_into
+from floatlab.files.opened import keeping_open, length_of, named, open_file, read_into
 from floatlab.files.plain import checked, plain
 from floatlab.files.safetensors import chosen
 
@@ -166,12 +166,7 @@ def npz_names(path: str) -> list[str]:
 
 def open_npz(path: str, name: str | None) -> ArraySource:
     """Open an array of a `.npz` by its name, or the only one; raises FileFormatError in one line."""
-    file = open_file(path)
-    try:
-        with _zipped(path):
-            bundle, names = _bundle(file)
-            word = path if name is None else f"{path}::{name}"
-            return MemberSource(word, path, file, bundle, f"{chosen(name, names, 'array')}.npy")
-    except BaseException:
-        file.close()
-        raise
+    with keeping_open(path) as file, _zipped(path):
+        bundle, names = _bundle(file)
+        word = path if name is None else f"{path}::{name}"
+        return MemberSource(word, path, file, bundle, f"{chosen(name, names, 'array')}.npy")

@@ -71,6 +71,17 @@ def open_file(path: str) -> IO[bytes]:
         return file
 
 
+@contextmanager
+def keeping_open(path: str) -> Iterator[IO[bytes]]:
+    """Open a file for what is made of it, and close it only where that goes wrong; raises as `open_file`."""
+    file = open_file(path)
+    try:
+        yield file
+    except BaseException:
+        file.close()
+        raise
+
+
 def _at_once(path: str, flags: int) -> int:
     """Open without waiting: a pipe without a writer would never come back."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -15,7 +15,7 @@ from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FileFormatError, FormatError, UnsupportedError, quoted
-from floatlab.files.opened import length_of, named, open_file, read_into
+from floatlab.files.opened import keeping_open, length_of, named, read_into
 from floatlab.formats import Format
 
 TYPE_CHECKING = False
@@ -93,14 +93,9 @@ def checked(codes: Array, format: Format) -> Array:
 
 def open_npy(path: str) -> ArraySource:
     """Open a `.npy`; raises FileFormatError in one line."""
-    file = open_file(path)
-    try:
-        with named(path):
-            header = read_header(file, length_of(file))
-            return PlainSource(path, path, file, header.shape, header.dtype, header.offset, header.by_columns)
-    except BaseException:
-        file.close()
-        raise
+    with keeping_open(path) as file, named(path):
+        header = read_header(file, length_of(file))
+        return PlainSource(path, path, file, header.shape, header.dtype, header.offset, header.by_columns)
 
 
 @lru_cache(maxsize=64)
@@ -147,22 +142,17 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
     """Open a file of numbers and nothing else, of a dtype, and of one axis where no shape is given."""
     kind, swapped = parse_dtype(dtype)
     wanted = None if shape is None else parse_shape(shape)
-    file = open_file(path)
-    try:
-        with named(path):
-            length = length_of(file)
-            width = kind.width if isinstance(kind, Format) and kind.width < 8 else 8 * _itemsize(kind)
-            if wanted is None:
-                if length * 8 % width >= 8 or length % (width // 8 or 1):
-                    raise FileFormatError(f"has {length:,} bytes, which are no whole number of {quoted(dtype)}")
-                wanted = (length * 8 // width,)
-            needed = -(-prod(wanted) * width // 8)
-            if needed != length:
-                raise FileFormatError(f"has {length:,} bytes, and {quoted(dtype)} in that shape takes {needed:,}")
-            return PlainSource(path, path, file, wanted, kind, 0, swapped=swapped)
-    except BaseException:
-        file.close()
-        raise
+    with keeping_open(path) as file, named(path):
+        length = length_of(file)
+        width = kind.width if isinstance(kind, Format) and kind.width < 8 else 8 * _itemsize(kind)
+        if wanted is None:
+            if length * 8 % width >= 8 or length % (width // 8 or 1):
+                raise FileFormatError(f"has {length:,} bytes, which are no whole number of {quoted(dtype)}")
+            wanted = (length * 8 // width,)
+        needed = -(-prod(wanted) * width // 8)
+        if needed != length:
+            raise FileFormatError(f"has {length:,} bytes, and {quoted(dtype)} in that shape takes {needed:,}")
+        return PlainSource(path, path, file, wanted, kind, 0, swapped=swapped)
 
 
 def _itemsize(kind: Format | np.dtype[Any]) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FileFormatError, guess, quoted
-from floatlab.files.opened import length_of, named, open_file, read_bytes
+from floatlab.files.opened import keeping_open, length_of, named, read_bytes
 from floatlab.files.plain import PlainSource
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
@@ -121,17 +121,11 @@ def _tensor(name: str, said: Any, base: int) -> Tensor:
 
 def open_safetensors(path: str, name: str | None) -> ArraySource:
     """Open a tensor of a file by its name, or the only one; raises FileFormatError in one line."""
-    file = open_file(path)
-    try:
-        with named(path):
-            tensors = read_tensors(file)
-            tensor = tensors[chosen(name, list(tensors), "tensor")]
-            kind = _kind(tensor)
-            word = path if name is None else f"{path}::{name}"
-            return PlainSource(word, path, file, tensor.shape, kind, tensor.start)
-    except BaseException:
-        file.close()
-        raise
+    with keeping_open(path) as file, named(path):
+        tensors = read_tensors(file)
+        tensor = tensors[chosen(name, list(tensors), "tensor")]
+        word = path if name is None else f"{path}::{name}"
+        return PlainSource(word, path, file, tensor.shape, _kind(tensor), tensor.start)
 
 
 def _kind(tensor: Tensor) -> Format | np.dtype[Any]:
