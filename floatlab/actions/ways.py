@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from floatlab.actions.answer import Answer
 from floatlab.actions.reduce import operands_of
 from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import native_dtype
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.reduce.backends import in_one_format
@@ -19,17 +18,16 @@ if TYPE_CHECKING:
 
     from floatlab.views.page import Page
 
-_DTYPES = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
-
 
 def ways_answer(
     words: tuple[str, ...], format: Format, runs: int, started: Callable[[str], None] | None = None
 ) -> Answer:
     """Return the answer that multiplies the matrices that two words name, in four ways; raises FloatlabError."""
-    if format.name not in _DTYPES:
+    dtype = native_dtype(format)
+    if dtype is None:
         raise UnsupportedError(f"--ways times NumPy's own products, and it has none in {format.name}: fp16, fp32, fp64")
     sides = in_one_format(operands_of("matmul", words, format), format)
-    x, y = (decode(side.codes, side.format).astype(_DTYPES[format.name]) for side in sides)
+    x, y = (decode(side.codes, side.format).astype(dtype) for side in sides)
     ways = four_ways(x, y, runs, started)
     names = " · ".join(f"({' × '.join(f'{n:,}' for n in side.shape)})" for side in (x, y))
 

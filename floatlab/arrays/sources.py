@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_NATIVE = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
 _MOST_INTEGER = 1 << 53  # float64 has all integers up to here
 
 
@@ -37,6 +38,17 @@ def format_of(dtype: np.dtype[Any]) -> Format | None:
     'binary16'
     """
     return format_called(dtype.name) if dtype.itemsize in _UNSIGNED and dtype.kind in "fV" else None
+
+
+def native_dtype(format: Format) -> np.dtype[Any] | None:
+    """Return the dtype that NumPy itself has for a format's numbers; None where it has none.
+
+    >>> from floatlab.formats import parse_format
+    >>> native_dtype(parse_format("fp16")), native_dtype(parse_format("bf16"))
+    (dtype('float16'), None)
+    """
+    kind = _NATIVE.get(format.name)
+    return None if kind is None else np.dtype(kind)
 
 
 def format_called(name: str) -> Format | None:

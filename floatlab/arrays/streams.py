@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.reading import WORDS
+from floatlab.arrays.reading import DOUBLE
 from floatlab.arrays.sources import Source, format_of, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 17  # numbers in a piece
 MOST_AT_ONCE = 1 << 25  # numbers of an array that has to be in memory after all
-_DOUBLE = WORDS[1]
 _INTEGERS = "iub"
 
 
@@ -49,7 +48,7 @@ class ArraySource:
         if isinstance(kind, Format):
             self.format, self.dtype = kind, None
             return
-        found = _DOUBLE if kind.kind in _INTEGERS else format_of(kind)
+        found = DOUBLE if kind.kind in _INTEGERS else format_of(kind)
         if found is None:
             words = "its real and imaginary parts each are an array" if kind.kind == "c" else "floats and integers are"
             raise UnsupportedError(f"{name} is an array of {kind.name}, which is not read: {words}")

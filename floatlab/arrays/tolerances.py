@@ -14,7 +14,7 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.reading import WORDS
+from floatlab.arrays.reading import SINGLE
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ class Allclose:
         """Settle the dtype of the second array, as NumPy does: integers become float64."""
         kind = expected.dtype
         if kind is None:
-            kind = np.dtype(np.float32 if holds(WORDS[0], expected.format) else np.float64)  # as `decode` does
+            kind = np.dtype(np.float32 if holds(SINGLE, expected.format) else np.float64)  # as `decode` does
         self.kind = np.result_type(kind, 1.0)
         self.grid = self.kind
 
@@ -102,7 +102,7 @@ class AssertClose:
         """Settle what PyTorch computes in: binary32 for narrower floats and for integers."""
         integers = expected.dtype is not None and expected.dtype.kind in "iub"
         self.narrow = None if integers or expected.format.precision > 11 else expected.format
-        wide = not integers and not holds(WORDS[0], expected.format)
+        wide = not integers and not holds(SINGLE, expected.format)
         self.kind = self.grid = np.dtype(np.float64 if wide else np.float32)
 
     def _rounded(self, x: Array) -> Array:

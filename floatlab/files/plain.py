@@ -12,7 +12,7 @@ from floatlab.arrays.elements import array_format
 from floatlab.arrays.npy import read_header
 from floatlab.arrays.packing import packed_length, unpack
 from floatlab.arrays.reading import container
-from floatlab.arrays.sources import Source
+from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FileFormatError, FormatError, UnsupportedError, quoted
 from floatlab.files.opened import keeping_open, length_of, named, read_into
@@ -111,18 +111,19 @@ def parse_dtype(text: str) -> tuple[Format | np.dtype[Any], bool]:
     order = text[:1] if text[:1] in "<>" else "<"
     swapped = np.dtype(f"{order}u2") != np.dtype("=u2")
     name = text[1:] if text[:1] in ("<", ">") else text
-    native = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
     try:
         fmt = array_format(name)
     except FormatError:
-        fmt = None
-    if fmt is not None and fmt.name not in native:
-        return fmt, swapped
-    if fmt is None and not _NUMPY.fullmatch(name):
-        raise UnsupportedError(
-            f"--dtype {quoted(text)} is no dtype: names are formats (fp32, bf16, e4m3), or as NumPy has them (int8)"
-        )
-    kind = np.dtype(native[fmt.name] if fmt is not None else name)
+        if not _NUMPY.fullmatch(name):
+            raise UnsupportedError(
+                f"--dtype {quoted(text)} is no dtype: names are formats (fp32, bf16, e4m3), or as NumPy has them (int8)"
+            ) from None
+        kind = np.dtype(name)
+    else:
+        native = native_dtype(fmt)
+        if native is None:
+            return fmt, swapped
+        kind = native
     return (kind.newbyteorder() if swapped else kind), False
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from floatlab.arrays.conversion import encode as encode_all
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.elements import array_format
-from floatlab.arrays.reading import WORDS, container
-from floatlab.arrays.sources import Source
+from floatlab.arrays.reading import DOUBLE, container
+from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
 from floatlab.files.opened import length_of, named, open_file
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 MAX_TEXT = 1 << 26  # bytes of a file of text
 MAX_EXACT = 1 << 18  # different literals that take the slow way
 MAX_LINE = 1 << 22
-_DOUBLE = WORDS[1]
-_NATIVE: dict[str, np.dtype[Any]] = {
-    "binary16": np.dtype(np.float16),
-    "binary32": np.dtype(np.float32),
-    "binary64": np.dtype(np.float64),
-}
 _BATCH = 1 << 16  # literals that are rounded at once
 _SHORT = 40  # characters of a literal that is remembered
 _PLAIN = frozenset("0123456789.eE+-_")
@@ -44,7 +38,8 @@ _PLAIN = frozenset("0123456789.eE+-_")
 
 def stored_kind(format: Format) -> Format | np.dtype[Any]:
     """Return NumPy's dtype of a format where it has one of its own, else the format."""
-    return _NATIVE.get(format.name, format)
+    native = native_dtype(format)
+    return format if native is None else native
 
 
 class CodesSource(ArraySource):
@@ -103,7 +98,7 @@ class Reader:
         """Round a batch; what binary64 has in the middle between two numbers may have been on one side of it."""
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
-        if self.format != _DOUBLE:
+        if self.format != DOUBLE:
             with np.errstate(all="ignore"):
                 down, up = (quantize(values, self.format, each) for each in ("RTN", "RTP"))
                 decided = (values - down < up - values) | (values - down > up - values) | (down == up)

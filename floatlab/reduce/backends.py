@@ -18,9 +18,9 @@ from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.reading import DOUBLE, SINGLE
 from floatlab.arrays.sources import Source, source_of
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.record import Record
-from floatlab.reduce.devices import DEVICES, AbsentDeviceError, Device, check_device, device_of, first_line
+from floatlab.reduce.devices import DEVICES, DTYPES, AbsentDeviceError, Device, check_device, device_of, first_line
 from floatlab.reduce.inputs import check_size
 from floatlab.reduce.verdicts import Case, Judgement
 from floatlab.reduce.ways import RUNS, Timing
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
-_DTYPES = {"binary16": "float16", "binary32": "float32", "binary64": "float64", "bfloat16": "bfloat16"}
 
 
 class Run(Record):
@@ -152,9 +151,9 @@ def multiply_on(
     if not x.codes.size or not y.codes.size:
         raise UnsupportedError(f"a product of shapes {x.codes.shape} and {y.codes.shape} has nothing to multiply")
     check_size(len(x.codes), y.codes.shape[1])
-    if x.format != y.format or x.format.name not in _DTYPES:
+    if x.format != y.format or x.format.name not in DTYPES:
         given = " and ".join(dict.fromkeys((x.format.name, y.format.name)))
-        raise UnsupportedError(f"both are of one of {' '.join(_DTYPES)}, not {given}")
+        raise UnsupportedError(f"both are of one of {' '.join(DTYPES)}, not {given}")
     work = _Work(x, y, runs, None if started is None else started(len(names) * (runs + 2), "steps"))
     made, absent = [], []
     for name in names:
@@ -175,7 +174,7 @@ class _Work:
     """Two matrices of one format, and what their products are measured and judged by."""
 
     def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None] | None) -> None:
-        self.format, self.dtype, self.runs, self.add = x.format, _DTYPES[x.format.name], runs, add or (lambda _: None)
+        self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add or (lambda _: None)
         self.yardstick = Yardstick(x, y, x.format)
         self.sides = self._values(x), self._values(y)
         left, right = self.sides
@@ -258,9 +257,9 @@ def in_one_format(sides: Sequence[Any], format: Format | None = None) -> list[So
     if format is None:
         held = [each for each in (SINGLE, DOUBLE) if all(holds(each, source.format) for source in sources)]
         shared = {source.format for source in sources}
-        format = shared.pop() if len(shared) == 1 else held[0] if held else parse_format("binary32")
-    if format.name not in _DTYPES:
-        raise UnsupportedError(f"libraries multiply in {' '.join(_DTYPES)}, not in {format.name}: -f names one of them")
+        format = shared.pop() if len(shared) == 1 else held[0] if held else SINGLE
+    if format.name not in DTYPES:
+        raise UnsupportedError(f"libraries multiply in {' '.join(DTYPES)}, not in {format.name}: -f names one of them")
     return [
         source if source.format == format else Source(np.asarray(encode(source, format)), format) for source in sources
     ]

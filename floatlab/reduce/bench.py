@@ -10,9 +10,9 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.operations import operate
 from floatlab.arrays.pairs import is_enough, to_odd, two_sum
-from floatlab.arrays.reading import WORDS, container
+from floatlab.arrays.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.sources import Source
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.numbers.projection import round_exact
 from floatlab.reduce.adders import Adder
 from floatlab.reduce.exact import exact_totals, matrix_totals
@@ -138,17 +138,17 @@ class Bench:
         """Round pairs of binary64 where what they miss cannot matter, and the exact sums elsewhere."""
         if self.right is None:
             return self._exact(range(self.size))
-        wide, n = WORDS[-1], self.terms
+        n = self.terms
         a, b = (decode(side.codes, side.format, np.float64) for side in (self.left, self.right))
-        narrow = all(holds(parse_format("binary32"), each) for each in self.formats)
+        narrow = all(holds(SINGLE, each) for each in self.formats)
         unsure = np.ones(self.shape, np.bool_)
         codes = np.zeros(self.shape, container(self.into))
-        if narrow and is_enough(wide, self.into):
+        if narrow and is_enough(DOUBLE, self.into):
             with np.errstate(all="ignore"):
                 high, low, size = matrix_totals(a, b)
                 missing = size * (n * n * 2.0**-100)
                 ends = [
-                    np.asarray(encode(Source(to_odd(two_sum(high, each)), wide), self.into))
+                    np.asarray(encode(Source(to_odd(two_sum(high, each)), DOUBLE), self.into))
                     for each in (low - missing, low + missing)
                 ]
             codes, unsure = ends[0], (ends[0] != ends[1]) | ~np.isfinite(high) | (high == 0)

@@ -7,7 +7,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.pairs import two_product, two_sum
-from floatlab.arrays.reading import WORDS, container
+from floatlab.arrays.reading import DOUBLE, container
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum
 from floatlab.reduce.adders import Adder, Node, Term
@@ -39,7 +39,7 @@ def worst_nodes(x: Source, y: Source | None, steps: Steps, adder: Adder, count: 
     """
     n, format = steps.terms, adder.accumulator
     sides = [x] if y is None else [x, y]
-    if not all(holds(WORDS[-1], each) for each in (format, *(side.format for side in sides))):
+    if not all(holds(DOUBLE, each) for each in (format, *(side.format for side in sides))):
         raise UnsupportedError(f"nodes of {n:,} terms are ranked in binary64, which does not hold these formats")
     if any(step.rest.shape[1] > 1 for step in steps.each):
         raise UnsupportedError(f"nodes of more than two numbers are not ranked in sums of {n:,} terms")

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-DTYPES = ("float16", "float32", "float64", "bfloat16")
+# What libraries call the formats in which they multiply.
+DTYPES = {"binary16": "float16", "binary32": "float32", "binary64": "float64", "bfloat16": "bfloat16"}
 _GPU_SETTINGS = ("NVIDIA_TF32_OVERRIDE",)
 _THREAD_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -55,8 +56,9 @@ class Device:
 
     def dtype(self, name: str) -> Any:
         """Return the library's dtype of a name; raises UnsupportedError where it has none."""
-        if name not in DTYPES:
-            raise UnsupportedError(f"dtype is one of {' '.join(DTYPES)}, not {quoted(name)}{guess(name, [*DTYPES])}")
+        known = [*DTYPES.values()]
+        if name not in known:
+            raise UnsupportedError(f"dtype is one of {' '.join(known)}, not {quoted(name)}{guess(name, known)}")
         if name == "bfloat16":
             try:
                 return np.dtype(import_module("ml_dtypes").bfloat16)

@@ -14,10 +14,9 @@ from floatlab.arrays.arithmetic import OPERATIONS, calculator
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import sweep
 from floatlab.arrays.pairs import two_sum
-from floatlab.arrays.reading import WORDS, container
+from floatlab.arrays.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.recurrences import Recurrence, Stage
 from floatlab.arrays.sources import Source
-from floatlab.formats import parse_format
 from floatlab.numbers import Context, Datum, Direction, Overflow
 from floatlab.reduce.adders import Adder, Term, exact_sum
 from floatlab.reduce.serial import FEW, added_one_by_one, can_add_one_by_one, can_fuse_doubles, fused_trail, update
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _NATIVE = {"binary32": np.float32, "binary64": np.float64}
-_SINGLE = parse_format("binary32")  # whose products binary64 has exactly
 _FEW = 64  # sums; below that NumPy's own loop along the terms is quicker than one call a term
 _SOME = 1 << 10  # sums; below that a compiled walk along the terms is
 _ROWS = 1 << 14  # terms that such a loop takes at once
@@ -102,8 +100,8 @@ class Codes:
         sides = [side for side in (self.x, self.y) if side is not None]
         exactly = self.fma and any(leafy for leafy, _ in arguments)
         formats = [side.format for side in sides] if exactly else []
-        known = not (self.drawn or self.adder.context.flush_inputs) and holds(WORDS[-1], self.format)
-        if not known or not all(holds(_SINGLE, each) for each in formats):
+        known = not (self.drawn or self.adder.context.flush_inputs) and holds(DOUBLE, self.format)
+        if not known or not all(holds(SINGLE, each) for each in formats):  # whose products binary64 has exactly
             return np.ones(found.shape, np.bool_)
         total, exact = np.zeros(found.shape), np.ones(found.shape, np.bool_)
         with np.errstate(all="ignore"):
@@ -157,7 +155,7 @@ class Codes:
         """
         factors = [side for side in (self.x, self.y) if side is not None] if self.fma else []
         formats = [self.format, *(side.format for side in factors)]
-        if self.drawn or len(slots) < _FEW or not all(holds(WORDS[-1], each) for each in formats):
+        if self.drawn or len(slots) < _FEW or not all(holds(DOUBLE, each) for each in formats):
             return sums, 0
         walk = self._walk(sums.size)
         if walk is None:

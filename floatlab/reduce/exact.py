@@ -11,7 +11,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.pairs import two_product, two_sum
-from floatlab.arrays.reading import WORDS
+from floatlab.arrays.reading import DOUBLE
 from floatlab.numbers import Datum, Exact
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | No
     [8.673617379884035e-19, 2.0]
     """
     sides = [x] if y is None else [x, y]
-    if not all(holds(WORDS[-1], side.format) for side in sides):
+    if not all(holds(DOUBLE, side.format) for side in sides):
         return _one_by_one(sides)
     parts = []
     for side in sides:

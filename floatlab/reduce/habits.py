@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.record import Record
+from floatlab.reduce.devices import DTYPES
 from floatlab.reduce.matching import schedule_of
 from floatlab.reduce.orders import ByHand, Schedule
 from floatlab.reduce.plan import Plan
@@ -24,7 +25,6 @@ _USUAL: dict[str, dict[str, tuple[str, ...]]] = {
     "matvec": {"numpy": ("numpy.matmul",), "torch": ("torch.mv",), "jax": ("jax.numpy.matmul",)},
     "matmul": {"numpy": ("numpy.matmul",), "torch": ("torch.matmul",), "jax": ("jax.numpy.matmul",)},
 }
-_DTYPES = {"binary16": "float16", "binary32": "float32", "binary64": "float64", "bfloat16": "bfloat16"}
 _LONG = 1 << 12  # terms; of more, no library is probed that was not named
 _NAMED = 1 << 10  # terms; of more, an order is not searched for among those that have an expression
 
@@ -41,7 +41,7 @@ def habits(kind: str, terms: int, format_name: str, targets: Sequence[Any] | Non
 
     Raises UnsupportedError for formats that no library adds, and what `reveal` raises, where targets are named.
     """
-    dtype = _DTYPES.get(format_name)
+    dtype = DTYPES.get(format_name)
     if targets is None:
         if dtype is None or terms > _LONG:
             return
@@ -50,7 +50,7 @@ def habits(kind: str, terms: int, format_name: str, targets: Sequence[Any] | Non
                 yield from _usual(names, kind, terms, dtype)
         return
     if dtype is None:
-        raise UnsupportedError(f"targets add {', '.join(_DTYPES.values())}, and the result is {format_name}")
+        raise UnsupportedError(f"targets add {', '.join(DTYPES.values())}, and the result is {format_name}")
     for each in targets:
         yield _habit(each, reveal(each, terms, dtype, kind=kind))
 

@@ -9,7 +9,7 @@ import numpy as np
 from floatlab.arith.operands import common_format, holds, reading_context
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.operands import is_floating, is_typed
-from floatlab.arrays.reading import container
+from floatlab.arrays.reading import SINGLE, container
 from floatlab.arrays.results import rules_of
 from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.streams import MOST_AT_ONCE
@@ -94,7 +94,7 @@ def _shared(operands: dict[str, Any]) -> Format:
     """Return the format that operands with formats have in common; binary32 where none has one."""
     formats = [each.format for x in operands.values() for each in _data(x)]
     formats += [source_of(x, name).format for name, x in operands.items() if is_floating(x) and not _data(x)]
-    return common_format(list(dict.fromkeys(formats))) if formats else parse_format("binary32")
+    return common_format(list(dict.fromkeys(formats))) if formats else SINGLE
 
 
 def _terms(x: Any, name: str, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.reading import SINGLE
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
@@ -101,7 +102,6 @@ def _core(
     ]  # fmt: skip
 
 
-_SINGLE = parse_format("binary32")
 _FLUSHING = Context(flush_inputs=True, flush_results=True)
 _CDNA2 = "subnormal numbers are flushed, before and after each operation"
 
@@ -156,7 +156,7 @@ MACHINES = {
         *(
             Machine(
                 f"cdna3.{each}.f32", ("MI300",), parse_format(_SHORT[each]), f"fused({block})",
-                TensorCore(_SINGLE, 24, "RNE", sum_bits=31), MMA_SIM, False,
+                TensorCore(SINGLE, 24, "RNE", sum_bits=31), MMA_SIM, False,
                 "products are added first; their sum and the accumulator are cut toward −∞",
             )
             for each, block in (("f16", 8), ("bf16", 8), ("tf32", 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.sources import Source
+from floatlab.arrays.sources import Source, native_dtype
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, convert
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-_FLOATS = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
 
 
 def reduced(operation: str, sources: list[Source], settings: Settings) -> Reduction:
@@ -167,6 +166,6 @@ def matmul(
     if into != found.format:
         last = drawing(settings.adder.context, number_after(settings.schedule, len(x.codes)))
         codes = np.asarray(encode(found, into, context=last))
-    kind = _FLOATS.get(into.name)
+    kind = native_dtype(into)
     values = decode(codes, into) if kind is None else codes.view(kind)
     return values.reshape((*left.shape[:-1], *right.shape[1:]))
