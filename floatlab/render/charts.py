@@ -58,7 +58,7 @@ def chart_lines(chart: Chart, width: int) -> list[Line]:
     cells = _drawn(chart, scales, room)
     lines = [line(Run(chart.up, Role.LABEL))]
     for row in range(chart.height):
-        axis = f"{labels.get(row, ''):>{gutter}} {'┤' if row in labels else '│'}"
+        axis = f"{labels.get(row, ''):>{gutter}} {chart.ink[0] if row in labels else chart.ink[1]}"
         at_end = tuple(Run(chart.curves[i].mark, chart.curves[i].role) for i in ends.get(row, ()))
         lines.append(line(Run(axis, Role.RULER), *_runs(chart, cells[row]), " " if at_end else "", *at_end))
     return [*lines, *(line(" " * (gutter + 1), each) for each in _scale_lines(chart, scales.across, room))]
@@ -135,17 +135,18 @@ def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
         (min(max(round(scale.place(x) * (room - 1)), 0), room - 1), text)
         for x, text in ticks(scale, max(room // _COLUMNS_A_TICK, 2))
     ]
-    base, below = ["─"] * room, [" "] * room
+    _, _, corner, across, mark = chart.ink
+    base, below = [across] * room, [" "] * room
     name = chart.across if len(chart.across) <= room else ""
     named = room - len(name)
     below[named:] = name
     for column, text in marks:
-        base[column] = "┼"
+        base[column] = mark
         start = min(max(column - len(text) // 2, 0), room - len(text))
         if start >= 0 and "".join(below[max(start - 1, 0) : start + len(text) + 1]).isspace():
             below[start : start + len(text)] = text
     numbers, words = "".join(below[:named]), "".join(below[named:])
     return [
-        line(Run("└" + "".join(base), Role.RULER)),
+        line(Run(corner + "".join(base), Role.RULER)),
         line(" ", Run(numbers, Role.RULER), Run(words, Role.LABEL)),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from floatlab.formats import Format
+from floatlab.formats import Format, parse_format
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.training.optimizers import SGD, Optimizer, Updates
 from floatlab.training.setup import REMEDIES, Setup
@@ -93,14 +93,18 @@ def remedy_words(label: str) -> str:
     """
     said = []
     for word in label.lower().split("+"):
-        name, _, number = word.strip().partition(":")
-        remedy = REMEDIES[name.replace("-", "_")]
-        what = remedy.what
-        if remedy.name == "static":
-            what = f"the loss is multiplied by {number or 1024}"
-        elif remedy.name == "dynamic":
-            what = f"the loss scale adapts, from {number or 65536}"
-        said.append(what)
+        name, _, given = word.strip().partition(":")
+        known = name.replace("-", "_")
+        if known not in REMEDIES:
+            said.append(f"{parse_format(name).name} everywhere")
+        elif known == "master":
+            said.append(f"a master copy in {parse_format(given or 'binary32').name} takes the updates")
+        elif known == "static":
+            said.append(f"the loss is multiplied by {given or 1024}")
+        elif known == "dynamic":
+            said.append(f"the loss scale adapts, from {given or 65536}")
+        else:
+            said.append(REMEDIES[known].what)
     return "; ".join(said)
 
 

@@ -197,6 +197,7 @@ class Chart(Block):
     log_across: bool = False
     log_up: bool = False
     reference: bool = False
+    ink: str = "┤│└─┼"  # the scale upwards where it is marked, and where not, the corner, the scale across, marks on it
 
 
 class Page(Record):

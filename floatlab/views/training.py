@@ -143,7 +143,7 @@ def _table(found: Training) -> Table:
 
 def _cell(run: Trained, place: int) -> Line:
     if place >= len(run.at):
-        return line(Run("–", Role.HINT))
+        return line(Run("ended", Role.HINT))
     return line(value_text(float(run.values[place]), run))
 
 
