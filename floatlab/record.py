@@ -97,3 +97,13 @@ class Record(metaclass=RecordType):
         'RTZ'
         """
         return type(self)(**(dict(zip(self._fields, self._values(), strict=True)) | changes))
+
+
+class Individual(Record):
+    """A record that is equal to nothing but itself, as those are that hold arrays, whose equality is an array."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by identity."""
+        return self is other
+
+    __hash__ = object.__hash__

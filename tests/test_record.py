@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from floatlab import Context, Exact, Flags, FloatlabError, Format, decode, parse_format, read
-from floatlab.record import Record
+from floatlab.record import Individual, Record
 
 
 class Point(Record):
@@ -33,6 +33,10 @@ class Checked(Record):
 
 class Empty(Record):
     pass
+
+
+class Single(Individual):
+    x: object
 
 
 def test_fields_are_taken_by_place_and_by_name_with_defaults():
@@ -171,3 +175,11 @@ def test_flags_are_pickled_and_copied_as_themselves():
     both = Flags.OVERFLOW | Flags.INEXACT
     assert pickle.loads(pickle.dumps(both)) is both
     assert copy.deepcopy(both) is both
+
+
+def test_an_individual_is_equal_to_nothing_but_itself():
+    one = Single([1])
+    assert one == one
+    assert one != Single(one.x)
+    assert hash(one) == hash(one)
+    assert one.replace(x=2).x == 2

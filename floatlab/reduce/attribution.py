@@ -7,7 +7,7 @@ from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Datum
-from floatlab.record import Record
+from floatlab.record import Individual
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.causes import Cause, Pair, Path, Refutation, Verdict, pairs_of, refutations_of, verdict_of
 from floatlab.reduce.explanations import Explanation, explain
@@ -31,7 +31,7 @@ _WHOLE = 4  # of the ways that miss elements of the sample, how many are tried o
 _SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements of the sample are not tried on all
 
 
-class Attribution(Record):
+class Attribution(Individual):
     """What was tried, ranked for each observed result, and, for two, the pairs of ways that give both.
 
     `pairs` has those with the fewest causes first, 256 at most, of `pair_count`. `refutations` say of one dot product
@@ -47,8 +47,6 @@ class Attribution(Record):
     trial_count: int
     refutations: tuple[Refutation, ...] = ()
     patches: tuple[Patch | None, ...] = ()
-
-    __eq__, __hash__ = Explanation.__eq__, Explanation.__hash__
 
     def __repr__(self) -> str:
         """Show the verdict or the best explanation."""

@@ -19,7 +19,7 @@ from floatlab.arrays.reading import DOUBLE, SINGLE
 from floatlab.arrays.sources import Source, source_of
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
-from floatlab.record import Record
+from floatlab.record import Individual, Record
 from floatlab.reduce.devices import DEVICES, DTYPES, AbsentDeviceError, Device, check_device, device_of, first_line
 from floatlab.reduce.inputs import check_size
 from floatlab.reduce.verdicts import Case, Judgement
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
 
-class Run(Record):
+class Run(Individual):
     """What a backend made of the product: seconds, codes of the format, and how far they are from the exact ones."""
 
     name: str
@@ -50,12 +50,6 @@ class Run(Record):
     repeats: bool  # the last product has the bits of the first
     errors: Errors
     judgement: Judgement | None  # against the exact product; None where a number is not finite
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by identity: it holds an array."""
-        return self is other
-
-    __hash__ = object.__hash__
 
 
 class Absence(Record):

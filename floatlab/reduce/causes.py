@@ -13,7 +13,7 @@ from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, read
-from floatlab.record import Record
+from floatlab.record import Individual
 from floatlab.reduce.adders import Adder
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.explanations import Explanation
@@ -63,14 +63,12 @@ def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
     return _VERDICTS.get(causes, Verdict.OTHER)
 
 
-class Path(Record):
+class Path(Individual):
     """From one result to the other, one cause after the other; `codes` has one result more than there are causes."""
 
     causes: tuple[Cause, ...]
     format: Format
     codes: tuple[Array, ...]
-
-    __eq__, __hash__ = Explanation.__eq__, Explanation.__hash__
 
     def __repr__(self) -> str:
         """Show each cause with the largest step that it makes."""
@@ -95,7 +93,7 @@ def moved(before: Array, after: Array, format: Format) -> Array:
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
 
-class Pair(Record):
+class Pair(Individual):
     """Two ways that give the two observed results, in what they differ, and the paths between the results."""
 
     first: Explanation
@@ -103,10 +101,8 @@ class Pair(Record):
     causes: tuple[Cause, ...]
     paths: tuple[Path, ...]
 
-    __eq__, __hash__ = Explanation.__eq__, Explanation.__hash__
 
-
-class Refutation(Record):
+class Refutation(Individual):
     """One cause that does not explain two results: so many pairs of ways differ by it alone, and none gives both.
 
     `path` is from the first way of the simplest of them to the second: what that cause makes there.
@@ -117,8 +113,6 @@ class Refutation(Record):
     first: Explanation
     second: Explanation
     path: Path
-
-    __eq__, __hash__ = Explanation.__eq__, Explanation.__hash__
 
     def __repr__(self) -> str:
         """Show the cause, and what it makes instead."""

@@ -10,7 +10,7 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
 from floatlab.formats import Format
 from floatlab.numbers import Datum
-from floatlab.record import Record
+from floatlab.record import Individual
 from floatlab.reduce.adders import Adder, Joined
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.intervals import Observed, Printed
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Explanation(Record):
+class Explanation(Individual):
     """One way to compute, and how many of the observed elements it gives bit for bit.
 
     `total` elements were compared, of `elements`: for large products that do not match, and for huge ones, a sample.
@@ -39,12 +39,6 @@ class Explanation(Record):
     total: int
     elements: int
     codes: Array | None
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by identity: it holds arrays."""
-        return self is other
-
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         """Show the way and the count."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.sources import Source
-from floatlab.record import Record
+from floatlab.record import Individual
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.explanations import Explanation, agreement, explain
 
@@ -23,19 +23,13 @@ _LEAST = 16  # elements; fewer are what some way or other gives by chance
 _NOUNS = ("row", "column")
 
 
-class Patch(Record):
+class Patch(Individual):
     """Rows (axis 0) or columns (axis 1) of a product that another way gives wholly, while `rest` gives all others."""
 
     rest: Explanation
     axis: int
     places: tuple[int, ...]
     explanation: Explanation
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by identity: it holds arrays."""
-        return self is other
-
-    __hash__ = object.__hash__
 
     @property
     def where(self) -> str:

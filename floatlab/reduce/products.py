@@ -9,7 +9,7 @@ import numpy as np
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Datum
-from floatlab.record import Record
+from floatlab.record import Individual, Record
 from floatlab.reduce.adders import Adder, drawing
 from floatlab.reduce.compensated import Compensated
 from floatlab.reduce.exact import exact_totals
@@ -34,19 +34,13 @@ class Element(Record):
     error: Fraction | None
 
 
-class Product(Record):
+class Product(Individual):
     """What was multiplied, how, and what came out."""
 
     x: Source  # (rows, n)
     y: Source  # (n, columns)
     settings: Settings
     codes: Array  # in the result's format and the product's own shape
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by identity: it holds arrays."""
-        return self is other
-
-    __hash__ = object.__hash__
 
     @property
     def terms(self) -> int:

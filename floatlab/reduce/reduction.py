@@ -12,7 +12,7 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum, Derivation, Flags, convert
-from floatlab.record import Record
+from floatlab.record import Individual
 from floatlab.reduce.adders import Adder, Node, Term, drawing
 from floatlab.reduce.blame import worst_nodes
 from floatlab.reduce.bounds import final_bound, first_bound, running_bound
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_TRACED = 1 << 14  # terms; of more, no derivation is kept for every node
 
 
-class Reduction(Record):
+class Reduction(Individual):
     """A sum or dot product: its order, its roundings, its result, and all that is known about its error.
 
     >>> from floatlab import sum
@@ -48,12 +48,6 @@ class Reduction(Record):
     accumulated: Datum  # in the accumulator's format
     result: Datum
     machine: Machine | None = None
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by identity: it holds arrays."""
-        return self is other
-
-    __hash__ = object.__hash__
 
     def __float__(self) -> float:
         """Return the result as a float."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
-
 def reduced(operation: str, sources: list[Source], settings: Settings) -> Reduction:
     """Return the sum of one row of terms, or the dot product of two, as the settings say; errors are `sum`'s."""
     x, y = sources[0], sources[1] if len(sources) > 1 else None
