@@ -34,11 +34,12 @@ from floatlab.training.networks import parse_configurations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from floatlab.actions.answer import Started
     from floatlab.actions.question import Question
-    from floatlab.training import Comparison, Learning
+    from floatlab.training import Comparison, Configuration, Learning
     from floatlab.views.page import Chart, Page
 
 FORMS = ("step", "network", "underflow", "check")  # without one of these words, it is many steps
@@ -77,7 +78,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _setup_options(question: Question) -> dict[str, Any]:
+def setup_options(question: Question) -> dict[str, Any]:
     """Return the formats of a setup as the question has them."""
     options = {name: question.option(name) for name in _FORMATS if question.option(name) is not None}
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
@@ -92,7 +93,7 @@ def trace_step(question: Question) -> Step:
     """
     _, weight, *rest = question.values
     grad, update = question.option("grad"), question.option("update", rest[0] if rest else None)
-    given = _setup_options(question)
+    given = setup_options(question)
     given["update"] = given.pop("update_format", None)  # its name where there is no update beside it
     setup = Setup(**given, context=question.context)
     for word in question.option("remedies", ()):
@@ -151,15 +152,15 @@ def train_question(question: Question, started: Started | None = None) -> Traini
         remedies=question.option("remedies"),
         context=question.context,
         every=every,
-        **_setup_options(question),
+        **setup_options(question),
     )
     more = 0 if found.reference.is_exact else 1
     found.advance(steps, None if started is None else started(steps * (len(found.trainers) + more), "steps"))
     return found
 
 
-def _train_answer(question: Question, started: Started | None) -> Answer:
-    found = train_question(question, started)
+def training_answer(question: Question, found: Training) -> Answer:
+    """Return the answer to a question about many steps, as far as they are done; what it shows is as of then."""
     given = question.option("update") or question.option("grad")
 
     def page() -> Page:
@@ -200,13 +201,6 @@ def learn_question(
     """Return what networks learned, how they compare, and beside which of them; raises FloatlabError."""
     chosen = parse_configurations(question.option("configs", NETWORKS))
     seeds, steps = question.option("seeds", 1), question.option("steps", NETWORK_STEPS)
-    shape = {
-        name: question.option(name)
-        for name in ("samples", "features", "hidden", "noise", "weight")
-        if question.option(name) is not None
-    }
-    if "noise" in shape:
-        shape["noise"] = checked_number(shape["noise"], "noise", at_least=0)
     first = question.context.seed
     found = learn(
         question.option("problem", "network"),
@@ -217,15 +211,33 @@ def learn_question(
         optimizer=question.option("optimizer"),
         every=max(steps // 100, 1),
         tick=None if started is None else started(steps * seeds * len(chosen), "steps"),
-        **shape,
+        **shape_of(question),
     )
-    labels = [each.label for each in chosen]
-    reference = "fp32" if "fp32" in labels else labels[0]
+    reference = reference_of(chosen)
     return found, compare_learnings(found, reference), reference
 
 
+def shape_of(question: Question) -> dict[str, Any]:
+    """Return what a question says of a network and its data."""
+    names = ("samples", "features", "hidden", "noise", "weight")
+    shape = {name: question.option(name) for name in names if question.option(name) is not None}
+    if "noise" in shape:
+        shape["noise"] = checked_number(shape["noise"], "noise", at_least=0)
+    return shape
+
+
+def reference_of(configurations: Iterable[Configuration]) -> str:
+    """Return which configuration the others stand beside: fp32, else the first."""
+    labels = [each.label for each in configurations]
+    return "fp32" if "fp32" in labels else labels[0]
+
+
 def _network_answer(question: Question, started: Started | None) -> Answer:
-    found, compared, reference = learn_question(question, started)
+    return learned_answer(*learn_question(question, started))
+
+
+def learned_answer(found: list[list[Learning]], compared: list[Comparison], reference: str) -> Answer:
+    """Return the answer that shows what networks learned."""
 
     def page() -> Page:
         from floatlab.views.learnings import learnings_page
@@ -329,4 +341,4 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     if form == "check":
         with redirect_stdout(sys.stderr):  # what functions print is no answer
             return [_check_answer(question)]
-    return [_train_answer(question, started)]
+    return [training_answer(question, train_question(question, started))]

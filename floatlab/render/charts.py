@@ -135,7 +135,7 @@ def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
         (min(max(round(scale.place(x) * (room - 1)), 0), room - 1), text)
         for x, text in ticks(scale, max(room // _COLUMNS_A_TICK, 2))
     ]
-    _, _, corner, across, mark = chart.ink
+    corner, across, mark = (chart.ink[i] for i in (2, 3, 4))
     base, below = [across] * room, [" "] * room
     name = chart.across if len(chart.across) <= room else ""
     named = room - len(name)

@@ -165,9 +165,10 @@ def why_words(found: Step) -> str:
 
 
 def _kept(found: Step) -> Datum:
-    """Return what the update meets: w, or its master copy."""
-    total = next(each for each in found.stages if is_total(found.program, each.stage))
-    w = total.derivation.operands[0]
+    """Return what carries the weight, before the step: w itself, or its master copy."""
+    name = found.program.kept
+    first = next(each for each in found.stages if name in each.stage.operands)
+    w = first.derivation.operands[first.stage.operands.index(name)]
     assert isinstance(w, Datum)
     return w
 
