@@ -24,6 +24,7 @@ def walk(
     outputs: tuple[tuple[int, Buffer], ...],
     every: int,
     watched: tuple[int, ...],
+    finite: tuple[int, ...],
     last: Buffer,
     moves: Buffer,
     steps: int,

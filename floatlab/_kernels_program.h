@@ -1,8 +1,8 @@
 /* Recurrences: what every step does to registers, rows of `count` numbers of binary64 each, one step after the other.
 
    A step is a straight line of stages, each an operation and a rounding as `run` does them.  What a stage cannot do
-   (its marks say so) ends the walk before the step that it stands in: arrays/recurrences.py does that step.  A watched
-   row that is no longer finite ends it after the step that made it so. */
+   (its marks say so) ends the walk before the step that it stands in: arrays/recurrences.py does that step.  A row that
+   is to stay finite ends it after the step in which it does not. */
 
 enum { MOST_STAGES = 256, MOST_ROWS = 256, MOST_COLUMNS = 32 };
 
@@ -66,8 +66,8 @@ static int prepare(const Stage *stages, Py_ssize_t many, Work *to, uint64_t *reg
 typedef struct {
     Work work[MOST_STAGES];
     Column in[MOST_COLUMNS], out[MOST_COLUMNS];
-    int watched[MOST_COLUMNS];
-    Py_ssize_t stages, ins, outs, watches;
+    int watched[MOST_COLUMNS], finite[MOST_COLUMNS];
+    Py_ssize_t stages, ins, outs, watches, ends;
     uint64_t *registers, *before;
     int64_t *last, *moves;
     Py_ssize_t rows, count, every;
@@ -102,6 +102,9 @@ static Py_ssize_t walk(Walk *w, Py_ssize_t steps, uint64_t first)
                 Py_ssize_t at = w->watched[i] * w->count + j;
                 union { uint64_t bits; double number; } now = {w->registers[at]}, then = {w->before[at]};
                 moved |= now.number != then.number;
+            }
+            for (Py_ssize_t i = 0; i < w->ends; i++) {
+                union { uint64_t bits; double number; } now = {w->registers[w->finite[i] * w->count + j]};
                 beyond |= !(now.number - now.number == 0);
             }
             w->last[j] = moved ? (int64_t)(first + (uint64_t)k + 1) : w->last[j];
@@ -144,22 +147,40 @@ static Py_ssize_t take_columns(PyObject *pairs, Column *to, Py_buffer *held, Py_
     return many;
 }
 
+/* Take numbers of rows; return how many, -1 with an exception set. */
+static Py_ssize_t take_rows(PyObject *numbers, int *to, Py_ssize_t rows)
+{
+    Py_ssize_t many = PyTuple_Size(numbers);
+    for (Py_ssize_t i = 0; i < many; i++) {
+        long row = i < MOST_COLUMNS ? PyLong_AsLong(PyTuple_GetItem(numbers, i)) : -1;
+        if (!is_row(row, rows)) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "no such row, or too many");
+            return -1;
+        }
+        to[i] = (int)row;
+    }
+    return many;
+}
+
 PyDoc_STRVAR(walk_doc,
-             "walk(registers, rows, stages, inputs, outputs, every, watched, last, moves, steps, first) -> steps done\n\n"
+             "walk(registers, rows, stages, inputs, outputs, every, watched, finite, last, moves, steps, first)\n"
+             "    -> steps done\n\n"
              "Do steps of a recurrence on rows of float64: inputs are (row, numbers of every step), outputs (row, room\n"
              "for every `every`th step). For each element, last gets the last step that changed a watched row, and\n"
-             "moves how many did. It ends before a step that another lane must do, and after one that is not finite.");
+             "moves how many did. It ends before a step that another lane must do, and after one that leaves a row of\n"
+             "`finite` otherwise.");
 
 static PyObject *walk_steps(PyObject *self, PyObject *args)
 {
-    PyObject *registers, *stages, *inputs, *outputs, *watched, *last, *moves, *result = NULL;
+    PyObject *registers, *stages, *inputs, *outputs, *watched, *finite, *last, *moves, *result = NULL;
     Py_buffer held[4 + 2 * MOST_COLUMNS];
     Py_ssize_t holding = 0, rows, every, steps;
     unsigned long long first;
     Walk *w = NULL;
     uint8_t *marks = NULL;
-    if (!PyArg_ParseTuple(args, "OnOO!O!nO!OOnK", &registers, &rows, &stages, &PyTuple_Type, &inputs, &PyTuple_Type,
-                          &outputs, &every, &PyTuple_Type, &watched, &last, &moves, &steps, &first))
+    if (!PyArg_ParseTuple(args, "OnOO!O!nO!O!OOnK", &registers, &rows, &stages, &PyTuple_Type, &inputs, &PyTuple_Type,
+                          &outputs, &every, &PyTuple_Type, &watched, &PyTuple_Type, &finite, &last, &moves, &steps, &first))
         return NULL;
     if (!(w = PyMem_Calloc(1, sizeof *w)))
         return PyErr_NoMemory();
@@ -170,14 +191,13 @@ static PyObject *walk_steps(PyObject *self, PyObject *args)
     w->rows = rows;
     w->every = every;
     w->stages = held[3].len / (Py_ssize_t)sizeof(Stage);
-    w->watches = PyTuple_Size(watched);
     w->count = rows > 0 ? held[0].len / (Py_ssize_t)sizeof(double) / rows : 0;
     w->registers = held[0].buf;
     w->last = held[1].buf;
     w->moves = held[2].buf;
     Py_ssize_t count = w->count;
     if (rows < 1 || rows > MOST_ROWS || every < 1 || steps < 0 || count < 1 || w->stages > MOST_STAGES ||
-        w->watches > MOST_COLUMNS || !fits(held[0].len, rows * count * (Py_ssize_t)sizeof(double), "registers") ||
+        !fits(held[0].len, rows * count * (Py_ssize_t)sizeof(double), "registers") ||
         !fits(held[1].len, count * (Py_ssize_t)sizeof(int64_t), "last") ||
         !fits(held[2].len, count * (Py_ssize_t)sizeof(int64_t), "moves") ||
         !fits(held[3].len, w->stages * (Py_ssize_t)sizeof(Stage), "stages")) {
@@ -185,14 +205,8 @@ static PyObject *walk_steps(PyObject *self, PyObject *args)
             PyErr_SetString(PyExc_ValueError, "there are rows, elements and steps, and not too many");
         goto done;
     }
-    for (Py_ssize_t i = 0; i < w->watches; i++) {
-        w->watched[i] = (int)PyLong_AsLong(PyTuple_GetItem(watched, i));
-        if (!is_row(w->watched[i], rows)) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "no such row");
-            goto done;
-        }
-    }
+    if ((w->watches = take_rows(watched, w->watched, rows)) < 0 || (w->ends = take_rows(finite, w->finite, rows)) < 0)
+        goto done;
     w->ins = take_columns(inputs, w->in, held, &holding, rows, PyBUF_SIMPLE);
     if (w->ins < 0)
         goto done;

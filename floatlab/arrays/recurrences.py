@@ -140,11 +140,12 @@ class Recurrence:
         outputs: Mapping[str, Array] | None = None,
         every: int = 1,
         watched: Sequence[str] = (),
+        finite: Sequence[str] = (),
         last: Array | None = None,
         moves: Array | None = None,
         first: int = 0,
     ) -> int:
-        """Do steps on rows, in place; return how many were done: fewer where a watched row is no longer finite.
+        """Do steps on rows, in place; return how many were done: fewer where a row of `finite` is so no longer.
 
         `inputs` fill a row before every step: (steps, count) numbers, or one a step; `outputs` get it after every
         `every`th one, counted from the very first step, of which `first` were done. For each element `last` gets the
@@ -164,10 +165,11 @@ class Recurrence:
                     rows, len(rows), self._packed,
                     tuple((self.names[name], each[done:]) for name, each in fed.items()),
                     tuple((self.names[name], each[written:]) for name, each in outputs.items()),
-                    every, tuple(self.names[name] for name in watched), last, moves, steps - done, start,
+                    every, tuple(self.names[name] for name in watched), tuple(self.names[name] for name in finite),
+                    last, moves, steps - done, start,
                 )  # fmt: skip
                 done += did
-                if done == steps or (did and not self._are_finite(rows, watched)):
+                if done == steps or (did and not self._are_finite(rows, finite)):
                     break
                 start, written = first + done, (first + done) // every - first // every
             for name, each in fed.items():
@@ -177,12 +179,12 @@ class Recurrence:
             if (start + 1) % every == 0:
                 for name, each in outputs.items():
                     each[written] = rows[self.names[name]]
-            if not self._are_finite(rows, watched):
+            if not self._are_finite(rows, finite):
                 break
         return done
 
-    def _are_finite(self, rows: Array, watched: Sequence[str]) -> bool:
-        return all(np.isfinite(rows[self.names[name]]).all() for name in watched)
+    def _are_finite(self, rows: Array, names: Sequence[str]) -> bool:
+        return all(np.isfinite(rows[self.names[name]]).all() for name in names)
 
     def _step(self, rows: Array, number: int, watched: Sequence[str], last: Array, moves: Array) -> None:
         """Do one step, stage by stage."""

@@ -219,16 +219,17 @@ class Trainer:
         first, every = self.steps, self.every
         many = (first + len(given)) // every - first // every
         found = {name: np.empty((many, self.count)) for name in self._recorded}
+        carriers = {name: self.recurrence.names[name] for name in (*self.program.watched, WEIGHTS)}
         did = self.recurrence.walk(
-            self.rows, len(given), inputs, found, every, self.program.watched, self.last, self.moved, first
-        )
+            self.rows, len(given), inputs, found, every, self.program.watched, tuple(carriers), self.last, self.moved,
+            first,
+        )  # fmt: skip
         self._end(did, found)
         if self.scaler is not None:
             self.scaler.update(False, did)
             self._note_scale()
-        carriers = self.rows[[self.recurrence.names[name] for name in (*self.program.watched, WEIGHTS)]]
-        if not np.isfinite(carriers).all():
-            self._diverge(carriers, given[did - 1])
+        if not np.isfinite(self.rows[[*carriers.values()]]).all():
+            self._diverge(given[did - 1])
         return did
 
     def _scheduled(self, name: str, values: Callable[[int], float], many: int) -> Array:
@@ -267,18 +268,22 @@ class Trainer:
             self.diverged = Divergence(self.steps, 0, math.nan, why)
         return 1
 
-    def _diverge(self, carriers: Array, given: Array) -> None:
-        i = int(np.argmin(np.isfinite(carriers).all(axis=0)))
-        value = next(float(each) for each in carriers[:, i] if not np.isfinite(each))
-        zeros = ", ".join(self.program.vanished)
-        name = self.gradients.name
+    def _diverge(self, given: Array) -> None:
+        """Say which weight is no number, and why."""
+        setup, zeros = self.setup, ", ".join(self.program.vanished)
+        for name in (*self.program.watched, WEIGHTS):
+            row = self.rows[self.recurrence.names[name]]
+            if not np.isfinite(row).all():
+                break
+        i = int(np.argmin(np.isfinite(row)))
         if not np.isfinite(given[i]):
-            why = f"the {name} became {given[i]} in {self.setup.grads.name}"
+            why = f"the {self.gradients.name} became {given[i]} in {setup.grads.name}"
         elif "eps" in self.program.vanished:
-            why = f"eps is zero in {self.setup.update.name}, and so was what it was added to: a division by zero"
+            why = f"eps is zero in {setup.update.name}, and so was what it was added to: a division by zero"
         else:
-            why = f"w became {value} in {self.setup.kept.name}" + (f" ({zeros} is zero there)" if zeros else "")
-        self.diverged = Divergence(self.steps, i, value, why)
+            format = setup.weights if name == WEIGHTS else setup.kept
+            why = f"w became {row[i]} in {format.name}" + (f" ({zeros} is zero there)" if zeros else "")
+        self.diverged = Divergence(self.steps, i, float(row[i]), why)
 
     @property
     def can_step(self) -> bool:

@@ -77,7 +77,7 @@ def test_a_walk_is_its_operations(rounding, lane):
         for first, many in ((0, 1), (1, 16), (17, 7)):
             part = {name: each[first // EVERY : (first + many) // EVERY] for name, each in outputs.items()}
             given_now = {"g": given[first : first + many]}
-            assert walk.walk(rows, many, given_now, part, EVERY, ("w",), last, moves, first) == many
+            assert walk.walk(rows, many, given_now, part, EVERY, ("w",), (), last, moves, first) == many
         expected = list(step_by_step(lines, {"w": start["w"]} | {n: start[n].copy() for n in "abcdef"}, given))
         for name in "abcdef":
             for k in range(EVERY, STEPS + 1, EVERY):
@@ -88,11 +88,11 @@ def test_a_walk_is_its_operations(rounding, lane):
         assert last.tolist() == [max(np.flatnonzero(column) + 1, default=0) for column in moved.T]
 
 
-def test_a_walk_ends_where_a_watched_row_is_no_number():
+def test_a_walk_ends_where_a_row_is_no_number():
     fp16 = fl.parse_format("fp16")
     walk = Recurrence("wu", [Stage("w", "add", ("w", "u"), fp16, fl.Context())])
     rows = walk.rows(2, {"w": 0.0, "u": [20000.0, 1.0]})
-    assert walk.walk(rows, 10, watched=("w",)) == 4
+    assert walk.walk(rows, 10, finite=("w",)) == 4
     assert rows[0].tolist() == [np.inf, 4.0]
 
 
@@ -123,15 +123,16 @@ def test_the_kernel_checks_what_it_is_given():
     good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
     rows, last, out = np.zeros((5, 2)), np.zeros(2, np.int64), np.zeros((3, 2))
 
-    def walk(rows=rows, many=5, stages=good, inputs=(), outputs=(), every=1, watched=(), last=last, steps=3):
-        return compiled.walk(rows, many, stages, inputs, outputs, every, watched, last, last.copy(), steps, 0)
+    def walk(rows=rows, many=5, stages=good, inputs=(), outputs=(), every=1, watched=(), finite=(), last=last, steps=3):
+        return compiled.walk(rows, many, stages, inputs, outputs, every, watched, finite, last, last.copy(), steps, 0)
 
     assert walk(outputs=((0, out),)) == 3
     for wrong in (
         {"many": 0}, {"many": 3}, {"stages": good[:-1]}, {"inputs": ((9, out),)}, {"inputs": ((0, out[:1]),)},
         {"outputs": ((0, out[:2]),)}, {"outputs": ((-1, out),)}, {"every": 0}, {"watched": (5,)}, {"watched": (-1,)},
+        {"finite": (5,)}, {"finite": (0,) * 40}, {"watched": ("w",)},
         {"last": np.zeros(1, np.int64)}, {"steps": -1}, {"inputs": ((0, out),) * 40},
         {"stages": b"\xff" * len(good)}, {"stages": good.replace(good[:8], b"\x0a" + bytes(7), 1)},
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"\w"):
+        with pytest.raises((ValueError, TypeError), match=r"\w"):
             walk(**wrong)

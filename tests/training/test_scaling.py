@@ -126,6 +126,8 @@ def test_refusals(asked, match):
 def test_weights_that_become_no_numbers_say_so():
     run = fl.train(60000.0, update=3000.0, steps=50, remedies="plain")["plain"]
     assert (run.diverged.step, run.steps, run.diverged.why) == (2, 2, "w became inf in binary16")
+    kept = fl.train(60000.0, update=3000.0, steps=50, remedies="master")["master"]
+    assert (kept.steps, kept.diverged.why, kept.kept[-1]) == (2, "w became inf in binary16", 66000.0)
     gone = fl.train([1.0, 1.0], np.array([[1.0, 1.0], [1.0, 1e6]]), lr=1, steps=2, remedies="plain")
     assert gone["plain"].diverged.why == "the gradient became inf in binary16"
     assert (gone["plain"].diverged.step, gone["plain"].diverged.element) == (2, 1)
