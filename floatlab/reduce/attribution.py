@@ -12,7 +12,7 @@ from floatlab.reduce.bench import Bench
 from floatlab.reduce.causes import Cause, Pair, Path, Refutation, Verdict, pairs_of, refutations_of, verdict_of
 from floatlab.reduce.explanations import Explanation, explain
 from floatlab.reduce.habits import habits
-from floatlab.reduce.inputs import settle
+from floatlab.reduce.inputs import as_matrices, settle
 from floatlab.reduce.intervals import Observed, difference_of, format_of_result, target_of
 from floatlab.reduce.machines import Machine
 from floatlab.reduce.orders import Schedule
@@ -160,27 +160,22 @@ def _brings_format(x: Any) -> bool:
 
 
 def _sources(sides: dict[str, Any], format: Format | None) -> tuple[list[Source], Format]:
-    sources, settings = settle(sides, None, format, None, None, None, False, "rounded", None, None)
+    sources, settings = settle(sides, format=format)
     return sources, settings.format
 
 
 def _bench(sources: list[Source], into: Format) -> tuple[tuple[int, ...], Bench]:
     """Return the shape of a product, or of sums, and its inputs as matrices."""
-    left, *others = (source.codes for source in sources)
-    shapes = " and ".join(str(source.codes.shape) for source in sources)
-    if any(not 1 <= source.codes.ndim <= 2 for source in sources):
-        what = "a and b are vectors or matrices, and these have shapes" if others else "a is a row, or rows, to add up:"
-        raise UnsupportedError(f"{what} {shapes}")
-    if others and left.shape[-1] != others[0].shape[0]:
-        raise UnsupportedError(f"shapes {shapes} of a and b do not make a product")
     if not all(source.codes.size for source in sources):
+        shapes = " and ".join(str(source.codes.shape) for source in sources)
         raise UnsupportedError(f"shapes {shapes} have nothing to add: no order")
-    n = left.shape[-1]
-    rows = Source(left.reshape(-1, n), sources[0].format)
-    if not others:
-        return left.shape[:-1], Bench(rows, None, into)
-    columns = Source(others[0].reshape(n, -1), sources[1].format)
-    return (*left.shape[:-1], *others[0].shape[1:]), Bench(rows, columns, into)
+    left = sources[0].codes
+    if len(sources) > 1:
+        x, y, shape = as_matrices(*sources)
+        return shape, Bench(x, y, into)
+    if not 1 <= left.ndim <= 2:
+        raise UnsupportedError(f"a is a row, or rows, to add up, and this has shape {left.shape}")
+    return left.shape[:-1], Bench(Source(left.reshape(-1, left.shape[-1]), sources[0].format), None, into)
 
 
 def _kind(dimensions: list[int]) -> str:

@@ -46,8 +46,9 @@ class Settings(Record):
 
 
 def settle(
-    operands: dict[str, Any], schedule: Any, format: Any, terms: Any, accumulator: Any, products: Any, fma: bool,
-    adder: str, context: Context | None, machine: Any,
+    operands: dict[str, Any], schedule: Any = None, format: Any = None, *, terms: Any = None, accumulator: Any = None,
+    products: Any = None, fma: bool = False, adder: str = "rounded", context: Context | None = None,
+    machine: Any = None,
 ) -> tuple[list[Source], Settings]:  # fmt: skip
     """Return the terms of operands, by their names, and what is asked; raises what `sum` and `dot` raise."""
     for name, value, kind in (("adder", adder, str), ("fma", fma, bool | np.bool_)):
@@ -131,6 +132,26 @@ def _encoded(x: Any, name: str, format: Format, reading: Context) -> Array:
         return np.array(codes, container(format))
     except ValueError:
         raise UnsupportedError(f"{name} has rows of different lengths") from None
+
+
+def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
+    """Return factors as matrices (rows, n) and (n, columns), and the shape of their product; raises UnsupportedError.
+
+    >>> x, y, shape = as_matrices(source_of(np.ones(3)), source_of(np.ones((3, 2))))
+    >>> x.codes.shape, y.codes.shape, shape
+    ((1, 3), (3, 2), (2,))
+    """
+    left, right = a.codes, b.codes
+    if not 1 <= left.ndim <= 2 or not 1 <= right.ndim <= 2 or left.shape[-1] != right.shape[0]:
+        raise UnsupportedError(
+            f"shapes {left.shape} and {right.shape} do not make a matrix product: of one or two axes each, the last of "
+            "the first is to be as long as the first of the second"
+        )
+    n = right.shape[0]
+    if not n:
+        raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
+    rows, columns = left.reshape(-1, n), right.reshape(n, -1)
+    return Source(rows, a.format), Source(columns, b.format), (*left.shape[:-1], *right.shape[1:])
 
 
 def check_size(rows: int, columns: int) -> None:

@@ -6,16 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Datum
 from floatlab.record import Individual, Record
 from floatlab.reduce.adders import Adder, drawing
 from floatlab.reduce.compensated import Compensated
 from floatlab.reduce.exact import exact_totals
-from floatlab.reduce.inputs import Settings, settle
+from floatlab.reduce.inputs import Settings, as_matrices, settle
 from floatlab.reduce.reduction import Reduction
-from floatlab.reduce.totals import matmul, reduced
+from floatlab.reduce.totals import multiplied, reduced
 from floatlab.reduce.yardstick import Errors, Yardstick
 
 TYPE_CHECKING = False
@@ -47,6 +46,11 @@ class Product(Individual):
         """How many products are added for each element."""
         return int(self.x.codes.shape[1])
 
+    def _factors(self, place: int) -> list[Source]:
+        """Return the row and the column that make an element."""
+        row, column = divmod(place, self.y.codes.shape[1])
+        return [Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)]
+
     def element(self, place: int) -> Element:
         """Return an element by its place in C order, with its exact sum.
 
@@ -54,10 +58,8 @@ class Product(Individual):
         >>> found.element(0).value, float(found.element(0).error)
         (Datum(binary32 0x40400000 = 3), -1.8189894035458565e-12)
         """
-        row, column = divmod(place, self.y.codes.shape[1])
         value = Datum(self.settings.format, int(self.codes.reshape(-1)[place]))
-        sides = Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)
-        totals = exact_totals(*sides)
+        totals = exact_totals(*self._factors(place))
         exact = None if totals is None else totals[0].as_fraction()
         error = value.exact.as_fraction() - exact if exact is not None and value.is_finite else None
         index = tuple(int(each) for each in np.unravel_index(place, self.codes.shape)) if self.codes.shape else ()
@@ -70,12 +72,10 @@ class Product(Individual):
         >>> found.reduction(1)
         Reduction(dot of 2 terms, reversed: Datum(binary16 0x50e0 = 39))
         """
-        row, column = divmod(place, self.y.codes.shape[1])
-        sides = [Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)]
         settings = self.settings
         if isinstance(settings.adder, Adder | Compensated):  # under SR an element draws from its own stream
             settings = settings.replace(adder=settings.adder.replace(context=drawing(settings.adder.context, 0, place)))
-        return reduced("dot", sides, settings)
+        return reduced("dot", self._factors(place), settings)
 
     def errors(self, worst: int = 5) -> Errors:
         """Return how far the elements are from the exact ones; of many, those of rows spread over all.
@@ -90,13 +90,6 @@ class Product(Individual):
 
 def product(a: Any, b: Any, schedule: Any = None, format: Any = None, **asked: Any) -> Product:
     """Return the matrix product that `matmul` makes, with what it was made of; arguments and errors are `matmul`'s."""
-    values = np.asarray(matmul(a, b, schedule, format, **asked))
-    names = ("terms", "accumulator", "products", "fma", "adder", "context", "machine")
-    usual = {"fma": False, "adder": "rounded"}
-    given = [asked.get(name, usual.get(name)) for name in names]
-    sources, settings = settle({"a": a, "b": b}, schedule, format, *given)
-    left, right = (source.codes for source in sources)
-    x = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
-    y = Source(right.reshape(right.shape[0], -1), sources[1].format)
-    codes = np.asarray(encode(values, settings.format)).reshape(values.shape)
-    return Product(x, y, settings, codes)
+    sources, settings = settle({"a": a, "b": b}, schedule, format, **asked)
+    x, y, shape = as_matrices(*sources)
+    return Product(x, y, settings, multiplied(x, y, settings).reshape(shape))

@@ -10,7 +10,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, convert
 from floatlab.reduce.adders import drawing
-from floatlab.reduce.inputs import Settings, check_row, check_size, settle
+from floatlab.reduce.inputs import Settings, as_matrices, check_row, check_size, settle
 from floatlab.reduce.machines import Machine
 from floatlab.reduce.orders import Schedule
 from floatlab.reduce.plan import Plan
@@ -35,6 +35,18 @@ def reduced(operation: str, sources: list[Source], settings: Settings) -> Reduct
         last = drawing(settings.adder.context, number_after(settings.schedule, len(x.codes)))
         result = convert(found, settings.format, last).result
     return Reduction(operation, x, y, settings.schedule, settings.adder, found, result, settings.machine)
+
+
+def multiplied(x: Source, y: Source, settings: Settings) -> Array:
+    """Return the codes (rows, columns) of the product of x (rows, n) and y (n, columns); errors are `matmul`'s."""
+    (rows, n), columns = x.codes.shape, y.codes.shape[1]
+    check_size(rows, columns)
+    sides = Source(x.codes.T[:, :, None], x.format), Source(y.codes[:, None, :], y.format)
+    codes = simulate(*sides, settings.schedule, settings.adder)
+    if settings.format == settings.adder.accumulator:
+        return codes
+    last = drawing(settings.adder.context, number_after(settings.schedule, n))
+    return np.asarray(encode(Source(codes, settings.adder.accumulator), settings.format, context=last))
 
 
 def reordered(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
@@ -76,7 +88,9 @@ def sum(
     >>> sum([0.1] * 10, format="bf16", accumulator="fp32").result
     Datum(bfloat16 0x3f80 = 1)
     """
-    sources, settings = settle({"x": x}, schedule, format, terms, accumulator, None, False, adder, context, None)
+    sources, settings = settle(
+        {"x": x}, schedule, format, terms=terms, accumulator=accumulator, adder=adder, context=context
+    )
     check_row(sources[0], "x")
     return reduced("sum", sources, settings)
 
@@ -109,8 +123,9 @@ def dot(
     Datum(binary32 0x49800000 = 1048576)
     """
     sources, settings = settle(
-        {"a": a, "b": b}, schedule, format, terms, accumulator, products, fma, adder, context, machine
-    )
+        {"a": a, "b": b}, schedule, format, terms=terms, accumulator=accumulator, products=products, fma=fma,
+        adder=adder, context=context, machine=machine,
+    )  # fmt: skip
     for source, name in zip(sources, "ab", strict=True):
         check_row(source, name)
     if len(sources[0].codes) != len(sources[1].codes):
@@ -146,25 +161,10 @@ def matmul(
     np.True_
     """
     sources, settings = settle(
-        {"a": a, "b": b}, schedule, format, terms, accumulator, products, fma, adder, context, machine
-    )
-    left, right = (source.codes for source in sources)
-    if not 1 <= left.ndim <= 2 or not 1 <= right.ndim <= 2 or left.shape[-1] != right.shape[0]:
-        raise UnsupportedError(
-            f"shapes {left.shape} and {right.shape} do not make a matrix product: of one or two axes each, the last of "
-            "the first is to be as long as the first of the second"
-        )
-    if not right.shape[0]:
-        raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
-    rows, columns = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[0], -1)
-    check_size(len(rows), columns.shape[1])
-    x = Source(rows.T[:, :, None], sources[0].format)
-    y = Source(columns[:, None, :], sources[1].format)
-    codes = simulate(x, y, settings.schedule, settings.adder)
-    into, found = settings.format, Source(codes, settings.adder.accumulator)
-    if into != found.format:
-        last = drawing(settings.adder.context, number_after(settings.schedule, len(x.codes)))
-        codes = np.asarray(encode(found, into, context=last))
-    kind = native_dtype(into)
-    values = decode(codes, into) if kind is None else codes.view(kind)
-    return values.reshape((*left.shape[:-1], *right.shape[1:]))
+        {"a": a, "b": b}, schedule, format, terms=terms, accumulator=accumulator, products=products, fma=fma,
+        adder=adder, context=context, machine=machine,
+    )  # fmt: skip
+    x, y, shape = as_matrices(*sources)
+    codes, kind = multiplied(x, y, settings), native_dtype(settings.format)
+    values = decode(codes, settings.format) if kind is None else codes.view(kind)
+    return values.reshape(shape)

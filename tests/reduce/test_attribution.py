@@ -178,7 +178,7 @@ def test_nan_is_nan_and_nothing_is_nothing():
         ([1.0], [2.0], "1e999999", {}, "beyond every format"),
         ([1.0], [2.0], "1" * 5000, {}, "more digits"),
         ([1.0], [2.0], 0.1, {}, "no number of binary32"),
-        ([1.0], [2.0, 3.0], 2.0, {}, "do not make a product"),
+        ([1.0], [2.0, 3.0], 2.0, {}, "do not make a matrix product"),
         ([1.0], [2.0], [2.0, 3.0], {}, "observed has shape"),
         ([1.0], [2.0], (1.0, 2.0, 3.0), {}, "tuple of two, not of 3"),
         ([1.0], [2.0], (np.float32(1), np.float64(1)), {}, "of one format"),
