@@ -87,10 +87,7 @@ def _along(plan: Plan) -> list[int]:
 
 def _strides(plan: Plan) -> list[int]:
     """Return how far apart the terms of a lane may be: the first ones that meet term 0, and powers of two."""
-    n = plan.terms
-    first = list(range(n))
-    for node in plan.nodes:
-        first.append(min(first[each] for each in node))
+    n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
     found = dict.fromkeys(met) | dict.fromkeys(1 << k for k in range(1, _MOST_STRIDES))
     return [count for count in found if 2 <= count < n]

@@ -77,9 +77,7 @@ def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
         for child in plan.nodes[id - n]:
             look(child)
     names: list[Part] = []
-    first = list(range(n))
-    for node in plan.nodes:
-        first.append(min(first[each] for each in node))
+    first = plan.first_terms
 
     def tree(id: int) -> object:
         if id in opened:

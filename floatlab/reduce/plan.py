@@ -89,13 +89,16 @@ class Plan(Record):
         return found
 
     @property
-    def term_depths(self) -> list[int]:
-        """How many nodes lie between each term and the result: the roundings that it goes through at most."""
-        n, depths = self.terms, [0] * (self.terms + len(self.nodes))
-        for i in range(self.root, n - 1, -1):
-            for each in self.nodes[i - n]:
-                depths[each] = depths[i] + 1
-        return depths[:n]
+    def first_terms(self) -> list[int]:
+        """The lowest term that is added below each id; of a term itself, that term.
+
+        >>> Plan.from_tree((2, (1, 0))).first_terms
+        [0, 1, 2, 0, 0]
+        """
+        found = list(range(self.terms))
+        for node in self.nodes:
+            found.append(min(found[each] for each in node))
+        return found
 
     @property
     def order(self) -> list[int]:
@@ -185,9 +188,7 @@ class Plan(Record):
         >>> Plan.from_tree((2, (1, 0))).canonical() == Plan.from_tree(((0, 1), 2)).canonical()
         True
         """
-        first = list(range(self.terms))
-        for node in self.nodes:
-            first.append(min(first[each] for each in node))
+        first = self.first_terms
         return self._renumbered([sorted(node, key=first.__getitem__) for node in self.nodes])
 
     def left_to_right(self) -> Plan:

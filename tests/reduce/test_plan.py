@@ -48,7 +48,7 @@ def test_trees_come_back():
     assert plan.to_tree() == tree
     assert plan.order == [5, 0, 1, 2, 3, 4, 6]
     assert plan.depth == 3
-    assert plan.term_depths == [3, 3, 2, 2, 2, 2, 1]
+    assert plan.first_terms == [*range(7), 0, 0, 2, 0]
     assert plan.text == "((5 (0 1)) (2 3 4) 6)"
     assert Plan.from_tree([0, [1, 2]]) == Plan(3, ((1, 2), (0, 3)))
 
