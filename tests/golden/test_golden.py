@@ -150,6 +150,18 @@ sum 1,2 --schedule 'blocked(2, lans)'
 matmul '1,2;3,4' '0.5,6;7,0.8' --bf16
 matmul '1,2;3,4' '0.5,6;7,0.8' --bf16 --fma --json
 matmul random:uniform:8x32:seed=1@fp32 random:uniform:32x8:seed=2@fp32 --fma --width 46 --ascii
+train step 1.125 0.00041999 --weights fp16 --grads fp16
+train step 1.125 0.00041999 --fp16 --json
+train step 1 --grad 0.5 --lr 1e-4 --bf16 --remedies kahan --width 46 --ascii
+train 1.125 --update 0.00041999 --steps 101
+train 1.125 --update 0.00041999 --steps 101 --width 46 --ascii
+train 1.125 --update 0.00041999 --steps 5 --remedies plain,master,kahan --csv -
+train 1,2 --grad 1e-3,0.5 --lr 0.1 --steps 20 --optimizer adamw --remedies plain,bf16+stochastic,fp32 --width 120
+train 60000 --update 1000 --steps 12 --remedies plain,fp32 --svg -
+train underflow random:uniform:1000:seed=1:low=-1e-7:high=1e-7 --fp16
+train check x^3 1.5 --reported 6.8
+train 1 --update 1 --remedies mastr
+train 1.125
 """
 
 
