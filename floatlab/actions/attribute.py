@@ -9,7 +9,7 @@ from floatlab.actions.reduce import operands_of, preset_of
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_array
 from floatlab.formats import Format, parse_format
-from floatlab.reduce.intervals import format_of_result, parse_printed
+from floatlab.reduce.observations import format_of_result, parse_printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

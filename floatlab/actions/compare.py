@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from floatlab.actions.question import Question
     from floatlab.arrays.errors import Element
     from floatlab.reduce.attribution import Attribution
-    from floatlab.reduce.verdicts import Judgement
+    from floatlab.reduce.judgements import Judgement
     from floatlab.views.page import Page
 
 
@@ -97,7 +97,7 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
     >>> judge_product(words).causes[0].value
     'order'
     """
-    from floatlab.reduce.verdicts import judge
+    from floatlab.reduce.judgements import judge
 
     x, y, first, second = (decode(each.codes, each.format) for each in product)
     x, y = (x[None] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
@@ -126,7 +126,7 @@ def answer_of(found: Differences, judged: Judgement | None = None, explained: At
 
         shown = [differences_page(found)]
         if judged is not None:
-            from floatlab.views.verdicts import judgement_blocks
+            from floatlab.views.judgements import judgement_blocks
 
             shown.append(Page(tuple(judgement_blocks(judged))))
             from floatlab.views.attributions import attribution_blocks, unlike_blocks

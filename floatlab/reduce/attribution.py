@@ -13,8 +13,8 @@ from floatlab.reduce.causes import Cause, Pair, Path, Refutation, Verdict, pairs
 from floatlab.reduce.explanations import Explanation, explain
 from floatlab.reduce.habits import habits
 from floatlab.reduce.inputs import as_matrices, settle
-from floatlab.reduce.intervals import Observed, difference_of, format_of_result, target_of
 from floatlab.reduce.machines import Machine
+from floatlab.reduce.observations import Observed, difference_of, format_of_result, goal_of
 from floatlab.reduce.orders import Schedule
 from floatlab.reduce.patches import Patch, patch_of
 from floatlab.reduce.replays import replays
@@ -138,7 +138,7 @@ def attribute(
     sources, into = _sources(sides, None if has_format else own)
     into = into if own is None else own
     shape, bench = _bench(sources, into)
-    goals = [target_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
+    goals = [goal_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
     apart = difference_of(difference, len(goals), shape)
     tried = trials(bench.terms, bench.formats, into, schedules, formats, machines, bench.size)
     if not tried and not targets:

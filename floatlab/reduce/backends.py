@@ -22,7 +22,7 @@ from floatlab.formats import Format
 from floatlab.record import Individual, Record
 from floatlab.reduce.devices import DEVICES, DTYPES, AbsentDeviceError, Device, check_device, device_of, first_line
 from floatlab.reduce.inputs import check_size
-from floatlab.reduce.verdicts import Case, Judgement
+from floatlab.reduce.judgements import Case, Judgement
 from floatlab.reduce.ways import RUNS, Timing
 from floatlab.reduce.yardstick import Errors, Yardstick
 

@@ -17,7 +17,7 @@ from floatlab.record import Individual
 from floatlab.reduce.adders import Adder
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.explanations import Explanation
-from floatlab.reduce.intervals import Printed
+from floatlab.reduce.observations import Printed
 from floatlab.reduce.trials import Trial
 
 TYPE_CHECKING = False

@@ -13,8 +13,8 @@ from floatlab.numbers import Datum
 from floatlab.record import Individual
 from floatlab.reduce.adders import Adder, Joined
 from floatlab.reduce.bench import Bench
-from floatlab.reduce.intervals import Observed, Printed
 from floatlab.reduce.machines import Machine
+from floatlab.reduce.observations import Observed, Printed
 from floatlab.reduce.orders import Schedule
 from floatlab.reduce.tensor_cores import TensorCore
 from floatlab.reduce.trials import Trial, way_text
@@ -110,39 +110,39 @@ class Explanation(Individual):
         return f"{100 * float(self.share):.3g} % of {of} elements equal {self.text}"
 
 
-def explain(bench: Bench, trial: Trial, target: Observed, wholly: bool = False) -> Explanation:
+def explain(bench: Bench, trial: Trial, goal: Observed, wholly: bool = False) -> Explanation:
     """Return what a way explains of a result: the sample, and the whole where it gives all of that, or `wholly`.
 
     Of a huge product the sample is all that is compared.
     """
     codes = bench.sampled(trial)
-    matching = _matching(codes, _at(target, bench), bench.into)
+    matching = _matching(codes, _at(goal, bench), bench.into)
     if bench.is_sampled and not bench.is_huge:
         if matching < len(codes) and not wholly:
             return Explanation(trial, bench.into, matching, len(codes), bench.size, None)
         codes = bench.whole(trial)
-        matching = _matching(codes, target, bench.into)
+        matching = _matching(codes, goal, bench.into)
     return Explanation(trial, bench.into, matching, len(codes), bench.size, codes)
 
 
-def _at(target: Observed, bench: Bench) -> Observed:
-    return Source(target.codes[bench.places], target.format) if isinstance(target, Source) else target
+def _at(goal: Observed, bench: Bench) -> Observed:
+    return Source(goal.codes[bench.places], goal.format) if isinstance(goal, Source) else goal
 
 
-def _matching(codes: Array, target: Observed, format: Format) -> int:
-    if isinstance(target, Printed):
-        return sum(target.fits(Datum(format, int(code))) for code in codes)
-    return int(agreement(codes, target, format).sum())
+def _matching(codes: Array, goal: Observed, format: Format) -> int:
+    if isinstance(goal, Printed):
+        return sum(goal.fits(Datum(format, int(code))) for code in codes)
+    return int(agreement(codes, goal, format).sum())
 
 
-def agreement(codes: Array, target: Source, format: Format) -> Array:
+def agreement(codes: Array, goal: Source, format: Format) -> Array:
     """Say which elements have the same codes, are both NaNs, or are +0 where the way gives −0.
 
     A sum of zeros that are all −0 is −0, and +0 where a library begins with a zero of its own.
     """
-    equal: Array = codes == target.codes
+    equal: Array = codes == goal.codes
     if not equal.all():
-        mine, theirs = (decode(each, format, np.float64) for each in (codes, target.codes))
+        mine, theirs = (decode(each, format, np.float64) for each in (codes, goal.codes))
         equal |= np.isnan(mine) & np.isnan(theirs)
         equal |= (mine == 0) & np.signbit(mine) & (theirs == 0)
     return equal

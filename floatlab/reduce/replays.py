@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.explanations import Explanation, explain
-from floatlab.reduce.intervals import Observed
+from floatlab.reduce.observations import Observed
 from floatlab.reduce.orders import Schedule
 from floatlab.reduce.trials import trials_along
 

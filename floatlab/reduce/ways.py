@@ -17,7 +17,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.record import Record
 from floatlab.reduce.exact import matrix_totals
 from floatlab.reduce.inputs import check_size
-from floatlab.reduce.verdicts import quotients
+from floatlab.reduce.yardstick import quotients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
 from floatlab.record import Record
 from floatlab.reduce.exact import matrix_totals
-from floatlab.reduce.verdicts import quotients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +18,18 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_EXACT = 1 << 28  # products of numbers that are added up exactly: of more, some rows are looked at
+
+
+def quotients(difference: Array, size: Array, format: Format) -> Array:
+    """Return q of each element: |difference| / (u·size); 0 where both are 0.
+
+    >>> from floatlab.formats import parse_format
+    >>> quotients(np.array([2.0**-24, 0]), np.array([1.0, 0]), parse_format("fp32")).tolist()
+    [1.0, 0.0]
+    """
+    with np.errstate(all="ignore"):
+        found: Array = np.abs(difference) / (2.0**-format.precision * size)
+    return np.where((difference == 0) & (size == 0), 0.0, found)
 
 
 class Errors(Record):
@@ -65,7 +76,7 @@ class Yardstick:
         sized = np.where(fine, ulps, -1.0).reshape(-1)
         first = np.argsort(-sized, kind="stable")[:worst]
         places = tuple(int(self.rows[i // columns] * columns + i % columns) for i in first.tolist() if sized[i] > 0)
-        root = [_root_mean_square(each[fine]) for each in (ulps, q)]
+        root = [root_mean_square(each[fine]) for each in (ulps, q)]
         nearest = int((ulps[fine] <= 0.5).sum())
         return Errors(int(fine.sum()), nearest, float(ulps[fine].max()), root[0], float(q[fine].max()), root[1], places)
 
@@ -80,10 +91,10 @@ class Yardstick:
         with np.errstate(all="ignore"):
             q = quotients(self._values(first) - self._values(second), self._size, self.format)
         q = q[np.isfinite(q)]
-        return (_root_mean_square(q), float(q.max())) if q.size else (0.0, 0.0)
+        return (root_mean_square(q), float(q.max())) if q.size else (0.0, 0.0)
 
 
-def _root_mean_square(x: Array) -> float:
+def root_mean_square(x: Array) -> float:
     """Return √(mean x²) of numbers from 0 on, whose squares may leave the range of binary64."""
     _, exponent = np.frexp(x.max())
     return float(np.ldexp(np.sqrt(np.mean(np.ldexp(x, -exponent) ** 2)), exponent))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def backends_to_wire(found: Standing) -> Wire:
     """Return all of it but the products themselves; of the causes that were tried, once."""
-    judged = [run.judgement for run in found.runs] + [pair.judgement for pair in found.pairs]
-    trials = [each for each in judged if each is not None]
+    judgements = [run.judgement for run in found.runs] + [pair.judgement for pair in found.pairs]
+    judged = [each for each in judgements if each is not None]
     return {
         "schema": SCHEMA,
         "operation": "matmul",
@@ -27,7 +27,7 @@ def backends_to_wire(found: Standing) -> Wire:
         "backends": [_run(run) for run in found.runs],
         "absent": [{"name": each.name, "reason": each.reason} for each in found.absent],
         "pairs": [_pair(pair) for pair in found.pairs],
-        "trials": judgement_to_wire(trials[0])["trials"] if trials else None,
+        "trials": judgement_to_wire(judged[0])["trials"] if judged else None,
     }
 
 

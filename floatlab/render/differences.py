@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from floatlab.arrays.errors import Differences, Errors, Operand
     from floatlab.arrays.structure import Structure
     from floatlab.arrays.tolerances import Extreme, Tolerance
-    from floatlab.reduce.verdicts import Judgement
+    from floatlab.reduce.judgements import Judgement
 
     Wire = dict[str, Any]
 
@@ -116,7 +116,7 @@ def judgement_to_wire(found: Judgement) -> Wire:
         "q": {"rms": _number(found.rms), "largest": _number(found.largest), "limit": found.limit},
         "trials": [
             {"cause": each.cause.value, "rms": _number(each.rms), "largest": _number(each.largest)}
-            for each in found.trials
+            for each in found.effects
         ],
         "causes": [each.value for each in found.causes],
         "looked_at": integer(found.looked_at),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from floatlab.views.judgements import judgement_words
 from floatlab.views.measures import number, percent
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
-from floatlab.views.verdicts import judgement_words
 from floatlab.views.ways import seconds
 from floatlab.views.words import counted
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.reduce.backends import Pair, Standing
     from floatlab.reduce.backends import Run as Made
-    from floatlab.reduce.verdicts import Judgement
+    from floatlab.reduce.judgements import Judgement
 
 _ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
 

@@ -13,7 +13,7 @@ from floatlab.errors import FloatlabError
 from floatlab.reduce.adders import Joined
 from floatlab.reduce.attribution import Cause, Verdict, attribute
 from floatlab.reduce.bench import Bench
-from floatlab.reduce.intervals import parse_printed
+from floatlab.reduce.observations import parse_printed
 from floatlab.reduce.presets import PRESETS
 from floatlab.reduce.revelation import examine
 from floatlab.reduce.trials import EXACTLY, trials

@@ -8,8 +8,9 @@ import pytest
 from floatlab.arrays import quantize
 from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
+from floatlab.reduce.judgements import Cause, judge
 from floatlab.reduce.totals import matmul
-from floatlab.reduce.verdicts import Cause, judge, quotients
+from floatlab.reduce.yardstick import quotients
 
 
 def pair(name, n, side=64):
@@ -39,9 +40,9 @@ def test_causes_are_told_apart_where_they_are_apart(name):
 def test_the_measured_figures_of_each_cause():
     # What was measured elsewhere for 400 uniform terms: order 5.3, TF32 305, bf16 2342, one term dropped 55,503.
     a, b = pair("uniform", 400, 100)
-    trials = {each.cause: each.rms for each in judge(a, b, a @ b).trials}
+    effects = {each.cause: each.rms for each in judge(a, b, a @ b).effects}
     for cause, rms in ((Cause.ORDER, 2 * 5.3), (Cause.TF32, 305), (Cause.BF16, 2342), (Cause.TERM, 55_503)):
-        assert rms / 1.3 < trials[cause] < rms * 1.3, (cause, trials[cause])
+        assert rms / 1.3 < effects[cause] < rms * 1.3, (cause, effects[cause])
 
 
 def test_what_cannot_be_told_apart_is_said_so():
@@ -81,7 +82,7 @@ def test_what_cannot_be_judged_is_named():
 def test_inputs_that_have_no_more_digits_are_not_suspected_of_losing_them():
     a, b = (quantize(side, "fp16").astype(np.float16) for side in pair("normal", 60, 20))
     found = judge(a, b, (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float16))
-    assert {each.cause for each in found.trials} == {Cause.ORDER, Cause.BF16, Cause.TERM}
+    assert {each.cause for each in found.effects} == {Cause.ORDER, Cause.BF16, Cause.TERM}
     assert not {Cause.TF32, Cause.FP16} & set(found.causes)
 
 
@@ -110,7 +111,7 @@ def test_a_binary64_product_that_was_computed_in_binary32_is_told(name):
 
 
 def test_of_huge_products_a_part_is_looked_at(monkeypatch):
-    monkeypatch.setattr("floatlab.reduce.verdicts._MOST", 1 << 10)
+    monkeypatch.setattr("floatlab.reduce.judgements._MOST", 1 << 10)
     a, b = pair("normal", 5, 100)
     found = judge(a, b, matmul(a, b), matmul(a, b, "reversed"))
     assert (found.looked_at, found.elements) == (48 * 48, 100 * 100)

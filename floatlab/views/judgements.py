@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from floatlab.reduce.verdicts import Cause
+from floatlab.reduce.judgements import Cause
 from floatlab.views.page import Block, Gap, Note, Role, Row, Run, Table, line
 from floatlab.views.words import counted, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.verdicts import Judgement
+    from floatlab.reduce.judgements import Judgement
 
 _CAUSES = {
     Cause.ORDER: "another order of addition, fused or not",
@@ -24,7 +24,7 @@ _CAUSES = {
 def judgement_blocks(found: Judgement) -> list[Block]:
     """Return what a page of differences says of a product, given its inputs."""
     rows = tuple(
-        (line(_CAUSES[each.cause]), line(_number(each.rms)), line(_number(each.largest))) for each in found.trials
+        (line(_CAUSES[each.cause]), line(_number(each.rms)), line(_number(each.largest))) for each in found.effects
     )
     return [
         Gap(),
@@ -44,7 +44,7 @@ def judgement_words(found: Judgement) -> str:
     """Return the verdict in words.
 
     >>> import numpy as np
-    >>> from floatlab.reduce.verdicts import judge
+    >>> from floatlab.reduce.judgements import judge
     >>> x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
     >>> judgement_words(judge(x, y, x @ y))
     'within rounding: some order of the additions makes as much of a difference'

@@ -21,6 +21,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.exact import matrix_totals
 from floatlab.reduce.totals import matmul
+from floatlab.reduce.yardstick import quotients, root_mean_square
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Cause(Enum):
     TERM = "term"  # one that is missing: a bug
 
 
-class Trial(Record):
+class Effect(Record):
     """What a cause does to these inputs: the root mean square of q, and its largest, over the elements tried.
 
     Of a cause that was tried in several ways these are the largest, and `least` is the smallest root mean square.
@@ -75,7 +76,7 @@ class Judgement(Record):
     format: Format
     rms: float
     largest: float
-    trials: tuple[Trial, ...]
+    effects: tuple[Effect, ...]
     causes: tuple[Cause, ...]
     looked_at: int
     elements: int
@@ -91,18 +92,6 @@ class Judgement(Record):
     def limit(self) -> float:
         """What q cannot exceed between two correctly rounded computations of any order, to first order in u: 2n."""
         return 2.0 * self.terms
-
-
-def quotients(difference: Array, size: Array, format: Format) -> Array:
-    """Return q of each element: |difference| / (u·size); 0 where both are 0.
-
-    >>> from floatlab.formats import parse_format
-    >>> quotients(np.array([2.0**-24, 0]), np.array([1.0, 0]), parse_format("fp32")).tolist()
-    [1.0, 0.0]
-    """
-    with np.errstate(all="ignore"):
-        found: Array = np.abs(difference) / (2.0**-format.precision * size)
-    return np.where((difference == 0) & (size == 0), 0.0, found)
 
 
 def judge(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | None = None) -> Judgement:
@@ -137,9 +126,9 @@ class Case:
         self._high, self._low, self._size = matrix_totals(self._x, self._y)
 
     @cached_property
-    def trials(self) -> tuple[Trial, ...]:
+    def effects(self) -> tuple[Effect, ...]:
         """What each cause does to these inputs."""
-        return _trials(self._x, self._y, self._high, self._low, self._size, self.format)
+        return _effects(self._x, self._y, self._high, self._low, self._size, self.format)
 
     def judged(self, actual: Any, expected: Any = None) -> Judgement:
         """Return how far a product is from another one, or from the exact product; raises as `judge`."""
@@ -174,14 +163,14 @@ class Case:
     def _of(self, q: Array, rows: Array, columns: Array) -> Judgement:
         """Judge by q of some rows and columns."""
         rms, largest = _measured(q)
-        far = q > _ALIKE * self.trials[0].largest
+        far = q > _ALIKE * self.effects[0].largest
         beyond = int(far.sum())
         usual = _measured(q[~far])[0] if 0 < beyond <= _FEW * q.size else rms
-        causes = _explained(usual, self.trials)
+        causes = _explained(usual, self.effects)
         place = np.unravel_index(int(q.argmax()), q.shape) if q.size else None
         at = None if place is None else (int(rows[place[0]]), int(columns[place[1]]))
         count = self.shape[0] * self.shape[1]
-        return Judgement(self.terms, self.format, rms, largest, self.trials, causes, q.size, count, beyond, at)
+        return Judgement(self.terms, self.format, rms, largest, self.effects, causes, q.size, count, beyond, at)
 
 
 def _matrix(x: Any, name: str) -> Array:
@@ -199,21 +188,22 @@ def _some(count: int) -> Array:
 
 
 def _measured(q: Array) -> tuple[float, float]:
+    """Return the root mean square of q and the largest; 0 of none."""
     if not q.size:
         return 0.0, 0.0
-    return float(np.sqrt(np.mean(q**2))), float(q.max())
+    return root_mean_square(q), float(q.max())
 
 
-def _trials(x: Array, y: Array, high: Array, low: Array, size: Array, format: Format) -> tuple[Trial, ...]:
+def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: Format) -> tuple[Effect, ...]:
     """Try every cause on the inputs."""
 
     def measured(made: Array) -> tuple[float, float]:
         return _measured(quotients((made.astype(np.float64) - high) - low, size, format))
 
-    def ordered(cause: Cause, x: Array, y: Array, into: Format, times: int = 1) -> Trial:
+    def ordered(cause: Cause, x: Array, y: Array, into: Format, times: int = 1) -> Effect:
         made = [measured(matmul(x, y, schedule, into, fma=fma)) for schedule, fma in _ORDERS]
         several, most = [times * rms for rms, _ in made], times * max(most for _, most in made)
-        return Trial(cause, max(several), most, min(several))
+        return Effect(cause, max(several), most, min(several))
 
     # Two results may lie on both sides of the exact one.
     found = [ordered(Cause.ORDER, x, y, format, 2)]
@@ -226,17 +216,17 @@ def _trials(x: Array, y: Array, high: Array, low: Array, size: Array, format: Fo
         if all(np.array_equal(new, old) for new, old in zip(narrow, (x, y), strict=True)):
             continue  # the inputs have no more digits, and rounding them makes no difference
         rms, largest = measured(matrix_totals(*narrow)[0])
-        found.append(Trial(Cause(name), rms, largest, rms))
+        found.append(Effect(Cause(name), rms, largest, rms))
     terms = np.unique(np.linspace(0, x.shape[1] - 1, _DROPPED).astype(np.int64))
     missing = np.stack([np.multiply.outer(x[:, k], y[k]).astype(np.float64) for k in terms])
     rms, largest = _measured(quotients(missing, size, format))
-    found.append(Trial(Cause.TERM, rms, largest, rms))
+    found.append(Effect(Cause.TERM, rms, largest, rms))
     return tuple(found)
 
 
-def _explained(rms: float, trials: tuple[Trial, ...]) -> tuple[Cause, ...]:
+def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[Cause, ...]:
     """Return the causes that make such a difference, with those that cannot be told from them."""
-    order, *others = trials
+    order, *others = effects
     # What would have made a far larger difference is not what made this one.
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]
     if rms <= order.rms:

@@ -92,13 +92,13 @@ def format_of_result(observed: Any, name: str) -> Format | None:
     return source_of(observed, name).format
 
 
-def target_of(observed: Any, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
+def goal_of(observed: Any, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
     """Return what a result of a product must be: the codes of all its elements, or a printed decimal.
 
     Raises UnsupportedError for what is no result of this shape or no number of the format, and LiteralError for text.
 
     >>> from floatlab.formats import parse_format
-    >>> [hex(target_of(0.5, "observed", parse_format("fp16"), ()).codes[0])]
+    >>> [hex(goal_of(0.5, "observed", parse_format("fp16"), ()).codes[0])]
     ['0x3800']
     """
     if isinstance(observed, str):
