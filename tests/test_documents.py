@@ -80,6 +80,15 @@ def test_console_examples_print_what_they_show(before, command, expected):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_console_examples_mean_the_same_to_a_shell(document):
+    for command in re.findall(r"^\$ (floatlab .*)$", document.read_text(encoding="utf-8"), re.MULTILINE):
+        plain = WRITES.split(command)[0] if WRITES.search(command) else command
+        signs = shlex.shlex(plain, posix=True, punctuation_chars="()<>|&;")
+        signs.whitespace_split = True
+        assert list(signs) == shlex.split(plain), f"{document.name}: quote what a shell would not pass on: {command}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_python_examples_print_what_they_show(document):
     failed, _ = doctest.testfile(str(document), module_relative=False)
     assert not failed

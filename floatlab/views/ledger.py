@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Entry(Record):
     """A term, a node, or one of the last roundings, with its value and what it missed.
 
-    `term` is there for terms only; their `value` is None where a product goes into a node as it is, exactly. `error` is
+    `term` is there for terms only; their `value` is None where a product goes into a node as it is, exactly, and in the
+    format of products where it was rounded into that and the accumulator holds it. `error` is
     value − exact sum of what was given, None beyond numbers. `id` is None for what comes after the last node, and
     `name` then says what that is.
     """
@@ -111,6 +112,8 @@ def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Entry:
         return Entry(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
     value, roundings = adder.leaf(term, i)
     exact = term.exact.as_fraction() if term.is_finite else None
+    if term.y is not None and _exact(roundings[0].result) == _exact(value):
+        value = roundings[0].result  # where the accumulator holds it, a product is what it was rounded to
     return Entry(i, (), term, value, _error(value, [exact]), _raised(roundings))
 
 
