@@ -197,8 +197,9 @@ ACTIONS: dict[str, Action] = {
             ),
             "train step W UPDATE (or --grad G --lr L) draws one update, each rounding of it, and how large it had to "
             "be. train W does many under remedies side by side; W, U and G are numbers, lists, files or random:…, one "
-            "for each weight, or of a single weight one for each step. Remedies: plain, master (a copy in fp32), master:F, "
-            "stochastic, kahan, static:SCALE, dynamic, wide, any format, blocks (mxfp4, …), joined as in bf16+kahan. "
+            "for each weight, or of a single weight one for each step. Remedies: plain, master (a copy in fp32), "
+            "master:F, stochastic, kahan, static:SCALE, dynamic, wide, any format, blocks (mxfp4, …), joined as in "
+            "bf16+kahan. "
             "Optimizers: sgd momentum adam adamw. train network teaches linear, logistic or a two-layer network in "
             "configurations such as fp16+master+dynamic, bf16+stochastic, fp8+master. train underflow ARRAY is what a "
             "format's range does to gradients. train check FUNCTION X is why finite differences fail: x^2 x^3 x^4 1/x "

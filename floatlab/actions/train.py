@@ -10,7 +10,7 @@ from floatlab.actions.functions import function_of
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.files import open_array
 from floatlab.formats import Format
-from floatlab.numbers import encode, parse_literal
+from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.training import (
@@ -27,7 +27,7 @@ from floatlab.training import (
     sweep_steps,
     train,
 )
-from floatlab.training.given import checked_number
+from floatlab.training.given import checked_number, exactly
 from floatlab.training.gradient_check import WAYS
 from floatlab.training.gradients import Gradients
 from floatlab.training.networks import parse_configurations
@@ -134,9 +134,10 @@ def train_question(question: Question, started: Started | None = None) -> Traini
     >>> [line.final for line in train_question(asked).lines]
     [1.125, 1.1674174070358276]
     """
-    start = numbers_named(question.values[0])
     grad, update = question.option("grad"), question.option("update")
-    given = numbers_named(update if grad is None else grad)
+    start, given = numbers_named(question.values[0]), numbers_named(str(update if grad is None else grad))
+    _check_size(start, "start")
+    _check_size(given, "update" if grad is None else "gradient")
     count = len(start) if not isinstance(start, str) and hasattr(start, "__len__") else 0
     steps = question.option("steps")
     if steps is None:
@@ -157,6 +158,16 @@ def train_question(question: Question, started: Started | None = None) -> Traini
     more = 0 if found.reference.is_exact else 1
     found.advance(steps, None if started is None else started(steps * (len(found.trainers) + more), "steps"))
     return found
+
+
+def _check_size(numbers: Any, name: str) -> None:
+    """Refuse numbers beyond binary64, which holds all those of a run; raises UnsupportedError."""
+    one = isinstance(numbers, str | Datum)
+    for each in (numbers,) if one else numbers if isinstance(numbers, list) else ():
+        try:
+            float(exactly(each, name))
+        except OverflowError:
+            raise UnsupportedError(f"{name}, {each}, is beyond binary64, which holds the numbers of a run") from None
 
 
 def training_answer(question: Question, found: Training) -> Answer:

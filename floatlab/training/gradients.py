@@ -128,6 +128,8 @@ class Gradients:
         else:
             assert self.table is not None
             table = self.table[:steps] != 0
+        if not len(table):
+            return np.zeros(table.shape[1], np.int64)
         return np.where(table.any(axis=0), len(table) - np.argmax(table[::-1], axis=0), 0)
 
     def rounded(

@@ -78,4 +78,8 @@ class Run(Record):
     def carried(self) -> Array:
         """What the weights stand for: the master copy, less what is compensated, where there are such."""
         carrier = self.values if self.kept is None else self.kept
-        return carrier if self.compensation is None else carrier - self.compensation
+        if self.compensation is None:
+            return carrier
+        with np.errstate(invalid="ignore"):  # of what diverged, both are infinite
+            stands: Array = carrier - self.compensation
+        return stands

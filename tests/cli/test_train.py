@@ -267,3 +267,17 @@ def test_bad_questions_get_one_line(command, line):
     assert (ended.status, ended.out) == (2, "")
     assert said in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_numbers_beyond_binary64_are_told(command):
+    for words in (("1e400", "--update", "1"), ("1", "--update", "1e400"), ("1", "--grad", "0.1,-1e400", "--lr", "1")):
+        ended = command("train", *words)
+        assert (ended.status, ended.out) == (2, "")
+        assert "is beyond binary64, which holds the numbers of a run" in ended.err
+    assert command("train", "step", "1", "1e400", "-f", "fp128", "--quiet").out == "1e400\n"
+
+
+def test_what_diverges_warns_of_nothing(command):
+    ended = command("train", "65504", "--update", "65504", "--remedies", "plain,kahan,master", "--csv", "-")
+    assert (ended.status, ended.err) == (0, "")
+    assert command("train", "1", "--update", "random:uniform:3", "--steps", "0", "--remedies", "plain").status == 0
