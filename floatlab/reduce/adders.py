@@ -9,6 +9,8 @@ of more adds exactly and rounds once; with fma the products in it are exact.
 
 from __future__ import annotations
 
+from itertools import chain
+
 from floatlab.arith import add, fma, multiply
 from floatlab.arith.operands import Work, holds
 from floatlab.errors import PlanError
@@ -32,6 +34,11 @@ class Term(Record):
 
     x: Datum
     y: Datum | None = None
+
+    @property
+    def factors(self) -> tuple[Datum, ...]:
+        """The number alone, or both factors."""
+        return (self.x,) if self.y is None else (self.x, self.y)
 
     @property
     def exact(self) -> Exact:
@@ -187,9 +194,7 @@ def exact_sum(values: Sequence[Term | Datum], format: Format, context: Context =
     Datum(binary16 0x3c00 = 1)
     """
     special: Derivation | None = None
-    operands: list[Datum] = []
     for each in values:
-        operands += [each] if isinstance(each, Datum) else [each.x] if each.y is None else [each.x, each.y]
         if not each.is_finite:
             one = each if isinstance(each, Datum) else each.x
             if isinstance(each, Term) and each.y is not None:
@@ -197,19 +202,13 @@ def exact_sum(values: Sequence[Term | Datum], format: Format, context: Context =
             special = convert(one, format, context) if special is None else add(special.result, one, format, context)
     if special is not None:
         return special
+    groups = [(each,) if isinstance(each, Datum) else each.factors for each in values]
+    operands = tuple(chain.from_iterable(groups))
     steps: list[Step] = []
-    work = Work("sum", tuple(operands), (), format, context, steps)
-    exact: list[Exact] = []
-    at = 0
-    for each in values:
-        exact.append(work.exact(at))
-        at += 1
-        if isinstance(each, Term) and each.y is not None:
-            exact[-1] *= work.exact(at)
-            at += 1
-    total = exact[0]
-    for number in exact[1:]:
-        total += number
+    work = Work("sum", operands, (), format, context, steps)
+    numbers = map(work.exact, range(len(operands)))
+    exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
+    total = sum(exact[1:], exact[0])
     if not total.c:  # 6.3: zeros of one sign keep it, and what cancels is +0, or −0 toward −∞
         alike = not any(one.c or one.negative != exact[0].negative for one in exact)
         total = Exact(exact[0].negative if alike else context.rounding is Direction.RTN, 0, total.q)

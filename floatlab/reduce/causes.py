@@ -191,9 +191,8 @@ def causes_of(one: Trial, other: Trial) -> tuple[Cause, ...]:
     mine, others = one.adder, other.adder
     if mine == others:
         return tuple(found)
-    fused = isinstance(mine, Adder) and isinstance(others, Adder) and mine.accumulator == others.accumulator
-    if fused and isinstance(mine, Adder) and isinstance(others, Adder) and (mine.fma or others.fma):
-        return (*found, Cause.FMA)
+    if isinstance(mine, Adder) and isinstance(others, Adder) and mine.accumulator == others.accumulator:
+        return (*found, Cause.FMA if mine.fma or others.fma else Cause.ACCUMULATOR)
     return (*found, Cause.ACCUMULATOR)
 
 

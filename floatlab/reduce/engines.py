@@ -165,7 +165,10 @@ class Codes:
             terms = [Source(side.codes[part.reshape(-1)], side.format) for side in factors]
             if not self.fma:
                 terms = [Source(self.leaf(part.reshape(-1)), self.format)]
-            numbers = [self._spread(each, len(part)) for each in terms]
+            numbers = [
+                spread_over(decode(each.codes, each.format, np.float64), self.batch).reshape(len(part), -1)
+                for each in terms
+            ]
             before = decode(sums, self.format, np.float64).reshape(-1)
             if not all(np.isfinite(each).all() for each in (before, *numbers)):
                 return sums, start
@@ -198,12 +201,6 @@ class Codes:
 
         return one_by_one if not self.fma and count <= FEW and can_add_one_by_one(format, context) else None
 
-    def _spread(self, terms: Source, links: int) -> Array:
-        """Return terms (links·lanes, *batch), or what broadcasts to that, as binary64 (links, sums)."""
-        found = decode(terms.codes, terms.format, np.float64)
-        spread = found.reshape(len(found), *(1,) * (len(self.batch) - found.ndim + 1), *found.shape[1:])
-        return np.broadcast_to(spread, (len(found), *self.batch)).reshape(links, -1)
-
     def _encoded(self, numbers: Array) -> Array:
         return np.asarray(encode(numbers, self.format))
 
@@ -220,7 +217,9 @@ class Codes:
             if work is None:
                 work = self._work(operation, formats, format, self.adder.context, made.size)
                 self._works[operation, format] = work
-            sweep(lambda first, *blocks: work(*blocks[:-1], first, blocks[-1], None), self._codes(operands), [made])
+            axes = max(each.codes.ndim for each in operands) - 1
+            reads = [spread(each.codes, axes) for each in operands]
+            sweep(lambda first, *blocks: work(*blocks[:-1], first, blocks[-1], None), reads, [made])
             return made
         made = np.empty((len(ids), *self.batch), made.dtype)
         for lane, id in enumerate(ids.tolist()):
@@ -232,15 +231,6 @@ class Codes:
             reads = [np.broadcast_to(each.codes[lane, ...], self.batch) for each in operands]
             sweep(put, reads, [made[lane, ...]], 1)
         return made
-
-    @staticmethod
-    def _codes(operands: tuple[Source, ...]) -> list[Array]:
-        """Return the operands' codes with their batches spread out behind their lanes."""
-        most = max(each.codes.ndim for each in operands)
-        return [
-            each.codes.reshape(len(each.codes), *(1,) * (most - each.codes.ndim), *each.codes.shape[1:])
-            for each in operands
-        ]
 
     @staticmethod
     def _work(
@@ -363,6 +353,20 @@ class Floats(Codes):
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""
         return numbers.view(container(self.format))
+
+
+def spread(terms: Array, axes: int) -> Array:
+    """Return terms with so many axes behind their first one, those that they lack being of length 1.
+
+    >>> spread(np.zeros((5, 3)), 2).shape
+    (5, 1, 3)
+    """
+    return terms.reshape(len(terms), *(1,) * (axes + 1 - terms.ndim), *terms.shape[1:])
+
+
+def spread_over(terms: Array, batch: tuple[int, ...]) -> Array:
+    """Return terms as (n, *batch), which they broadcast to."""
+    return np.broadcast_to(spread(terms, len(batch)), (len(terms), *batch))
 
 
 def _rows(slots: Array) -> Any:

@@ -6,9 +6,6 @@ from fractions import Fraction
 from functools import lru_cache
 from heapq import nlargest
 
-import numpy as np
-
-from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum, Derivation, Flags, convert
@@ -21,12 +18,12 @@ from floatlab.reduce.exact import exact_totals
 from floatlab.reduce.machines import Machine
 from floatlab.reduce.orders import Permuted, Schedule, Sorted
 from floatlab.reduce.plan import Plan
+from floatlab.reduce.simulate import places_of
 from floatlab.reduce.steps import Steps
-from floatlab.reduce.tensor_cores import TensorCore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    AnyAdder = Adder | Compensated | TensorCore
+    from floatlab.reduce.inputs import AnyAdder
 
 MAX_TRACED = 1 << 14  # terms; of more, no derivation is kept for every node
 
@@ -74,11 +71,7 @@ class Reduction(Individual):
         """The schedule, with the order of these very terms where it depends on them."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
-        with np.errstate(all="ignore"):
-            size = np.abs(decode(self.x.codes, self.x.format, np.float64))
-            if self.y is not None:
-                size = size * np.abs(decode(self.y.codes, self.y.format, np.float64))
-        return Permuted(tuple(self.schedule.places(size).tolist()), self.schedule.inner)
+        return Permuted(tuple(places_of(self.x, self.y, self.schedule).tolist()), self.schedule.inner)
 
     @property
     def steps(self) -> Steps:
@@ -109,6 +102,7 @@ class Reduction(Individual):
 
         Raises UnsupportedError for long sums that are compensated or fused.
 
+        >>> import numpy as np
         >>> from floatlab import sum
         >>> long = sum(np.float32([2**24] + [1] * 99_999))
         >>> float(long.error), [(node.arguments, float(node.error)) for node in long.worst(1)]

@@ -18,7 +18,7 @@ from floatlab.errors import PlanError, UnsupportedError
 from floatlab.numbers import Direction
 from floatlab.reduce.adders import Adder, Joined
 from floatlab.reduce.compensated import Compensated
-from floatlab.reduce.engines import Codes, engine_for
+from floatlab.reduce.engines import Codes, engine_for, spread, spread_over
 from floatlab.reduce.outline import subtree
 from floatlab.reduce.schedules import ByHand, Schedule, Sorted
 from floatlab.reduce.steps import Step, Steps
@@ -78,10 +78,6 @@ def _alike(step: Step, n: int) -> Iterator[Array | None]:
         yield np.flatnonzero(kinds == kind)
 
 
-def _numbers(slots: Array, n: int, store: Array, engine: Codes) -> Array:
-    return engine.leaf(slots) if slots[0] < n else store[slots - n]
-
-
 def _argument(slots: Array, n: int, store: Array) -> tuple[bool, Array]:
     """Return whether slots are of terms, and then the slots, else the numbers in them."""
     leafy = bool(slots[0] < n)
@@ -90,52 +86,59 @@ def _argument(slots: Array, n: int, store: Array) -> tuple[bool, Array]:
 
 def _chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
     """Return the ends of chains whose links are alike in all lanes."""
-    first, rest = step.first, step.rest
-    leafy = rest[:, :, 0] < n
-    start = 0
-    if rest.shape[1] > 1 or engine.fuses_all:
-        found: Any = None
-        for link, made in zip(rest, ids, strict=True):
-            head = _argument(first, n, store) if found is None else (False, found)
-            arguments = [head, *(_argument(each, n, store) for each in link)]
-            found = engine.many(arguments, made)
+    if step.rest.shape[1] > 1 or engine.fuses_all:
+        return _wide_chains(step, ids, n, store, engine, observe)
+    links = step.rest[:, 0]
+    found, start = _begun(step.first, links[0], ids[0], n, store, engine)
+    if observe and start:
+        observe(ids[0], found)
+    leafy = links[:, 0] < n
+    for low, high in _runs(leafy, start):
+        slots, made = links[low:high], ids[low:high]
+        if not leafy[low]:
+            found = engine.add(found, store[slots[0] - n], made[0])
             if observe:
-                observe(made, found)
-        return np.asarray(found)
-    if engine.fma and first[0] < n and not leafy[0].any():
-        # The only product of the first node is fused, on whichever side it stands.
-        found = engine.fuse(store[rest[0, 0] - n], first, ids[0])
-        if observe:
-            observe(ids[0], found)
-        start = 1
-    elif engine.fma and not engine.adder.pairs and first[0] < n and leafy[0].any():
-        # Each of two products was an accumulator of its own.
-        found = engine.add(engine.leaf(first), engine.leaf(rest[0, 0]), ids[0])
-        if observe:
-            observe(ids[0], found)
-        start = 1
-    else:
-        found = _numbers(first, n, store, engine)
-    breaks = [*np.flatnonzero(~leafy[:, 0]).tolist(), len(rest)][::-1]  # where terms in a row end, the next one last
-    while start < len(rest):
-        end = start + 1
-        while breaks[-1] <= start:
-            breaks.pop()
-        if leafy[start, 0]:
-            end = breaks[-1]
-            if observe:
-                trail = engine.trail(found, rest[start:end, 0], ids[start:end])
-                observe(ids[start:end], trail)
-                found = trail[-1]
-            else:
-                found = engine.update(found, rest[start:end, 0], ids[start:end])
+                observe(made[0], found)
+        elif observe:
+            trail = engine.trail(found, slots, made)
+            observe(made, trail)
+            found = trail[-1]
         else:
-            found = engine.add(found, store[rest[start, 0] - n], ids[start])
-            if observe:
-                observe(ids[start], found)
-        start = end
-    ends: Array = found
-    return ends
+            found = engine.update(found, slots, made)
+    return found
+
+
+def _begun(first: Array, second: Array, ids: Array, n: int, store: Array, engine: Codes) -> tuple[Array, int]:
+    """Return what chains begin with, and how many links are in that: one where it takes an addition of its own."""
+    if first[0] >= n:
+        return store[first - n], 0
+    if engine.fma and second[0] >= n:
+        # The only product of the first node is fused, on whichever side it stands.
+        return engine.fuse(store[second - n], first, ids), 1
+    if engine.fma and not engine.adder.pairs:
+        # Each of two products was an accumulator of its own.
+        return engine.add(engine.leaf(first), engine.leaf(second), ids), 1
+    return engine.leaf(first), 0
+
+
+def _runs(leafy: Array, start: int) -> Iterator[tuple[int, int]]:
+    """Divide links, from one on, into those in a row that add terms, and each that adds a sum."""
+    for place in (*np.flatnonzero(~leafy[start:]) + start, len(leafy)):
+        if start < place:
+            yield start, int(place)
+        if place < len(leafy):
+            yield int(place), int(place) + 1
+        start = int(place) + 1
+
+
+def _wide_chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
+    """Return the ends of chains each node of which adds all that it takes at once."""
+    head = _argument(step.first, n, store)
+    for link, made in zip(step.rest, ids, strict=True):
+        head = False, engine.many([head, *(_argument(each, n, store) for each in link)], made)
+        if observe:
+            observe(made, head[1])
+    return head[1]
 
 
 def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder) -> Array:
@@ -204,19 +207,13 @@ def _joined(x: Source, y: Source | None, schedule: Schedule, adder: Joined) -> A
 
 
 def _chosen(side: Source, batch: tuple[int, ...], where: tuple[Any, ...]) -> Source:
-    whole = np.broadcast_to(_spread(side.codes, batch), (len(side.codes), *batch))
     every: Any = slice(None)
-    return Source(np.array(whole[(every, *where)]), side.format)
-
-
-def _spread(codes: Array, batch: tuple[int, ...]) -> Array:
-    """Return terms with as many axes behind their first one as the batch has."""
-    return codes.reshape(len(codes), *(1,) * (len(batch) - codes.ndim + 1), *codes.shape[1:])
+    return Source(np.array(spread_over(side.codes, batch)[(every, *where)]), side.format)
 
 
 def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Array:
-    spread = _spread(codes, batch)
-    return spread[(slice(None), *(slice(None) if m == 1 else s for s, m in zip(place, spread.shape[1:], strict=True)))]
+    whole = spread(codes, len(batch))
+    return whole[(slice(None), *(slice(None) if m == 1 else s for s, m in zip(place, whole.shape[1:], strict=True)))]
 
 
 def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder, more: int) -> Iterator[tuple[tuple[slice, ...], int]]:
@@ -244,12 +241,17 @@ def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder, more: int) -> 
 
 def arranged(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None]:
     """Return terms in the order that a sorted schedule puts them in, sum by sum."""
+    places = places_of(x, y, schedule)
     sides = [x] if y is None else [x, y]
-    batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
-    wide = [np.broadcast_to(_spread(side.codes, batch), (len(side.codes), *batch)) for side in sides]
-    numbers = [decode(each, side.format, np.float64) for each, side in zip(wide, sides, strict=True)]
-    with np.errstate(all="ignore"):
-        magnitudes = np.abs(numbers[0] if y is None else numbers[0] * numbers[1])
-    places = schedule.places(magnitudes)
+    wide = [spread_over(side.codes, places.shape[1:]) for side in sides]
     found = [Source(np.take_along_axis(each, places, 0), side.format) for each, side in zip(wide, sides, strict=True)]
     return found[0], found[1] if y is not None else None
+
+
+def places_of(x: Source, y: Source | None, schedule: Sorted) -> Array:
+    """Return the places (n, *batch) of terms, or of products, in the order that a sorted schedule puts them in."""
+    sides = [x] if y is None else [x, y]
+    batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
+    numbers = [decode(spread_over(side.codes, batch), side.format, np.float64) for side in sides]
+    with np.errstate(all="ignore"):
+        return schedule.places(np.abs(numbers[0] if y is None else numbers[0] * numbers[1]))

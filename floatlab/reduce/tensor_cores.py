@@ -184,7 +184,7 @@ def _special(each: Term | Datum, overflows: bool) -> str | None:
         if overflows and isinstance(each, Term) and _is_beyond(each):
             return "-" if each.exact.negative else "+"
         return None
-    factors = [each] if isinstance(each, Datum) else [each.x] if each.y is None else [each.x, each.y]
+    factors = (each,) if isinstance(each, Datum) else each.factors
     zero = any(x.is_finite and not x.exact.c for x in factors)
     if zero or not all(x.is_finite or x.is_infinite for x in factors):
         return "nan"
