@@ -77,7 +77,7 @@ class Reference:
     def curve(self, at: Array) -> Array:
         """Return the weights after some recorded steps as float64: (steps, n), or (steps,) of a single weight."""
         if not self.is_exact:
-            values: Array = self._wide.run.values[at // self.every]
+            values: Array = self._wide.run.values[-(-at // self.every)]  # the last one may lie between
             return values
         columns = []
         for element, start in enumerate(self._start):
@@ -190,7 +190,8 @@ class Training:
         if run.kept is not None or run.compensation is not None:
             carrier = run.values if run.kept is None else run.kept
             low = np.zeros(1) if run.compensation is None else run.compensation[-1]
-            carried = _furthest(carrier[-1], truth, low)
+            if np.isfinite(carrier[-1] - low).all():  # else it was not there yet when the last step was recorded
+                carried = _furthest(carrier[-1], truth, low)
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: Run) -> Array:

@@ -31,11 +31,11 @@ class Divergence(Record):
 class Run(Record):
     """What became of weights: their values after each recorded step, and what happened on the way.
 
-    `at` are the recorded steps, 0 being the start; `values` the weights that the model computes with, (recorded, n),
-    or (recorded,) of a single weight; `kept` is the master copy, and `compensation` what Kahan's sums carry, likewise,
-    or None. `scales` are the loss scales with the step that each was first used in (from 0); `skipped` the steps,
-    from 0, that dynamic scaling skipped. `last_moves` and `moves` say for each weight after which step it (or what
-    carries it) last changed, and how often it did.
+    `at` are the recorded steps, 0 being the start, and the last one; `values` the weights that the model computes with,
+    (recorded, n), or (recorded,) of a single weight; `kept` is the master copy, and `compensation` what Kahan's sums
+    carry, likewise, or None. `scales` are the loss scales with the step that each was first used in (from 0); `skipped`
+    the steps, from 0, that dynamic scaling skipped. `last_moves` and `moves` say for each weight after which step it
+    (or what carries it) last changed, and how often it did.
     """
 
     label: str

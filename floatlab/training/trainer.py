@@ -336,19 +336,26 @@ class Trainer:
         return judged(program, (), stages, dict(program.constants) | rows, after, exact)
 
     def _values(self, name: str) -> Array:
-        """Return what was recorded of a row; NaN while there was none."""
+        """Return what was recorded of a row, and where it stands now; NaN while there was none."""
         none = np.full((1, self.count), np.nan)
-        found: Array = np.concatenate(
-            [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
-        )
+        parts = [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
+        if self._stands_between:
+            parts.append(self.rows[self.recurrence.names[name]][None].copy())
+        found: Array = np.concatenate(parts)
         return found[:, 0] if self.alone else found
+
+    @property
+    def _stands_between(self) -> bool:
+        """Whether the last step is none of those that are recorded."""
+        return self.steps % self.every != 0
 
     @property
     def run(self) -> Run:
         """What has become of the weights so far."""
         setup = self.setup
+        last = [np.array([self.steps])] if self._stands_between else []
         return Run(
-            self.label, setup, self.optimizer, self.program, self.steps, self.every, np.concatenate(self._at),
+            self.label, setup, self.optimizer, self.program, self.steps, self.every, np.concatenate([*self._at, *last]),
             self._values(WEIGHTS), self._values(MASTER) if setup.master else None,
             self._values(COMPENSATION) if setup.compensated else None, tuple(self.scales), tuple(self.skipped),
             self.last.copy(), self.moved.copy(), self.diverged, self.recurrence.is_compiled,

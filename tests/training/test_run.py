@@ -165,8 +165,8 @@ def test_steps_in_parts_and_records_now_and_then():
     trainer = Trainer(1.125, given, SGD(0.01), Setup("bf16", stochastic=True), every=7)
     for steps in (1, 5, 300, 694):
         trainer.advance(steps)
-    assert trainer.run.at.tolist() == list(range(0, 1001, 7))
-    assert np.array_equal(trainer.run.values, whole.values[::7])
+    assert trainer.run.at.tolist() == [*range(0, 1001, 7), 1000]  # and where it stands
+    assert np.array_equal(trainer.run.values, whole.values[trainer.run.at])
     assert np.array_equal(trainer.run.moves, whole.moves)
 
 
@@ -249,3 +249,15 @@ def test_a_million_steps_take_moments():
         found = fl.train("1.125", update="0.00041999", steps=10**6, remedies=remedy)
         assert found[remedy].is_compiled
         assert time.perf_counter() - start < 2
+
+
+def test_the_end_is_kept_where_not_every_step_is():
+    for steps in (100, 101):
+        whole = fl.train("1.125", update="0.00041999", steps=steps, remedies="plain master kahan")
+        parts = fl.train("1.125", update="0.00041999", steps=steps, remedies="plain master kahan", every=10)
+        assert [line.final for line in parts.lines] == [line.final for line in whole.lines]
+        assert [line.carried_error for line in parts.lines] == [line.carried_error for line in whole.lines]
+        assert [run.at[-1] for run in parts.runs] == [steps] * 3
+    made = fl.train("1", gradient="0.3", lr="0.1", optimizer="adam", steps=7, remedies="fp64", every=5)
+    assert made.lines[0].error == 0
+    assert made.reference.curve(made.runs[0].at).tolist() == made.runs[0].values.tolist()
