@@ -5,6 +5,7 @@ from __future__ import annotations
 from floatlab.actions.answer import Answer
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.files import open_arrays
+from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
@@ -85,7 +86,9 @@ def operands_of(
     """Return the arrays that words name, as many as the operation takes; raises FloatlabError."""
     wanted = OPERANDS[operation]
     if len(words) != wanted:
-        raise UnsupportedError(f"{operation} takes {_NUMBERS[wanted]}, and {len(words)} were given")
+        lists = len(words) > wanted and all(kind_of(each) == "list" for each in words)
+        more = "; the numbers of one are joined by commas, as in 1.5,-2" if lists else ""
+        raise UnsupportedError(f"{operation} takes {_NUMBERS[wanted]}, and {len(words)} were given{more}")
     own = None if model is None else model.terms
     if own is not None and own.name == "tf32":
         own = parse_format("binary32")  # the unit itself ignores digits, and does not round

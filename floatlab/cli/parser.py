@@ -33,6 +33,7 @@ _FORMATS_OF = {
     "formats": "names stand alone, as in formats fp16",
     "block": "--to mxfp4 names the block format",
     "vectors": "the function names its formats, as in f16_add",
+    "reveal": "--dtype fp16 names that of the terms",
 }
 
 
@@ -118,7 +119,10 @@ class Parser(argparse.ArgumentParser):
         """Say what an option without its value wants."""
         name = error.argument_name or ""
         action = self._option_string_actions.get(name.split("/")[0])
-        return f"{name} needs {action.metavar}: {action.help}" if action else str(error)
+        if action is None:
+            return str(error)
+        wanted = action.metavar if isinstance(action.metavar, str) else " ".join(action.metavar or ())
+        return f"{name} needs {wanted}: {action.help}"
 
     def _unknown(self, word: str) -> UsageError:
         option = word.partition("=")[0]

@@ -8,9 +8,10 @@ from importlib import import_module
 import numpy as np
 
 from floatlab.arrays.sources import Source
-from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
+from floatlab.errors import FloatlabError, FormatError, UnsupportedError, guess, quoted
+from floatlab.formats import parse_format
 from floatlab.record import Record
-from floatlab.reduce.devices import DEVICES, Device, device_of, first_line
+from floatlab.reduce.devices import DEVICES, DTYPES, Device, device_of, first_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ class Target(Record):
     device: Device
 
     def dtype(self, name: str) -> Any:
-        """Return the library's dtype of a name; raises UnsupportedError where it has none."""
+        """Return the library's dtype of a name, a format's or its own; raises UnsupportedError where it has none."""
+        with suppress(FormatError):  # of other names the device says what it knows
+            name = DTYPES.get(parse_format(name).name, name)
         return self.device.dtype(name)
 
     def sums(self, x: Array, y: Array, dtype: Any) -> Source:

@@ -130,7 +130,7 @@ def dot(
         check_row(source, name)
     if len(sources[0].codes) != len(sources[1].codes):
         lengths = " and ".join(str(len(source.codes)) for source in sources)
-        raise UnsupportedError(f"a and b have as many numbers as each other, and these have {lengths}")
+        raise UnsupportedError(f"a dot product pairs the numbers of a and b, and these have {lengths}")
     return reduced("dot", sources, settings)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import shortest
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
-from floatlab.views.words import counted
+from floatlab.views.words import counted, plural, signed_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
     title = "; ".join(f"{word}: {said}" for word, said in zip(observed, shown, strict=True))
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
     for word, explanations in zip(observed, found.explanations, strict=True):
-        fitting = [each for each in explanations if each.fits]
-        rows = tuple(_row(each) for each in (fitting or explanations)[:_MOST])
-        blocks += [Gap(), Note(line(f"What gives {word}")), Table(("way", "code", "share"), rows, (2,))]
+        blocks += [Gap(), *_ways(word, explanations, single=not found.shape)]
     if found.verdict is not None:
         blocks += [Gap(), *verdict_rows(found), *_pairs(found)]
     return Page(tuple(blocks), title)
@@ -102,7 +101,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
         codes = _codes(each.path)
         tried = counted(each.tried, "pair")
         words = line(f"not by {each.cause.value} alone: none of {tried} of ways that differ by it gives both")
-        own = line(f"{each.first.text} → {each.second.text}: ", Run(codes, Role.CODE), f", {ulps:+,} {_ulps(ulps)}")
+        own = line(f"{each.first.text} → {each.second.text}: ", Run(codes, Role.CODE), f", {_moved(ulps)}")
         blocks += [Row("", words), Row("", own)]
     return blocks
 
@@ -117,11 +116,15 @@ def _apart(found: Attribution) -> str:
     if len(moves) != 1 or not next(iter(moves))[1]:
         return ""
     ((_, ulps),) = moves
-    return f": {ulps:+,} {_ulps(ulps)} from the first to the second"
+    return f": {_moved(ulps)} from the first to the second"
 
 
-def _ulps(count: int) -> str:
-    return "ulp" if abs(count) == 1 else "ulps"
+def _signed(ulps: int) -> str:
+    return signed_text(f"{ulps:,}") if ulps else "+0"
+
+
+def _moved(ulps: int) -> str:
+    return f"{_signed(ulps)} {plural(abs(ulps), 'ulp')}"
 
 
 def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
@@ -132,21 +135,31 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
     return f"{first}, and {others} more of {counted(tried, 'way')} tried" if others else f"{first} alone gives it"
 
 
-def _row(each: Explanation) -> tuple[Line, ...]:
-    code = ""
-    if each.codes is not None and each.codes.size == 1:
-        code = hexadecimal_code(Datum(each.format, int(each.codes.reshape(-1)[0])))
-    return (
-        line(Run(each.text, Role.VALUE if each.fits else Role.HINT)),
-        line(Run(code, Role.CODE)),
-        line(_percent(each)),
-    )
+def _ways(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
+    """Return the ways that give a result, or where none does what they give instead; of arrays the share of each."""
+    fitting = [each for each in explanations if each.fits]
+    heading = f"What gives {word}" if fitting else f"No way that was tried gives {word}; what they give instead"
+    rows = tuple(_row(each, single) for each in (fitting or explanations)[:_MOST])
+    table = Table(("way", "code", "value"), rows, (2,)) if single else Table(("way", "share"), rows, (1,))
+    more = line(Run(f"and {counted(len(fitting) - _MOST, 'other way')}", Role.HINT))
+    return [Note(line(heading)), table, *([Note(more)] if fitting[_MOST:] else [])]
+
+
+def _row(each: Explanation, single: bool) -> tuple[Line, ...]:
+    way = line(Run(each.text, Role.VALUE if each.fits else Role.HINT))
+    if not single:
+        return way, line(_percent(each))
+    if each.codes is None:
+        return way, (), ()
+    result = Datum(each.format, int(each.codes.reshape(-1)[0]))
+    return way, line(Run(hexadecimal_code(result), Role.CODE)), line(shortest(result))
 
 
 def _pairs(found: Attribution) -> list[Block]:
-    if not found.pairs:
-        return []
+    if all(pair.first.text == pair.second.text for pair in found.pairs[:_MOST]):
+        return []  # none, or one way gives both, which stands above
     title = f"{counted(found.pair_count, 'pair')} of ways that give both"
+    title += f", the first {_MOST}" if found.pair_count > _MOST else ""
     blocks: list[Block] = [Gap(), Note(line(Run(title, Role.HEADING)))]
     for pair in found.pairs[:_MOST]:
         blocks.append(Row("", line(Run(pair.first.text, Role.VALUE), " → ", Run(pair.second.text, Role.VALUE))))
@@ -154,9 +167,10 @@ def _pairs(found: Attribution) -> list[Block]:
     return blocks
 
 
-def _path(path: Path) -> tuple[Line, Line]:
-    moves = ", ".join(f"{cause.value} {ulps:+,}" for cause, ulps in path.steps)
-    return line(Run(_codes(path), Role.CODE)), line(f"{moves} ulps")
+def _path(path: Path) -> tuple[Line, ...]:
+    moves = ", ".join(f"{cause.value} {_signed(ulps)}" for cause, ulps in path.steps)
+    codes = _codes(path)
+    return (line(Run(codes, Role.CODE)), line(f"{moves} ulps")) if codes else (line(f"{moves} ulps at most"),)
 
 
 def _codes(path: Path) -> str:

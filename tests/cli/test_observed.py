@@ -22,7 +22,7 @@ def test_the_forum_question_is_answered(capsys):
     assert (status, err) == (0, "")
     assert "verdict explained by order and FMA together" in out
     assert "0x3d6533e0 → 0x3d6533f0 → 0x3d6533f6 order +16, FMA +6 ulps" in out
-    assert "0x3d6533e0 → 0x3d653400 → 0x3d6533f6 FMA +32, order -10 ulps" in out
+    assert "0x3d6533e0 → 0x3d653400 → 0x3d6533f6 FMA +32, order −10 ulps" in out
     assert "pairwise → serial with FMA" in out
 
 
@@ -65,7 +65,7 @@ def test_bad_questions_get_one_line(capsys, words, said):
 
 def test_a_sum_is_attributed(capsys):
     _, out, _ = run(capsys, "sum", "1,0x1p-24,0x1p-24", "--observed", "1.0000001,1")
-    assert "reversed 0x3f800001 all" in out
+    assert "reversed 0x3f800001 1.0000001" in out
     _, out, _ = run(capsys, "sum", "1,0x1p-24,0x1p-24", "--observed", "1.0000001", "--quiet")
     assert out.startswith("reversed")
 
@@ -90,3 +90,22 @@ def test_what_alone_does_not_explain_it_is_said(capsys):
     wire = json.loads(run(capsys, *FORUM, "--json")[1])
     assert [(each["cause"], each["ulps"]) for each in wire["refuted"]] == [("FMA", 6), ("order", -16)]
     assert wire["refuted"][0]["codes"] == ["0x3d6533f0", "0x3d6533f6"]
+
+
+def test_a_result_that_nothing_gives_is_told_beside_what_is_given_instead(capsys):
+    _, out, _ = run(capsys, "sum", "1,0x1p-24,0x1p-24", "--observed", "1.5")
+    assert "No way that was tried gives 1.5; what they give instead way code value serial 0x3f800000 1" in out
+
+
+def test_lists_say_how_much_they_leave_out(capsys):
+    _, out, _ = run(capsys, "dot", "--preset", "forum", "--observed", "0.06,0.0559577569366")
+    assert "and 26 other ways" in out
+    assert "pairs of ways that give both, the first 6 " in out
+    _, out, _ = run(capsys, "dot", "--preset", "forum", "--observed", "0.06,0.056")
+    assert "one way to compute gives both" in out
+    assert "pairs of ways" not in out
+
+
+def test_an_array_has_shares_and_no_codes(capsys):
+    _, out, _ = run(capsys, "sum", "1,2;3,4", "--observed", "3,7")
+    assert "way share serial all" in out
