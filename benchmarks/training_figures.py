@@ -47,6 +47,16 @@ def network(title: str, names: str, seeds: int, steps: int, **more: float) -> Ch
     return losses_chart(rows)
 
 
+def quick() -> dict[str, tuple[str, Chart]]:
+    """Return the titles and charts of the figures that take no time, by their names."""
+    curves = [sweep_steps(lambda x: x * x * x, 1.5, "fp32", way) for way in ("forward", "central")]
+    updates = train("1.125", update="0.00041999", steps=101)
+    return {
+        "train-updates": ("1.125 and 101 updates of 0.00041999, in binary16", values_chart(updates)),
+        "train-check": ("Difference quotients of x³ at 1.5 in binary32", errors_chart(curves)),
+    }
+
+
 def main() -> None:
     """Draw all of them."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -54,13 +64,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--into", type=Path, default=Path(__file__).parents[1] / "docs" / "images")
     asked = parser.parse_args()
-    curves = [sweep_steps(lambda x: x * x * x, 1.5, "fp32", way) for way in ("forward", "central")]
-    charts = {
-        "train-updates": (
-            "1.125 and 101 updates of 0.00041999, in binary16",
-            values_chart(train("1.125", update="0.00041999", steps=101)),
-        ),
-        "train-check": ("Difference quotients of x³ at 1.5 in binary32", errors_chart(curves)),
+    charts = quick() | {
         "train-network": (
             f"A network of 161 parameters, mean of {asked.seeds} seeds",
             network("Learning rate 0.02", USUAL, asked.seeds, asked.steps),

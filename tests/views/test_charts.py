@@ -1,12 +1,15 @@
 """Charts in characters and as lines: every curve is there, in any width, without colour, and on its scale."""
 
 import math
+import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.training_figures import quick
 from floatlab.errors import UnsupportedError
 from floatlab.render.charts import chart_lines
 from floatlab.render.curves import chart_to_svg
@@ -87,3 +90,17 @@ def test_a_million_points_are_thinned():
     assert made.points[-1] == (999_999.0, 999_999.0)
     assert thinned(3, 240) == [0, 1, 2]
     assert curve(len(MARKS), "again", [0], [0]).mark == "a"
+
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+
+
+@pytest.mark.parametrize("name", ["train-updates", "train-check"])
+def test_figures_of_the_documents_are_what_the_script_draws(name):
+    title, chart = quick()[name]
+    made, kept = chart_to_svg(chart, title), (IMAGES / f"{name}.svg").read_text(encoding="utf-8")
+    number = re.compile(r"-?\d+(?:\.\d+)?")
+    assert number.sub("", made) == number.sub("", kept)
+    # Steps are powers of ten by the machine's own pow, whose last digit may differ.
+    for ours, theirs in zip(number.findall(made), number.findall(kept), strict=True):
+        assert float(ours) == pytest.approx(float(theirs), abs=0.2)
