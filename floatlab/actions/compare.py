@@ -122,20 +122,20 @@ def answer_of(found: Differences, judged: Judgement | None = None, explained: At
 
     def parts() -> list[Page]:
         from floatlab.views.differences import differences_page
+
+        shown = differences_page(found)
+        return [shown] if judged is None else [shown, causes(judged)]
+
+    def causes(judged: Judgement) -> Page:
+        from floatlab.views.attributions import attribution_blocks, unlike_blocks
+        from floatlab.views.judgements import judgement_blocks
         from floatlab.views.page import Page
 
-        shown = [differences_page(found)]
-        if judged is not None:
-            from floatlab.views.judgements import judgement_blocks
-
-            shown.append(Page(tuple(judgement_blocks(judged))))
-            from floatlab.views.attributions import attribution_blocks, unlike_blocks
-
-            formats = found.actual.format.name, found.expected.format.name
-            more = [] if explained is None else attribution_blocks(explained, whose)
-            more += unlike_blocks(formats) if formats[0] != formats[1] else []
-            shown[-1] = Page((*shown[-1].blocks, *more))
-        return shown
+        formats = found.actual.format.name, found.expected.format.name
+        blocks = judgement_blocks(judged)
+        blocks += [] if explained is None else attribution_blocks(explained, whose)
+        blocks += unlike_blocks(formats) if formats[0] != formats[1] else []
+        return Page(tuple(blocks))
 
     def page() -> Page:
         from floatlab.views.page import Page

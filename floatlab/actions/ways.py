@@ -29,12 +29,11 @@ def ways_answer(
     sides = in_one_format(operands_of("matmul", words, format), format)
     x, y = (decode(side.codes, side.format).astype(dtype) for side in sides)
     ways = four_ways(x, y, runs, started)
-    names = " · ".join(f"({' × '.join(f'{n:,}' for n in side.shape)})" for side in (x, y))
 
     def page() -> Page:
         from floatlab.views.ways import ways_page
 
-        return ways_page(ways, names)
+        return ways_page(ways, (x.shape, y.shape))
 
     fastest = [min(ways, key=lambda way: way.timing.average).name]
     return Answer(page, lambda: [_wire(ways)], lambda: fastest, lambda: fastest)

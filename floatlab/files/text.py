@@ -115,7 +115,7 @@ class Reader:
         return np.concatenate(self._done).astype(container(self.format), copy=False)
 
 
-def parse_list(text: str, format: Format, name: str = "") -> ArraySource:
+def parse_list(text: str, format: Format) -> ArraySource:
     """Return the array of `1.5,-2,0x1p-3`, with `;` between the rows of a matrix; raises LiteralError.
 
     >>> from floatlab.formats import parse_format
@@ -134,7 +134,7 @@ def parse_list(text: str, format: Format, name: str = "") -> ArraySource:
     if len(set(widths)) > 1:
         raise LiteralError(f"{quoted(text)}: its rows have {widths[0]} numbers and others")
     shape = (len(rows), widths[0]) if len(rows) > 1 else (widths[0],)
-    return CodesSource(name or text, reader.codes().reshape(shape), reader.format)
+    return CodesSource(text, reader.codes().reshape(shape), reader.format)
 
 
 def open_text(path: str, format: Format) -> ArraySource:

@@ -80,7 +80,7 @@ class _Prober:
     def _counts(self, rows: Array) -> Array:
         """Return how many units the sums of rows are; -1 for what is no number of units."""
         found = self.target.sums(rows, self.ones, self.dtype)
-        units = source_values(found) / self.masks.unit
+        units = _values(found) / self.masks.unit
         whole = np.isfinite(units) & (units == np.rint(units)) & (units >= 0) & (units <= self.terms)
         return np.where(whole, units, -1).astype(np.int64)
 
@@ -117,7 +117,7 @@ class _Prober:
         return found
 
 
-def source_values(source: Source) -> Array:
+def _values(source: Source) -> Array:
     """Return the values of codes as float64."""
     return decode(source.codes, source.format, np.float64)
 
@@ -180,9 +180,8 @@ def _replayed(target: Target, plan: Plan, prober: _Prober, seed: int, trials: in
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((trials, plan.terms)), rng.standard_normal(plan.terms)
     sides = [np.asarray(encode(side, prober.format)) for side in (x, y)]
-    values = [source_values(Source(side, prober.format)) for side in sides]
-    real = target.sums(values[0], values[1], prober.dtype)
-    again = target.sums(values[0], values[1], prober.dtype)
+    values = [_values(Source(side, prober.format)) for side in sides]
+    real, again = (target.sums(*values, prober.dtype) for _ in range(2))
     if not np.array_equal(real.codes, again.codes):
         raise NotASum(f"{target.name} gives two results for the same terms")
     factors = None if target.kind == "sum" else Source(sides[1][:, None], prober.format)
@@ -195,4 +194,4 @@ def _flushes(target: Target, prober: _Prober) -> bool:
     least = float(prober.format.smallest)
     rows = np.zeros((1, prober.terms))
     rows[0, 0] = least
-    return bool(source_values(target.sums(rows, prober.ones, prober.dtype))[0] == 0)
+    return bool(_values(target.sums(rows, prober.ones, prober.dtype))[0] == 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.views.judgements import judgement_words
-from floatlab.views.measures import number, percent
+from floatlab.views.measures import factors_text, number, percent
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.ways import seconds
 from floatlab.views.words import counted
@@ -28,7 +28,7 @@ def backends_page(found: Standing) -> Page:
     """
     rows, n, columns = found.shape
     there = counted(len(found.runs), "backend") if found.runs else "no backend"
-    title = f"matrix product ({rows:,} × {n:,}) · ({n:,} × {columns:,}) in {found.format.name}, on {there}"
+    title = f"matrix product {factors_text((rows, n), (n, columns))} in {found.format.name}, on {there}"
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
     if found.runs:
         blocks += [_times(found.runs), Gap(), *_errors(found)]

@@ -91,6 +91,15 @@ def shape_text(shape: tuple[int, ...]) -> str:
     return " × ".join(f"{n:,}" for n in shape) if shape else "one number"
 
 
+def factors_text(*shapes: tuple[int, ...]) -> str:
+    """Return the shapes of what is multiplied.
+
+    >>> factors_text((1000, 3), (3, 2))
+    '(1,000 × 3) · (3 × 2)'
+    """
+    return " · ".join(f"({shape_text(shape)})" for shape in shapes)
+
+
 def bytes_text(size: int) -> str:
     """Return the size of a file.
 

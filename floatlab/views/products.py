@@ -8,7 +8,7 @@ from floatlab.errors import UnsupportedError, quoted
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.views.measures import number, percent
+from floatlab.views.measures import factors_text, number, percent
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.reductions import decimal, format_row, machine_rows, signed, way_words
 from floatlab.views.words import counted, plural
@@ -42,7 +42,7 @@ def product_page(found: Product) -> Page:
       1, 0   0x4880      9  9.00048828125  −0.0625
     """
     settings, errors = found.settings, found.errors()
-    sides = " · ".join(f"({' × '.join(f'{n:,}' for n in side.codes.shape)})" for side in (found.x, found.y))
+    sides = factors_text(found.x.codes.shape, found.y.codes.shape)
     title = f"matrix product {sides}, {way_words(settings.schedule, settings.adder)}"
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *machine_rows(settings.machine)]
     blocks.append(format_row(found.x, found.y, settings.adder, settings.format))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.reduce.ways import BLOCK, apart
-from floatlab.views.measures import number
+from floatlab.views.measures import factors_text, number
 from floatlab.views.page import Block, Gap, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.words import counted
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from floatlab.reduce.ways import Way
 
 
-def ways_page(ways: tuple[Way, ...], sides: str) -> Page:
-    """Return the page of the ways; `sides` says what was multiplied."""
-    title = f"matrix product {sides}, in four ways"
+def ways_page(ways: tuple[Way, ...], shapes: tuple[tuple[int, ...], ...]) -> Page:
+    """Return the page of the ways to multiply matrices of these shapes."""
+    title = f"matrix product {factors_text(*shapes)}, in four ways"
     runs = counted(len(ways[0].timing.runs), "run")
     times, passed = [], 0.0
     for way in ways:
