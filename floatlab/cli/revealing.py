@@ -17,7 +17,7 @@ def reveal_parser() -> Parser:
     """Return the parser of `reveal`."""
     parser = Parser(ACTIONS["reveal"])
     parser.add_argument(
-        "values", nargs="*", metavar="TARGET", help="numpy.sum, torch.matmul, jax.numpy.dot, module:function"
+        "values", nargs="*", metavar="TARGET", help="numpy.sum, torch.matmul, jax.numpy.dot, cupy.dot, module:function"
     )
     group = parser.add_argument_group("what is asked")
     group.add_argument("--terms", metavar="N", help="so many terms (default 64)")
@@ -25,7 +25,7 @@ def reveal_parser() -> Parser:
     group.add_argument(
         "--kind", metavar="KIND", help="what a function takes: sum (x), dot (x, y), matvec (A, x), matmul (A, B)"
     )
-    group.add_argument("--device", metavar="NAME", help="of torch and jax: cpu (default), cuda, …")
+    group.add_argument("--device", metavar="NAME", help="where torch or jax adds: cpu (default), cuda:1, …; cupy: cuda")
     group.add_argument("--seed", metavar="N", help="of the random data that are replayed (default 1)")
     add_output(parser)
     return parser
