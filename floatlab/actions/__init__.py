@@ -163,10 +163,10 @@ ACTIONS: dict[str, Action] = {
             "find the order in which a real library accumulates, and replay it",
             ("reveal numpy.sum --terms 100", "reveal numpy.matmul --terms 40 --dtype float64"),
             "TARGET is numpy.NAME, torch.NAME, jax.NAME or cupy.NAME, where they are installed, or MODULE:FUNCTION, "
-            "which is imported and called with NumPy's arrays. Huge numbers of opposite signs swamp the ones that are added before they "
-            "meet; what survives tells the tree. A claim about accumulators and fused multiply-adds is made only "
-            "when a simulation along the tree gives the bits of 32 random sums; else the share that it gives is "
-            "told, and the status is 1.",
+            "which is imported and called with NumPy's arrays. Huge numbers of opposite signs swamp the ones that are "
+            "added before they meet; what survives tells the tree. A claim about accumulators and fused multiply-adds "
+            "is made only when a simulation along the tree gives the bits of 32 random sums; else the share that it "
+            "gives is told, and the status is 1.",
         ),
         Action(
             "compare",
