@@ -66,7 +66,8 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
 def _advice(found: Underflow) -> list[Block]:
     rows: list[Block] = []
     if found.least_scale is not None and found.safe_scale is not None:
-        reach = f"{_power(found.least_scale)} keeps all from becoming zero"
+        whose = "" if found.scale == 1 else " of these gradients as they were given"
+        reach = f"{_power(found.least_scale)} keeps all{whose} from becoming zero"
         rows.append(Row("scales", line(reach)))
         rows.append(Row("", line(f"{_power(found.safe_scale)} is the largest power of two without overflow")))
         if found.least_scale <= found.safe_scale:
