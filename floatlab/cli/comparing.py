@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.actions import ACTIONS
 from floatlab.actions.question import Question
 from floatlab.cli.output import save
-from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, whole_number
+from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, one_format, whole_number
 from floatlab.errors import quoted
 
 TYPE_CHECKING = False
@@ -59,10 +59,7 @@ def _tolerance(text: str | None, option: str) -> float | None:
 
 def compare_question(options: argparse.Namespace) -> Question:
     """Return the question that the options of `compare` ask."""
-    formats = options.formats or []
-    if len(formats) > 1:
-        names = ", ".join(format.name for format in formats)
-        raise UsageError(f"compare counts the ulps of one format, and -f names {names}")
+    formats = one_format(options, "compare counts the ulps of one format")
     if len(options.values) != 2:
         example = ACTIONS["compare"].examples[0]
         raise UsageError(f"compare takes two arrays, not {len(options.values)}, as in floatlab {example}")
@@ -79,7 +76,7 @@ def compare_question(options: argparse.Namespace) -> Question:
         raise UsageError(f"--op is matmul or dot, not {quoted(options.op)}")
     if options.op is not None and options.inputs is None:
         raise UsageError("--op says what was done to --inputs X Y, and there are none")
-    return Question("compare", tuple(options.values), tuple(formats)).having(
+    return Question("compare", tuple(options.values), formats).having(
         rtol=_tolerance(options.rtol, "--rtol"),
         atol=_tolerance(options.atol, "--atol"),
         equal_nan=options.equal_nan or None,
@@ -87,7 +84,7 @@ def compare_question(options: argparse.Namespace) -> Question:
         shape=options.shape,
         inputs=None if options.inputs is None else tuple(options.inputs),
         op=options.op,
-        worst=None if options.worst is None else whole_number(options.worst, "--worst", 0, _MOST_WORST),
+        worst=whole_number(options.worst, "--worst", 0, _MOST_WORST),
     )
 
 

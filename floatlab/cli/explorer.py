@@ -75,7 +75,7 @@ def run_explorer(words: list[str]) -> int:
         errand = _begun(start)
     if not options.serve and (options.host, options.port) != (None, None):
         raise UsageError("--host and --port say where --serve listens, and --serve was not given")
-    port = DEFAULT_PORT if options.port is None else whole_number(options.port, "--port", 1, 65535)
+    port = whole_number(options.port, "--port", 1, 65535) or DEFAULT_PORT
     if options.host == "":
         raise UsageError("--host '' names no host; localhost is the loopback interface")
     if options.serve:

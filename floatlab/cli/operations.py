@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from floatlab.actions import ACTIONS
 from floatlab.actions.question import Question
-from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, whole_number
+from floatlab.cli.parser import (
+    Parser,
+    UsageError,
+    add_formats,
+    add_output,
+    add_rounding,
+    context_of,
+    one_format,
+    whole_number,
+)
 from floatlab.errors import UnsupportedError
 
 TYPE_CHECKING = False
@@ -51,10 +60,7 @@ def operation_question(verb: str, options: argparse.Namespace) -> Question:
     """Return the question that one verb's options ask."""
     from floatlab.arith.integers import DEFAULT_INTEGER
 
-    formats = options.formats or []
-    if len(formats) > 1:
-        names = ", ".join(format.name for format in formats)
-        raise UsageError(f"{verb} gives one result, in one format, and -f names {names}")
+    formats = one_format(options, f"{verb} gives one result, in one format")
     steps = getattr(options, "steps", None)
     if getattr(options, "brief", False):
         for name, given in (("--steps", steps is not None), ("--why", getattr(options, "why", False))):
@@ -65,9 +71,9 @@ def operation_question(verb: str, options: argparse.Namespace) -> Question:
     values = tuple(options.values)
     if getattr(options, "witness", False):
         values = _witness(values, formats, context)
-    return Question(verb, values, tuple(formats), context).having(
+    return Question(verb, values, formats, context).having(
         bits=options.bits or None,
-        steps=None if steps is None else whole_number(steps, "--steps", 1, MAX_STEPS),
+        steps=whole_number(steps, "--steps", 1, MAX_STEPS),
         brief=getattr(options, "brief", False) or None,
         why=getattr(options, "why", False) or None,
         integer=None if integer == DEFAULT_INTEGER else integer,
@@ -76,7 +82,7 @@ def operation_question(verb: str, options: argparse.Namespace) -> Question:
     )
 
 
-def _witness(values: tuple[str, ...], formats: list[Format], context: Context) -> tuple[str, ...]:
+def _witness(values: tuple[str, ...], formats: tuple[Format, ...], context: Context) -> tuple[str, ...]:
     """Return operands for which fma and multiply-then-add differ; raises UnsupportedError where there are none."""
     from floatlab.actions.witness import no_witness, witness
 

@@ -194,6 +194,14 @@ def add_formats(parser: Parser) -> None:
     group.description = "shorthands: " + " ".join(f"--{name}" for name in SHORTHANDS)
 
 
+def one_format(options: argparse.Namespace, reason: str, more: str = "") -> tuple[Format, ...]:
+    """Return the format that -f names, if any; raises UsageError for several, with a reason and what else to do."""
+    found: list[Format] = options.formats or []
+    if len(found) > 1:
+        raise UsageError(f"{reason}, and -f names {', '.join(format.name for format in found)}{more}")
+    return tuple(found)
+
+
 def add_direction(parser: Parser) -> argparse._ArgumentGroup:
     """Add the direction that is rounded in, where no other rule can be chosen; return the group."""
     group = parser.add_argument_group("rounding")
@@ -242,8 +250,10 @@ def context_of(options: argparse.Namespace) -> Context:
     )
 
 
-def whole_number(text: str, option: str, least: int, most: int) -> int:
-    """Return the integer that an option was given; raises UsageError with the limits."""
+def whole_number(text: str | None, option: str, least: int, most: int) -> int | None:
+    """Return the integer that an option was given, or None where it was not; raises UsageError with the limits."""
+    if text is None:
+        return None
     if not (re.fullmatch("[0-9]{1,12}", text) and least <= int(text) <= most):
         raise UsageError(f"{option} takes a whole number from {least:,} to {most:,}, not {quoted(text)}")
     return int(text)

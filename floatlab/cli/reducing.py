@@ -12,6 +12,7 @@ from floatlab.cli.parser import (
     add_rounding,
     context_of,
     formats_named,
+    one_format,
     whole_number,
 )
 
@@ -73,17 +74,14 @@ def reduce_parser(verb: str) -> Parser:
 
 def reduce_question(verb: str, options: argparse.Namespace) -> Question:
     """Return the question that the options of `sum`, `dot` or `matmul` ask."""
-    formats = options.formats or []
-    if len(formats) > 1:
-        names = ", ".join(format.name for format in formats)
-        raise UsageError(f"{verb} has one result, and -f names {names}; --accumulator names that of partial sums")
+    formats = one_format(options, f"{verb} has one result", "; --accumulator names that of partial sums")
     if not options.values and options.preset is None:
         raise UsageError(f"{verb} needs an array, as in floatlab {ACTIONS[verb].examples[0]}")
     if "-" in options.values:
         raise UsageError(f"{verb} reads no standard input: name a file instead of -")
     if options.difference is not None and (options.observed is None or "," not in options.observed):
         raise UsageError("--difference is that of two results: --observed V,V")
-    question = Question(verb, tuple(options.values), tuple(formats), context_of(options)).having(preset=options.preset)
+    question = Question(verb, tuple(options.values), formats, context_of(options)).having(preset=options.preset)
     if options.observed is not None:
         targets = None if options.targets is None else tuple(each.strip() for each in options.targets.split(","))
         return question.having(observed=options.observed, difference=options.difference, targets=targets)
@@ -96,7 +94,7 @@ def reduce_question(verb: str, options: argparse.Namespace) -> Question:
             raise UsageError("--ways is of NumPy alone, and --backends of one way: give one of them")
         for name in simulated:
             raise UsageError(f"{asked} products; --{name} is of simulated ones")
-        runs = None if options.runs is None else whole_number(options.runs, "--runs", 1, _MOST_RUNS)
+        runs = whole_number(options.runs, "--runs", 1, _MOST_RUNS)
         return question.having(ways=options.ways or None, backends=options.backends, runs=runs)
     if options.runs is not None:
         raise UsageError("--runs says how often to time --ways or --backends, and neither was given")

@@ -37,9 +37,9 @@ def reveal_question(options: argparse.Namespace) -> Question:
         example = ACTIONS["reveal"].examples[0]
         raise UsageError(f"reveal takes one target, not {len(options.values)}, as in floatlab {example}")
     return Question("reveal", tuple(options.values)).having(
-        terms=None if options.terms is None else whole_number(options.terms, "--terms", 1, _MOST_TERMS),
+        terms=whole_number(options.terms, "--terms", 1, _MOST_TERMS),
         dtype=options.dtype,
         kind=options.kind,
         device=options.device,
-        seed=None if options.seed is None else whole_number(options.seed, "--seed", 0, (1 << 64) - 1),
+        seed=whole_number(options.seed, "--seed", 0, (1 << 64) - 1),
     )

@@ -95,8 +95,8 @@ def _generate(function: Function, context: Context, options: argparse.Namespace,
 
     if rest:
         raise UsageError(f"vectors generate takes one function, and {quoted(rest[0])} is left over")
-    level = 1 if options.level is None else whole_number(options.level, "--level", 1, 2)
-    count = None if options.lines is None else whole_number(options.lines, "--lines", 1, MAX_LINES)
+    level = whole_number(options.level, "--level", 1, 2) or 1
+    count = whole_number(options.lines, "--lines", 1, MAX_LINES)
     written = generate_lines(function, context, level, context.seed, count)
     progress = _Progress("written", not output().isatty())
     while batch := list(islice(written, _BATCH)):

@@ -243,7 +243,7 @@ def test_programs_end_the_same_way(program, line, culprit):
 
 
 def test_memory_that_is_not_there_is_no_bug_of_ours(monkeypatch, capsys):
-    def ask(*_):
+    def ask(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr("floatlab.reduce.totals.settle", ask)
