@@ -27,14 +27,14 @@ SCHEDULES = {
     "serial": "one after the other, as a loop does",
     "reversed": "the same from the last to the first",
     "pairwise": "halves of halves",
-    "numpy": "as numpy.sum adds: blocks of 128 with eight lanes, in halves",
-    "lanes(4)": "every fourth term by itself, as SIMD with four lanes",
+    "numpy": "as numpy.sum: halves, 128 in eight lanes",
+    "lanes(4)": "every fourth term by itself, as SIMD does",
     "lanes(8)": "the same with eight lanes",
-    "splitk(4)": "four shares of neighbours, as GPUs split a long sum",
+    "splitk(4)": "four shares of neighbours, as GPUs do",
     "blocked(128)": "blocks of 128, and then their sums",
     "adjacent": "neighbours first, then neighbours of those",
-    "folded": "the upper half onto the lower, again and again",
-    "fused(16)": "sixteen at once, exactly, and one rounding: as matrix units do",
+    "folded": "the upper half onto the lower, repeatedly",
+    "fused(16)": "sixteen at once, as matrix units do",
     "sorted(up)": "the smallest magnitudes first",
     "sorted(down)": "the largest magnitudes first",
 }
@@ -147,6 +147,9 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
     if data is not None and (data.verb == "sum") == (operation == "sum"):
         question = data
     else:
+        if data is not None and not words:
+            takes = "one array" if operation == "sum" else "two arrays"
+            words = f"{found.target.name} adds {takes}, and not the data: random numbers stand in for them"
         values = tuple(f"random:normal:{n}:seed={i + 1}" for i in range(1 if operation == "sum" else 2))
         question = Question(operation, values, (format,))
         terms = n
@@ -166,8 +169,14 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
     return question.having(**options), words
 
 
-def targets() -> list[str]:
-    """Return functions that can be asked for their order here: of NumPy, and of what else is installed."""
+def targets(verb: str = "sum") -> list[str]:
+    """Return functions that can be asked for their order here, those that are called like a verb first.
+
+    They are of NumPy, and of what else is installed.
+
+    >>> targets("matmul")[:2]
+    ['numpy.matmul', 'numpy.sum']
+    """
     from importlib.util import find_spec
 
     rows = [f"numpy.{name}" for name in ("sum", "dot", "matmul", "einsum", "inner", "vdot")]
@@ -178,4 +187,4 @@ def targets() -> list[str]:
     ):
         if find_spec(library) is not None:
             rows += [f"{prefix}.{name}" for name in names]
-    return rows
+    return sorted(rows, key=lambda name: name.rpartition(".")[2] != verb)

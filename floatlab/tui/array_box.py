@@ -71,9 +71,7 @@ class ArrayBox(Horizontal):
     def compose(self) -> ComposeResult:
         """Put the box after the name."""
         yield Choices((("pick", f"{self.called:<{self._width}} ▾"),))
-        yield _PathInput(
-            compact=True, select_on_focus=False, suggester=_Paths(), placeholder="a.npy  b.npz::name  1,2,3"
-        )
+        yield _PathInput(compact=True, suggester=_Paths(), placeholder=_EXAMPLES)
 
     @property
     def input(self) -> Input:

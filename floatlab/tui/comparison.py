@@ -72,10 +72,10 @@ class Compare(Task, inherit_bindings=False):
         "|actual − expected| <= atol + rtol × |expected|."
     )
     BINDINGS = [
-        Binding("o", "pick('actual')", "Open", id="compare.actual"),
-        Binding("p", "pick('expected')", "Open expected", id="compare.expected", show=False),
-        Binding("s", "swap", "Swap", id="compare.swap", show=False),
-        Binding("n", "nan", "NaNs", id="compare.nan", show=False),
+        Binding("o", "pick('actual')", "Open", id="compare.actual", tooltip="Pick a file: actual"),
+        Binding("p", "pick('expected')", "Pick a file: expected", id="compare.expected", show=False),
+        Binding("s", "swap", "Swap the arrays", id="compare.swap", show=False),
+        Binding("n", "nan", "Two NaNs are equal, or not", id="compare.nan", show=False),
         Binding("e", "inspect('expected')", "Inspect expected", id="compare.inspect"),
         *Task.SHARED,
     ]
@@ -114,7 +114,7 @@ class Compare(Task, inherit_bindings=False):
             with Horizontal(id="tolerances", classes="entry"):
                 for name, default in _DEFAULTS.items():
                     yield Label(name)
-                    yield Input(id=name, compact=True, select_on_focus=False, placeholder=default)
+                    yield Input(id=name, compact=True, placeholder=default)
             yield Choices(id="controls")
         yield Static(id="complaint", markup=False)
         yield Choices(self.VIEWS, self.view, id="views")

@@ -19,7 +19,7 @@ def keys_page(screen: Screen[object]) -> Page:
             seen.add((key, binding.action))
             owner = getattr(active.node, "PLACE", "") or f"In {type(active.node).__name__.lower()}"
             rows = groups.setdefault(owner, {})
-            rows.setdefault(binding.description, []).append(screen.app.get_key_display(binding))
+            rows.setdefault(binding.tooltip or binding.description, []).append(screen.app.get_key_display(binding))
     blocks: list[Block] = []
     for owner, rows in groups.items():
         blocks += [Gap()] if blocks else []

@@ -26,7 +26,7 @@ _CSS = """
         border: round $primary;
         padding: 0 1;
     }}
-    Label {{ text-style: bold; }}
+    Label {{ text-style: bold; width: 1fr; }}
     #nothing {{ text-style: none; color: $role-label; }}
     Input {{ margin: 0; }}
     OptionList {{ height: auto; max-height: 18; border: none; padding: 0; background: $surface; }}

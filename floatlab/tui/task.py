@@ -55,16 +55,16 @@ class Task(Asking, inherit_bindings=False):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
     # A subclass puts its own keys before these, since a narrow footer shows the first ones only.
     SHARED = [
-        Binding("slash", "value", "Value", id="value", key_display="/"),
-        Binding("v", "view(1)", "View", id="view"),
+        Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
+        Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
         Binding("V", "view(-1)", "View before", id="view.last", show=False),
         Binding("f", "format", "Format", id="format"),
         Binding("r", "rules", "Rounding", id="rules"),
         Binding("u", "undo", "Undo", id="undo"),
         Binding("U,ctrl+r", "redo", "Redo", id="redo", show=False),
-        Binding("y", "copy('value')", "Copy", id="copy.value"),
-        Binding("Y", "copy('command')", "Copy command", id="copy.command", show=False),
-        Binding("c", "copies", "Copy …", id="copies", show=False),
+        Binding("y", "copy('value')", "Copy", id="copy.value", tooltip="Copy the value"),
+        Binding("Y", "copy('command')", "Copy the command that prints this", id="copy.command", show=False),
+        Binding("c", "copies", "Copy …: choose what", id="copies", show=False),
         Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
         Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
         Binding("escape", "escape", "Leave the box", id="leave"),
@@ -76,7 +76,7 @@ class Task(Asking, inherit_bindings=False):
         .entry { height: 1; padding: 0 1; }
         .entry Label { width: auto; color: $role-label; padding: 0 1; }
         .entry Input { width: 1fr; }
-        #complaint { height: auto; max-height: 3; display: none; padding: 0 2; color: $role-bad; text-style: bold; }
+        #complaint { height: auto; max-height: 5; display: none; padding: 0 2; color: $role-bad; text-style: bold; }
         #complaint.-hint { color: $role-label; text-style: none; }
         #complaint.-shown { display: block; }
         Input { background: $surface; }
@@ -172,6 +172,12 @@ class Task(Asking, inherit_bindings=False):
         for box in self.boxes():
             box.focus()
             return
+
+    def action_escape(self) -> None:
+        """Stop the work that is not done yet, else take a complaint as read and leave a box."""
+        if self.errand is None:
+            self.complain("")
+        super().action_escape()
 
     def leave(self) -> None:
         """Leave a box."""

@@ -46,15 +46,24 @@ class Ways(Task, inherit_bindings=False):
     """A screen whose question says how numbers are added."""
 
     OWN = [
-        Binding("s", "schedule", "Order", id="way.schedule"),
-        Binding("m", "fma", "FMA", id="way.fma"),
-        Binding("w", "reveal", "Library", id="way.reveal"),
-        Binding("g", "take", "Take over", id="way.take"),
-        Binding("o", "operation", "Operation", id="way.operation", show=False),
-        Binding("i", "part('accumulator')", "Format of sums", id="way.accumulator", show=False),
+        Binding("s", "schedule", "Order", id="way.schedule", tooltip="Order of the additions"),
+        Binding("m", "fma", "FMA", id="way.fma", tooltip="Fused multiply-add on or off"),
+        Binding("w", "reveal", "Library", id="way.reveal", tooltip="In which order does a library add?"),
+        Binding("g", "take", "Take over", id="way.take", tooltip="Add your data in the order that was found"),
+        Binding(
+            "o", "operation", "Operation", id="way.operation", show=False, tooltip="Sum, dot product or matrix product"
+        ),
+        Binding(
+            "i",
+            "part('accumulator')",
+            "Format of sums",
+            id="way.accumulator",
+            show=False,
+            tooltip="Format of partial sums",
+        ),
         Binding("p", "part('products')", "Format of products", id="way.products", show=False),
-        Binding("d", "adder", "Additions", id="way.adder", show=False),
-        Binding("x", "machine", "Machine", id="way.machine", show=False),
+        Binding("d", "adder", "Additions", id="way.adder", show=False, tooltip="Additions rounded, or compensated"),
+        Binding("x", "machine", "Machine", id="way.machine", show=False, tooltip="A model of a matrix unit"),
     ]
 
     @property
@@ -143,7 +152,7 @@ class Ways(Task, inherit_bindings=False):
         """Pick an order."""
         rows = [Choice(name, f"{name:<14} {words}") for name, words in SCHEDULES.items()]
         current = str(self.asked().option("schedule", "serial"))
-        title = "Order: or any such as blocked(64, lanes(8), pairwise), ((0 1) (2 3))"
+        title = "Order, or any such as blocked(64, pairwise) or ((0 1) (2 3))"
         self.app.push_screen(Picker(title, rows, (current,), free=True), self.take_schedule)
 
     def take_schedule(self, text: str | None) -> None:
@@ -233,7 +242,7 @@ class Ways(Task, inherit_bindings=False):
 
     def action_reveal(self) -> None:
         """Pick a function of a library, to find out in which order it adds."""
-        rows = [Choice(name, name) for name in targets()]
+        rows = [Choice(name, name) for name in targets(self.asked().verb)]
         current = self.question.values if self.question.verb == "reveal" else ()
         title = "How does a library add? Or any module:function"
         self.app.push_screen(Picker(title, rows, current, free=True), self.take_target)

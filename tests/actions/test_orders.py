@@ -96,7 +96,8 @@ def test_data_of_another_length_are_told():
     question, words = taken_over(findings, read_question(["sum", "1,2,3"]), 3)
     assert question.values == ("1,2,3",)
     assert "revealed for 16 terms" in words
-    question, _ = taken_over(findings, read_question(["dot", "1,2", "3,4"]), 2)
+    question, words = taken_over(findings, read_question(["dot", "1,2", "3,4"]), 2)
+    assert words.startswith("numpy.sum adds one array")
     assert question.command == "floatlab sum random:normal:16:seed=1 --fp32 --schedule numpy"
 
 

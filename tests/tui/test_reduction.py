@@ -300,6 +300,36 @@ async def test_boxes_are_typed_in_and_a_wrong_one_keeps_the_picture():
 
 
 @driven
+async def test_what_is_typed_takes_the_place_of_an_array():
+    async with opened(FORUM) as person:
+        await person.press("slash", *"1,2,3,4", "tab", *"1,1,1,1")
+        assert asks(person, "dot 1,2,3,4 1,1,1,1")
+
+
+@driven
+async def test_a_mistake_in_an_order_is_seen_whole_and_goes_with_escape():
+    async with opened(FORUM, (80, 24)) as person:
+        await person.press("s")
+        await pick(person, "blocked(8, lans(4))")
+        assert said(person).splitlines()[-1].endswith("^")
+        assert [line for line in person.screen.splitlines() if line.strip() == "^"]
+        await person.press("escape")
+        assert not person.app.shown.query_one("#complaint").has_class("-shown")
+
+
+@driven
+async def test_libraries_of_the_operation_come_first_and_random_numbers_are_told():
+    async with opened(FORUM) as person:
+        await person.press("w")
+        assert person.app.screen.query_one("OptionList").get_option_at_index(0).id == "numpy.dot"
+        await pick(person, "numpy.sum")
+        await person.press("g")
+        assert "random numbers stand in" in said(person)
+        await person.press("u", "u")
+        assert asks(person, "dot --preset forum")
+
+
+@driven
 async def test_what_is_no_tree_is_a_page():
     async with opened(f"{FORUM} --observed 0.0559577,0.0559577569366 --difference 8.19563865662e-08") as person:
         assert "order and FMA" in person.screen
