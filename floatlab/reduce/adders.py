@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from typing import ClassVar
 
+    from floatlab.reduce.tensor_cores import TensorCore
+
 
 class Term(Record):
     """A leaf: a number of a sum, or two factors of a dot product."""
@@ -130,7 +132,10 @@ class Adder(Record):
         return value, found
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return what becomes of a node."""
+        """Return what becomes of a node; of one argument, which is a term, its value."""
+        if len(ids) == 1 and isinstance(arguments[0], Term):
+            value, roundings = self.leaf(arguments[0], ids[0], element)
+            return Node(id, ids, value, tuple(roundings))
         context, found = self.drawing(id, element), []
         factors = [isinstance(each, Term) and each.y is not None for each in arguments]
         values: list[Term | Datum] = list(arguments)
@@ -216,7 +221,7 @@ def exact_sum(values: Sequence[Term | Datum], format: Format, context: Context =
     return work.finish(total, total)
 
 
-def fold(plan: Plan, terms: Sequence[Term], adder: Adder, element: int = 0) -> list[Node]:
+def fold(plan: Plan, terms: Sequence[Term], adder: Adder | TensorCore, element: int = 0) -> list[Node]:
     """Return every node of a plan, evaluated one after the other; of a single term, its reading as the only node.
 
     >>> from floatlab import encode
@@ -228,8 +233,7 @@ def fold(plan: Plan, terms: Sequence[Term], adder: Adder, element: int = 0) -> l
     """
     check_count(plan.terms, len(terms))
     if not plan.nodes:
-        value, found = adder.leaf(terms[0], 0, element)
-        return [Node(0, (0,), value, tuple(found))]
+        return [adder.node(0, (0,), terms, element)]
     numbers: list[Term | Datum] = list(terms)
     nodes = []
     for id, arguments in enumerate(plan.nodes, plan.terms):

@@ -12,13 +12,12 @@ import numpy as np
 
 from floatlab.arith import add, subtract
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
 from floatlab.record import Record
 from floatlab.reduce.adders import Adder, Node, Term, check_count
-from floatlab.reduce.engines import Codes, Floats, engine_for
+from floatlab.reduce.engines import Codes, Floats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,7 +150,8 @@ class Compensated(Record):
             )
 
     @property
-    def _adder(self) -> Adder:
+    def adder(self) -> Adder:
+        """What each of its operations is: a rounded addition, without fused ones."""
         return Adder(self.accumulator, self.products, False, self.context)
 
     def _serial(self) -> PlanError:
@@ -167,7 +167,7 @@ class Compensated(Record):
         [2050.0, 2050.0, 2050.0, 2050.0]
         """
         check_count(plan.terms, len(terms))
-        rule, adder = RULES[self.rule], self._adder
+        rule, adder = RULES[self.rule], self.adder
         if any(len(node) != 2 or (i and node[0] != plan.terms + i - 1) for i, node in enumerate(plan.nodes)):
             raise self._serial()
         order = [0] if not plan.nodes else [plan.nodes[0][0], *(node[1] for node in plan.nodes)]
@@ -187,28 +187,21 @@ class Compensated(Record):
             nodes.append(Node(id, arguments, state[0], tuple(do.made)))
         return nodes, result
 
-    def simulated(self, x: Source, y: Source | None, steps: Steps, first: int = 0) -> Array:
-        """Return the codes of compensated sums of arrays, as `simulate.simulate`."""
+    def evaluated(self, steps: Steps, engine: Codes) -> Array:
+        """Return the results (*batch) of serial steps, as `simulate.evaluate`, with an engine for `adder`."""
         if len(steps.each) > 1 or any(step.lanes > 1 or step.rest.shape[1] > 1 for step in steps.each):
             raise self._serial()
-        engine = engine_for(x, y, self._adder, first)
-        codes: Array = engine.codes(self._sums(engine, steps))[0]
-        if isinstance(engine, Floats) and np.isnan(codes.view(engine.kind)).any():
-            exactly = Codes(x, y, self._adder, first)
-            codes = exactly.codes(self._sums(exactly, steps))[0]
-        return codes
-
-    def _sums(self, engine: Codes, steps: Steps) -> Array:
         order = [steps.root]
         if steps.each:
             order = [int(steps.each[0].first[0]), *steps.each[0].rest[:, 0, 0].tolist()]
         value = engine.leaf(np.array(order[:1]))
         if not steps.each:
-            return value
+            only: Array = value[0]
+            return only
         do, rule = _Arrays(engine, encode(0, self.accumulator)), RULES[self.rule]
         state = rule.start(do, value)
         for i, leaf in enumerate(order[1:]):
             do.ids[0] = steps.terms + i
             state = rule.take(do, state, engine.leaf(np.array([leaf])))
-        found: Array = rule.end(do, state)
+        found: Array = rule.end(do, state)[0]
         return found

@@ -180,12 +180,12 @@ def _replayed(target: Target, plan: Plan, prober: _Prober, seed: int, trials: in
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((trials, plan.terms)), rng.standard_normal(plan.terms)
     sides = [np.asarray(encode(side, prober.format)) for side in (x, y)]
-    values = [_values(Source(side, prober.format)) for side in sides]
-    real, again = (target.sums(*values, prober.dtype) for _ in range(2))
+    rows, factors = (_values(Source(side, prober.format)) for side in sides)
+    real, again = (target.sums(rows, factors, prober.dtype) for _ in range(2))
     if not np.array_equal(real.codes, again.codes):
         raise NotASum(f"{target.name} gives two results for the same terms")
-    factors = None if target.kind == "sum" else Source(sides[1][:, None], prober.format)
-    bench = Bench(Source(sides[0], prober.format), factors, real.format)
+    column = None if target.kind == "sum" else Source(sides[1][:, None], prober.format)
+    bench = Bench(Source(sides[0], prober.format), column, real.format)
     return sorted(replays(bench, ByHand(plan), real), key=lambda each: -each.matching)
 
 

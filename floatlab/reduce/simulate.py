@@ -172,10 +172,9 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder) -
 def _simulated(x: Source, y: Source | None, steps: Steps, adder: OneAdder, first: int) -> Array:
     if isinstance(adder, TensorCore):
         return evaluate(steps, TensorEngine(x, y, adder))
-    if isinstance(adder, Compensated):
-        return adder.simulated(x, y, steps, first)
-    engine = engine_for(x, y, adder, first)
-    found = evaluate(steps, engine)
+    run, own = (adder.evaluated, adder.adder) if isinstance(adder, Compensated) else (evaluate, adder)
+    engine = engine_for(x, y, own, first)
+    found = run(steps, engine)
     codes = engine.codes(found)
     if type(engine) is Codes:
         return codes
@@ -184,11 +183,11 @@ def _simulated(x: Source, y: Source | None, steps: Steps, adder: OneAdder, first
         return codes
     # Which NaN it is, the codes say.
     if not engine.batch:
-        return evaluate(steps, Codes(x, y, adder))
+        return run(steps, Codes(x, y, own))
     where = np.nonzero(lost)
     codes = np.array(codes)
     other = None if y is None else _chosen(y, engine.batch, where)
-    codes[where] = evaluate(steps, Codes(_chosen(x, engine.batch, where), other, adder))
+    codes[where] = run(steps, Codes(_chosen(x, engine.batch, where), other, own))
     return codes
 
 

@@ -21,7 +21,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Exact, round_exact
 from floatlab.numbers.context import DEFAULT
 from floatlab.record import Record
-from floatlab.reduce.adders import Adder, Node, Term, check_count
+from floatlab.reduce.adders import Adder, Node, Term, fold
 from floatlab.reduce.engines import Codes
 
 TYPE_CHECKING = False
@@ -126,23 +126,15 @@ class TensorCore(Record):
             return Datum(fmt, self.nan_code)
         return Datum(fmt, fmt.compose(signs == {"-"}, fmt.infinity_magnitude))
 
+    def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
+        """Return what becomes of a node; one that takes products has no derivations."""
+        if any(isinstance(each, Term) for each in arguments):
+            return Node(id, ids, self.sum(arguments), (), _given(arguments))
+        return Adder(self.accumulator).node(id, ids, arguments)
+
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return every node of a plan, and the result; nodes that take products have no derivations."""
-        check_count(plan.terms, len(terms))
-        rounded = Adder(self.accumulator)
-        if not plan.nodes:
-            value = self.sum([terms[0]])
-            return [Node(0, (0,), value, (), _given([terms[0]]))], value
-        numbers: list[Term | Datum] = list(terms)
-        nodes = []
-        for id, ids in enumerate(plan.nodes, plan.terms):
-            arguments = [numbers[each] for each in ids]
-            if any(isinstance(each, Term) for each in arguments):
-                node = Node(id, ids, self.sum(arguments), (), _given(arguments))
-            else:
-                node = rounded.node(id, ids, arguments)
-            numbers.append(node.value)
-            nodes.append(node)
+        """Return every node of a plan, as `fold`, and the result."""
+        nodes = fold(plan, terms, self, element)
         return nodes, nodes[-1].value
 
 
