@@ -16,7 +16,7 @@ from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.numbers import Direction
-from floatlab.reduce.adders import Adder, Joined
+from floatlab.reduce.adders import Joined
 from floatlab.reduce.compensated import Compensated
 from floatlab.reduce.engines import Codes, engine_for, spread, spread_over
 from floatlab.reduce.outline import subtree
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from floatlab.reduce.inputs import AnyAdder
+
     Array = np.ndarray[Any, np.dtype[Any]]
-    OneAdder = Adder | TensorCore | Compensated
-    AnyAdder = OneAdder | Joined
     Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
 
 _TILE = 1 << 15  # sums whose numbers stay in the cache
@@ -141,7 +141,7 @@ def _wide_chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, ob
     return head[1]
 
 
-def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder) -> Array:
+def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | Joined) -> Array:
     """Return the codes of the sums of terms (n, *batch), or of products of such terms, in the accumulator's format.
 
     x and y may be any that broadcast beyond their first axis. Raises PlanError where the schedule has no order for n
@@ -169,7 +169,7 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder) -
     return made
 
 
-def _simulated(x: Source, y: Source | None, steps: Steps, adder: OneAdder, first: int) -> Array:
+def _simulated(x: Source, y: Source | None, steps: Steps, adder: AnyAdder, first: int) -> Array:
     if isinstance(adder, TensorCore):
         return evaluate(steps, TensorEngine(x, y, adder))
     run, own = (adder.evaluated, adder.adder) if isinstance(adder, Compensated) else (evaluate, adder)
@@ -215,7 +215,9 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
     return whole[(slice(None), *(slice(None) if m == 1 else s for s, m in zip(place, whole.shape[1:], strict=True)))]
 
 
-def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder, more: int) -> Iterator[tuple[tuple[slice, ...], int]]:
+def _tiles(
+    batch: tuple[int, ...], steps: Steps, adder: AnyAdder | Joined, more: int
+) -> Iterator[tuple[tuple[slice, ...], int]]:
     """Return the parts of a batch that are worked on at once, and the number of the first sum of each.
 
     `more` is how many numbers of each sum stand in memory beside those of the steps.

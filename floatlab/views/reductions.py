@@ -21,9 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.arrays.sources import Source
     from floatlab.formats import Format
+    from floatlab.reduce.inputs import AnyAdder
     from floatlab.reduce.machines import Machine
     from floatlab.reduce.orders import Schedule
-    from floatlab.reduce.reduction import AnyAdder, Reduction
+    from floatlab.reduce.reduction import Reduction
 
 SHORT = 16  # terms: of so many every rounding is shown
 _TRACED = 1024  # terms: of so many the worst are found among products, too
