@@ -149,6 +149,7 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | 
 
     >>> terms = np.float32([1, 2**-24, 2**-24, 2**-24])[:, None].view(np.uint32)
     >>> from floatlab.formats import parse_format
+    >>> from floatlab.reduce.adders import Adder
     >>> from floatlab.reduce.schedules import PAIRWISE, SERIAL
     >>> [hex(simulate(Source(terms, parse_format("fp32")), None, each, Adder())[0]) for each in (SERIAL, PAIRWISE)]
     ['0x3f800000', '0x3f800001']
@@ -215,9 +216,7 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
     return whole[(slice(None), *(slice(None) if m == 1 else s for s, m in zip(place, whole.shape[1:], strict=True)))]
 
 
-def _tiles(
-    batch: tuple[int, ...], steps: Steps, adder: AnyAdder | Joined, more: int
-) -> Iterator[tuple[tuple[slice, ...], int]]:
+def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder, more: int) -> Iterator[tuple[tuple[slice, ...], int]]:
     """Return the parts of a batch that are worked on at once, and the number of the first sum of each.
 
     `more` is how many numbers of each sum stand in memory beside those of the steps.
