@@ -10,14 +10,14 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays import compiled
-from floatlab.arrays.arithmetic import OPERATIONS, calculator
+from floatlab.arrays.arithmetic import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import sweep
 from floatlab.arrays.pairs import two_sum
-from floatlab.arrays.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.reading import DOUBLE, SINGLE, WORDS, container
 from floatlab.arrays.recurrences import Recurrence, Stage
 from floatlab.arrays.sources import Source
-from floatlab.numbers import Context, Datum, Direction, Overflow
+from floatlab.numbers import Context, Datum, Direction
 from floatlab.reduce.adders import Adder, Term, exact_sum
 from floatlab.reduce.serial import FEW, added_one_by_one, can_add_one_by_one, can_fuse_doubles, fused_trail, update
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-_NATIVE = {"binary32": np.float32, "binary64": np.float64}
 _FEW = 64  # sums; below that NumPy's own loop along the terms is quicker than one call a term
 _SOME = 1 << 10  # sums; below that a compiled walk along the terms is
 _ROWS = 1 << 14  # terms that such a loop takes at once
@@ -256,7 +255,7 @@ class Floats(Codes):
     def __init__(self, x: Source, y: Source | None, adder: Adder, first: int = 0) -> None:
         """Take the terms as floats, where floats of the accumulator's kind hold them."""
         super().__init__(x, y, adder, first)
-        self.kind = np.dtype(_NATIVE[self.format.name])
+        self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
         sides = [x] if y is None else [x, y]
         self.direct = all(holds(self.format, each.format) for each in sides)
         self.plain = self.direct and (y is None or adder.products == self.format)
@@ -273,9 +272,7 @@ class Floats(Codes):
     @staticmethod
     def can(adder: Adder) -> bool:
         """Say whether the processor adds as an adder does."""
-        rules = adder.context
-        same = rules.rounding is Direction.RNE and rules.overflow is Overflow.NATIVE
-        return same and adder.accumulator.name in _NATIVE and not (rules.flush_inputs or rules.flush_results)
+        return adder.accumulator in WORDS and rounds_as_processors(adder.context)
 
     def blank(self, lanes: int) -> Array:
         """Return room for numbers."""
