@@ -123,8 +123,15 @@ def answer_of(found: Differences, judged: Judgement | None = None, explained: At
     def parts() -> list[Page]:
         from floatlab.views.differences import differences_page
 
-        shown = differences_page(found)
-        return [shown] if judged is None else [shown, causes(judged)]
+        if judged is None:
+            return [differences_page(found)]
+        return [differences_page(found, in_short(judged)), causes(judged)]
+
+    def in_short(judged: Judgement) -> str:
+        from floatlab.views.judgements import judgement_words
+
+        ways = "" if explained is None else f"; bit for bit {', or '.join(each.value for each in explained.verdicts)}"
+        return judgement_words(judged) + ways
 
     def causes(judged: Judgement) -> Page:
         from floatlab.views.attributions import attribution_blocks, unlike_blocks

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from floatlab.arrays.tolerances import Extreme, Tolerance
 
 
-def differences_page(found: Differences) -> Page:
-    """Return the page of two arrays compared.
+def differences_page(found: Differences, judged: str = "") -> Page:
+    """Return the page of two arrays compared; `judged` says what their inputs, where they are known, tell of it.
 
     >>> import numpy as np
     >>> from floatlab.arrays.errors import compare
@@ -33,7 +33,7 @@ def differences_page(found: Differences) -> Page:
                    atol 1e-08 allow
     """
     title = f"{found.actual.name} and {found.expected.name}: {_summary(found)}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_verdict_rows(found)]
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_verdict_rows(found), *_inputs_rows(found, judged)]
     if found.shape is not None and found.size:
         blocks += _amounts(found)
         for part in (histogram_blocks(found), _near_enough(found), where_blocks(found), worst_blocks(found)):
@@ -64,6 +64,17 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
         _operand_row(label, each, named) for label, each in (("actual", found.actual), ("expected", found.expected))
     ]
     return [*operands, Row("verdict", line(Run(verdict_words(found), Role.GOOD if found.within else Role.BAD)))]
+
+
+def _inputs_rows(found: Differences, judged: str) -> list[Block]:
+    """Say whether it is rounding; where that is not known of what may be a product, what would tell."""
+    if judged:
+        return [Row("rounding?", line(judged))]
+    if not found.allclose.failing or found.shape is None or len(found.shape) != 2:
+        return []
+    return [
+        Row("", line(Run("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT)))
+    ]
 
 
 def _operand_row(label: str, operand: Operand, named: bool) -> Block:

@@ -109,3 +109,13 @@ def test_results_of_two_formats_are_not_attributed(capsys):
     words = ("7", "7@fp64", "--inputs", "1,2", "3,2", "--fp32")
     assert "cause the formats, binary32 and binary64, differ" in compare(capsys, *words)[1]
     assert "attribution" not in json.loads(compare(capsys, *words, "--json")[1])
+
+
+def test_whether_it_is_rounding_stands_beside_the_verdict(capsys, files):
+    plain = compare(capsys, files["serial"], files["bf16"])[1]
+    assert "if these are products of X and Y, --inputs X Y tells whether this is rounding" in " ".join(plain.split())
+    told = compare(capsys, files["serial"], files["fused"], "--inputs", files["x"], files["y"])[1]
+    told = " ".join(told.split("equal bits")[0].split())
+    assert "rounding? within rounding" in told
+    assert "bit for bit explained by FMA alone" in told
+    assert "--inputs" not in told
