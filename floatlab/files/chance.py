@@ -17,11 +17,10 @@ import numpy as np
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.elements import array_format
 from floatlab.arrays.integers import draws
-from floatlab.arrays.sources import Source
+from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.files.plain import parse_shape
-from floatlab.files.text import stored_kind
 from floatlab.formats import Format
 
 TYPE_CHECKING = False
@@ -50,7 +49,8 @@ class RandomSource(ArraySource):
         self, name: str, shape: tuple[int, ...], format: Format, kind: str, seed: int, choices: dict[str, float]
     ) -> None:
         """Say what it is made of."""
-        super().__init__(name, shape, stored_kind(format))
+        native = native_dtype(format)
+        super().__init__(name, shape, format if native is None else native)
         self.distribution, self.seed, self.choices = kind, seed, choices
 
     def read(self, first: int, count: int) -> Piece:

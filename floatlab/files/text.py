@@ -13,7 +13,7 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.elements import array_format
 from floatlab.arrays.reading import DOUBLE, container
 from floatlab.arrays.sources import Source, native_dtype
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.streams import ArraySource, HeldSource
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
 from floatlab.files.opened import length_of, named, open_file
 from floatlab.formats import Format
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO, Any
 
-    from floatlab.arrays.streams import Piece
-
     Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_TEXT = 1 << 26  # bytes of a file of text
@@ -34,26 +32,6 @@ MAX_LINE = 1 << 22
 _BATCH = 1 << 16  # literals that are rounded at once
 _SHORT = 40  # characters of a literal that is remembered
 _PLAIN = frozenset("0123456789.eE+-_")
-
-
-def stored_kind(format: Format) -> Format | np.dtype[Any]:
-    """Return NumPy's dtype of a format where it has one of its own, else the format."""
-    native = native_dtype(format)
-    return format if native is None else native
-
-
-class CodesSource(ArraySource):
-    """An array in memory, as codes of a format."""
-
-    def __init__(self, name: str, codes: Array, format: Format) -> None:
-        """Take the codes, in their shape."""
-        super().__init__(name, codes.shape, stored_kind(format))
-        self._flat = codes.reshape(-1)
-
-    def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on."""
-        codes = self._flat[first : first + count]
-        return Source(codes, self.format) if self.dtype is None else codes.view(self.dtype)
 
 
 class Reader:
@@ -114,6 +92,11 @@ class Reader:
         self._settle()
         return np.concatenate(self._done).astype(container(self.format), copy=False)
 
+    def array(self, name: str, shape: tuple[int, ...]) -> ArraySource:
+        """Return all that was read as an array."""
+        codes, native = self.codes().reshape(shape), native_dtype(self.format)
+        return HeldSource(Source(codes, self.format) if native is None else codes.view(native), name)
+
 
 def parse_list(text: str, format: Format) -> ArraySource:
     """Return the array of `1.5,-2,0x1p-3`, with `;` between the rows of a matrix; raises LiteralError.
@@ -134,7 +117,7 @@ def parse_list(text: str, format: Format) -> ArraySource:
     if len(set(widths)) > 1:
         raise LiteralError(f"{quoted(text)}: its rows have {widths[0]} numbers and others")
     shape = (len(rows), widths[0]) if len(rows) > 1 else (widths[0],)
-    return CodesSource(text, reader.codes().reshape(shape), reader.format)
+    return reader.array(text, shape)
 
 
 def open_text(path: str, format: Format) -> ArraySource:
@@ -162,7 +145,7 @@ def open_text(path: str, format: Format) -> ArraySource:
             raise FileFormatError("has no numbers")
         width = widths.pop()
         shape = (rows, width) if rows > 1 and width > 1 else (rows * width,)
-        return CodesSource(path, reader.codes().reshape(shape), reader.format)
+        return reader.array(path, shape)
 
 
 def _rows(file: IO[bytes]) -> Iterator[tuple[int, str]]:
