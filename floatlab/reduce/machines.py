@@ -197,6 +197,8 @@ def parse_machine(name: str | Machine) -> Machine:
         raise UnsupportedError(f"machine {plain}: no published model reproduces what was recorded on it")
     known = sorted(MACHINES)
     same = [row for row in known if row.startswith(plain.partition(".")[0] + ".")]
-    families = dict.fromkeys(row.partition(".")[0] for row in known)
-    hint = f": there are {' '.join(same)}" if same else guess(plain, known) or f"; it knows {' '.join(families)}"
+    families = " ".join(dict.fromkeys(row.partition(".")[0] for row in known))
+    hint = guess(plain, known) or f"; names look like hopper.f16.f32, and begin with one of {families}"
+    if same:
+        hint = f": there are {' '.join(same)}"
     raise UnsupportedError(f"machine {quoted(name)} is not in the table{hint}")
