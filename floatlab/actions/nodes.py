@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from floatlab.numbers import Derivation
     from floatlab.reduce.reduction import Reduction
 
-_VERBS = {"add": "add", "subtract": "sub", "multiply": "mul", "fma": "fma", "convert": "show"}
+_VERBS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "sqrt": "sqrt", "fma": "fma",
+    "convert": "show",
+}  # fmt: skip
 
 
 class Happening(Record):
@@ -40,7 +43,7 @@ def happenings(found: Reduction, id: int) -> list[Happening]:
     if id < len(found):
         return _of_term(found, id)
     node = found.nodes[id - len(found)]
-    return _asked(node.derivations)
+    return asked(node.derivations)
 
 
 def _of_term(found: Reduction, id: int) -> list[Happening]:
@@ -50,12 +53,18 @@ def _of_term(found: Reduction, id: int) -> list[Happening]:
         adder = Adder(adder.accumulator, adder.products, False, adder.context)
     roundings = adder.leaf(term, id)[1] if isinstance(adder, Adder) else []
     if roundings:
-        return _asked(roundings)
+        return asked(roundings)
     sides = [term.x] if term.y is None else [term.x, term.y]
     return [Happening(code_of(each), Question("show", (code_of(each),), (each.format,))) for each in sides]
 
 
-def _asked(derivations: Sequence[Derivation]) -> list[Happening]:
+def asked(derivations: Sequence[Derivation]) -> list[Happening]:
+    """Return derivations as questions, the last one first; none where one of them is no operation on numbers.
+
+    >>> from floatlab import sqrt
+    >>> asked([sqrt("2", format="fp16")])[0].question.command
+    'floatlab sqrt bits:0x4000@fp16 --fp16'
+    """
     rows = []
     for each in reversed(derivations):
         verb = _VERBS.get(each.operation)

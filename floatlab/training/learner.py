@@ -89,6 +89,20 @@ class Learner:
         self.seconds = 0.0
         self.gradients = np.zeros(problem.parameters)  # of the last step, without the loss scale
 
+    def change(self, configuration: Configuration | str) -> None:
+        """Go on in another configuration, from the weights as they are.
+
+        >>> learner = Learner(make_problem("linear", seed=1), "bf16", lr=0.05)
+        >>> learner.advance(50)
+        >>> learner.change("bf16+master")
+        >>> learner.advance(50)
+        >>> print(learner.learning)
+        Learning(bf16+master, linear: 100 steps, loss 1.956 → 0.002041)
+        """
+        (self.configuration,) = parse_configurations([configuration])
+        self.network = Network(self.network.problem, self.configuration)
+        self.trainer.change(self.configuration.setup)
+
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
         """Do more steps, or as many as there are before weights or loss are no numbers."""
         start = time.perf_counter()

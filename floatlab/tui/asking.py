@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.actions import Answer
+    from floatlab.actions.answer import Started
     from floatlab.actions.question import Question
     from floatlab.tui.app import Explorer
 
@@ -51,6 +52,14 @@ class Asking(Screen[None]):
     def normal(self, question: Question) -> Question:
         """Return the question as this screen asks it; options that change only the printed form go."""
         return question
+
+    def ask(self, question: Question, started: Started) -> list[Answer]:
+        """Answer a question, as it does by itself; beside a slow screen. `started` is told how much work there is."""
+        return question.answers(started)
+
+    def takes_over(self, question: Question) -> bool:
+        """Say whether answers to this question that were begun elsewhere are as good as those of `ask`."""
+        return True
 
     def prepare(self, question: Question, answers: list[Answer]) -> Any:
         """Return what drawing needs of the answers and is long work; it is done beside a slow screen."""
@@ -106,10 +115,10 @@ class Asking(Screen[None]):
 
     def _errand(self, question: Question, given: Errand | None = None) -> Errand:
         """Begin to answer a question; what was begun elsewhere is taken over if it is the same."""
-        if given is not None and given.question != question:
+        if given is not None and not (given.question == question and self.takes_over(question)):
             given.stop()
             given = None
-        errand = Errand(question, self.prepare, given)
+        errand = Errand(question, self.prepare, given, self.ask)
         if self.slow:
             errand.start()
             errand.late = not errand.ends(self.GRACE)

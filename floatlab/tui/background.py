@@ -21,7 +21,7 @@ def beside_each(app: App[None], pieces: Iterator[Found], take: Callable[[Found],
     def run() -> None:
         with suppress(RuntimeError):
             for found in pieces:
-                if not app.call_from_thread(take, found):
+                if not app.is_running or not app.call_from_thread(take, found):
                     return
 
     Thread(target=run, daemon=True).start()

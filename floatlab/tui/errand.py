@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.actions import Answer
+    from floatlab.actions.answer import Started
     from floatlab.actions.question import Question
 
 
@@ -21,7 +22,8 @@ class Errand:
     """The work of answering one question, and of preparing what a screen shows of the answers.
 
     It is done by `run`, or by `start` in a thread that nobody waits for at the end. What goes wrong is raised by
-    `found`, on the thread that asks. With `after`, its answers are taken over: the question was asked already.
+    `found`, on the thread that asks. With `after`, its answers are taken over: the question was asked already. `ask`
+    answers in another way than the question does by itself.
     """
 
     def __init__(
@@ -29,9 +31,11 @@ class Errand:
         question: Question,
         prepare: Callable[[Question, list[Answer]], Any] | None = None,
         after: Errand | None = None,
+        ask: Callable[[Question, Started], list[Answer]] | None = None,
     ) -> None:
         """Do nothing yet."""
         self.question = question
+        self._ask = ask or (lambda question, started: question.answers(started))
         self._prepare, self._after = prepare, after
         self._answers: list[Answer] = []
         self._prepared: Any = None
@@ -47,7 +51,10 @@ class Errand:
     def run(self) -> None:
         """Do the work; nothing is raised here."""
         try:
-            self._answers = self.question.answers(self._started) if self._after is None else self._after.found()[0]
+            if self._after is None:
+                self._answers = self._ask(self.question, self._started)
+            else:
+                self._answers = self._after.found()[0]
             if self._prepare is not None:
                 self._prepared = self._prepare(self.question, self._answers)
         except BaseException as error:  # whoever asks for what was found is told

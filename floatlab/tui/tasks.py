@@ -63,6 +63,14 @@ _ENTRIES = (
         "floatlab.tui.comparison:Compare",
         slow=True,
     ),
+    Entry(
+        "train",
+        "Train",
+        ("train",),
+        ("train", "1.125", "--update", "0.00041999", "--steps", "101", "--remedies", "plain,master,stochastic,kahan"),
+        "floatlab.tui.training:Train",
+        slow=True,
+    ),
 )
 
 TASKS: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}

@@ -43,6 +43,13 @@ class Person:
     def screen(self):
         return seen(self.app)
 
+    async def rested(self):
+        """Wait until no training runs any more."""
+        end = monotonic() + 10
+        while getattr(self.app.shown, "running", None) is not None and monotonic() < end:
+            await asyncio.sleep(0.005)
+        await self.pilot.pause()
+
     async def press(self, *keys):
         for key in keys:
             await self.pilot.press(key)

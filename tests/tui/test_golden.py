@@ -18,6 +18,7 @@ PICTURES = Path(__file__).parents[2] / "docs" / "images"
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"
 COMPARE = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
 FORUM = "dot --preset forum"
+TRAIN = "train 1.125 --update 0.00041999 --steps 101 --remedies plain,master,stochastic,kahan"
 FMA = "fma 1.0009765625 1.0009765625 -1.001953125 --fp16"
 # Each scene: the command that it opens at, and the keys that lead there.
 SCENES = {
@@ -50,6 +51,10 @@ SCENES = {
     "reduce-worst": ("sum random:normal:300:seed=1 --schedule numpy", ["n"]),
     "reduce-machine": (f"{FORUM} --machine hopper.tf32.f32", ["down", "enter"]),
     "reduce-library": ("reveal builtins:sum --terms 9", []),
+    "train": (TRAIN, []),
+    "train-changed": (TRAIN, ["home", *"nnnnnnnnnnnn", "e", *"master", "enter", "end", *["left"] * 9]),
+    "train-step": (TRAIN, ["enter"]),
+    "train-network": ("train network --configs fp32,bf16,bf16+stochastic --steps 60", []),
     "picker-format": ("show 0.1 --fp16", ["f", *"fp8"]),
     "picker-rules": ("show 0.1 --fp16", ["r"]),
     "keys": ("show 0.1 --fp16", ["question_mark"]),
@@ -64,6 +69,7 @@ SHOWN = {
     "explorer-worst": ("compare-worst", (80, 24)),
     "explorer-reduce": ("reduce", (100, 24)),
     "explorer-orders": ("reduce-orders", (120, 28)),
+    "explorer-train": ("train-changed", (100, 32)),
 }
 CASES = [(name, size) for name in SCENES for size in SIZES]
 
@@ -75,7 +81,9 @@ def path_of(name, size):
 async def act(name, size):
     command, keys = SCENES[name]
     async with opened(command, size) as person:
-        await person.press(*keys)
+        for key in keys:
+            await person.press(key)
+            await person.rested()
         await person.pilot.pause()
         # The stock picture fetches its font from elsewhere, and joins 0 and x to one sign.
         svg = person.app.export_screenshot(title="floatlab")
