@@ -190,8 +190,13 @@ def decimal(x: Fraction, digits: int) -> str:
 
 
 def signed(x: Fraction, digits: int = 3) -> str:
-    """Return a signed error in so many digits."""
-    return signed_text(rounded_decimal(x, digits, _PLAIN))
+    """Return a signed error in so many digits.
+
+    >>> signed(Fraction(-1, 3)), signed(Fraction(-112345))
+    ('−0.333', '−112,000')
+    """
+    text = rounded_decimal(x, digits, _PLAIN)
+    return signed_text(f"{int(text):,}" if text.lstrip("-").isdigit() else text)
 
 
 def _every(found: Reduction) -> list[Block]:
