@@ -357,7 +357,7 @@ def test_an_integer_has_a_sensible_width():
     st.sampled_from(["after", "before"]),
     st.booleans(),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_operations_agree_with_the_oracle(operation, a, b, name, direction, overflow, tininess, flush):
     fmt = parse_format(name)
     context = Context(rounding=direction, overflow=overflow, tininess=tininess, flush_results=flush)

@@ -130,7 +130,7 @@ def test_operands_that_the_format_has_no_code_for(fmt, absent):
 
 
 @given(st.data())
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_any_format_any_rule_any_rational(data):
     fmt = data.draw(strategies.formats)
     x = data.draw(strategies.rationals(fmt))

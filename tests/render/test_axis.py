@@ -54,7 +54,7 @@ lanes = st.builds(
 axes = st.builds(Axis, st.lists(lanes, min_size=1, max_size=3).map(tuple), st.sampled_from([(0.0, 1.0), (0.25, 0.75)]))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(axes, st.integers(20, 140))
 def test_no_line_is_too_wide_and_every_label_is_whole_or_absent(axis, width):
     for each in lines_of(axis, width):
@@ -65,7 +65,7 @@ def test_no_line_is_too_wide_and_every_label_is_whole_or_absent(axis, width):
     assert to_svg(Page((axis,)), width)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(axes, st.integers(20, 140))
 def test_in_ascii_the_columns_stay(axis, width):
     page = Page((axis,))

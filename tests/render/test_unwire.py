@@ -58,13 +58,13 @@ def derivations(draw):
 
 
 @given(derivations())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_derivation_comes_back_from_its_json(derivation):
     assert from_wire(json.loads(json.dumps(to_wire(derivation)))) == derivation
 
 
 @given(derivations())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_replaying_the_steps_gives_the_result(derivation):
     """What the last exact step holds, rounded again, is the rounding's verdict and the result's code."""
     exact = sticky = code = None
