@@ -109,7 +109,7 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(f"{option} takes no value, and {quoted(value)} was given{better}")
         if word.startswith("--") or _NEGATIVE_VALUE.match(word):
             return
-        if f"-{word}" in known:
+        if f"-{word}" in known and word not in known:
             reads = f"{word} reads as {word[:2]} {word[2:]}" if word[:2] in known else f"unknown option {word}"
             raise UsageError(f"{reads}; did you mean -{word}?")
         if len(word) > 2 and word[:2] in known and known[word[:2]].nargs == 0:
