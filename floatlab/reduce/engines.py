@@ -13,12 +13,13 @@ from floatlab.arrays import compiled
 from floatlab.arrays.arithmetic import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import sweep
-from floatlab.arrays.pairs import two_sum
+from floatlab.arrays.pairs import is_enough, two_sum
 from floatlab.arrays.reading import DOUBLE, SINGLE, WORDS, container
 from floatlab.arrays.recurrences import Recurrence, Stage
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Context, Datum, Direction
 from floatlab.reduce.adders import Adder, Term, exact_sum
+from floatlab.reduce.exactly import odd_sum, summer
 from floatlab.reduce.serial import FEW, added_one_by_one, can_add_one_by_one, can_fuse_doubles, fused_trail, update
 
 TYPE_CHECKING = False
@@ -85,7 +86,8 @@ class Codes:
     def many(self, arguments: Sequence[tuple[bool, Array]], ids: Array) -> Array:
         """Return exact sums rounded once, element by element; an argument is (whether terms, slots or numbers)."""
         found = np.empty((len(ids), *self.batch), container(self.format))
-        unsure = self._in_doubles(arguments, found)
+        numbers = self._in_doubles(arguments, found.shape)
+        unsure = np.ones(found.shape, np.bool_) if numbers is None else self._sum_doubles(numbers, found)
         for lane in range(len(ids)):
             for place in (tuple(each) for each in np.argwhere(unsure[lane, ...]).tolist()):
                 element = int(np.ravel_multi_index(place, self.batch)) if place else 0
@@ -94,27 +96,79 @@ class Codes:
                 found[(lane, *place)] = exact_sum(values, self.format, context).result.code
         return found
 
-    def _in_doubles(self, arguments: Sequence[tuple[bool, Array]], found: Array) -> Array:
-        """Fill in the sums that binary64 has exactly, but for zeros, whose signs have a rule; say which are left."""
+    def many_along(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return sums to which terms (links, several, lanes) were added several at once, after each link."""
+        made = np.empty((len(slots), *sums.shape), sums.dtype)
+        add = summer(self.format, self.adder.context) if sums.size < _FEW else None
+        rows = max(1, _ROWS // slots.shape[1])
+        for start in range(0, len(slots), rows):
+            part = slots[start : start + rows]
+            numbers = None
+            if add is not None:
+                given = [(True, each.reshape(-1)) for each in part.transpose(1, 0, 2)]
+                numbers = self._in_doubles(given, (part.shape[0] * part.shape[2], *self.batch))
+            if add is None or numbers is None:
+                for i, link in enumerate(part, start):
+                    sums = made[i] = self.many([(False, sums), *((True, each) for each in link)], ids[i])
+                continue
+            # (several, links × lanes, *batch) as a row of operands for each sum of each link
+            groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
+            totals, trail = self._doubles(sums).reshape(-1).tolist(), []
+            for i, group in enumerate(groups, start):
+                fresh = [add((total, *each)) for total, each in zip(totals, group, strict=True)]
+                if None in fresh:  # a zero, an infinity or a NaN
+                    before = self._made(np.array(totals)).reshape(sums.shape)
+                    one = self.many([(False, before), *((True, each) for each in slots[i])], ids[i])
+                    fresh = self._doubles(one).reshape(-1).tolist()
+                totals = fresh
+                trail.append(totals)
+            made[start : start + len(part)] = self._made(np.array(trail)).reshape(len(part), *sums.shape)
+            sums = made[start + len(part) - 1]
+        return made
+
+    def _doubles(self, numbers: Array) -> Array:
+        """Return numbers as binary64, which has them all."""
+        wide: Array = decode(numbers, self.format, np.float64)
+        return wide
+
+    def _made(self, numbers: Array) -> Array:
+        """Return binary64 numbers that the format has, as those of this engine."""
+        return np.asarray(encode(numbers, self.format))
+
+    def _in_doubles(self, arguments: Sequence[tuple[bool, Array]], shape: tuple[int, ...]) -> list[Array] | None:
+        """Return arguments as binary64; None where that does not have all of them, or sums are not for it."""
         sides = [side for side in (self.x, self.y) if side is not None]
         exactly = self.fma and any(leafy for leafy, _ in arguments)
         formats = [side.format for side in sides] if exactly else []
         known = not (self.drawn or self.adder.context.flush_inputs) and holds(DOUBLE, self.format)
         if not known or not all(holds(SINGLE, each) for each in formats):  # whose products binary64 has exactly
-            return np.ones(found.shape, np.bool_)
+            return None
+        found = []
+        for leafy, what in arguments:
+            if leafy and exactly:
+                with np.errstate(all="ignore"):
+                    value = np.multiply(*(decode(side.codes[what], side.format, np.float64) for side in sides))
+                value = spread_over(value, self.batch) if value.shape != shape else value
+            else:
+                value = self.leaf(what) if leafy else what
+                value = decode(value, self.format, np.float64) if value.dtype.kind == "u" else value
+            found.append(np.broadcast_to(value, shape).astype(np.float64, copy=False))
+        return found
+
+    def _sum_doubles(self, numbers: list[Array], found: Array) -> Array:
+        """Fill in sums rounded once, but for zeros, whose signs have a rule, and what is not finite; say where."""
         total, exact = np.zeros(found.shape), np.ones(found.shape, np.bool_)
         with np.errstate(all="ignore"):
-            for leafy, what in arguments:
-                if leafy and exactly:
-                    value = np.multiply(*(decode(side.codes[what], side.format, np.float64) for side in sides))
-                else:
-                    value = self.leaf(what) if leafy else what
-                    value = decode(value, self.format, np.float64) if value.dtype.kind == "u" else value
-                total, missed = two_sum(total, np.broadcast_to(value, found.shape))
+            for value in numbers:
+                total, missed = two_sum(total, value)
                 exact &= missed == 0
-        exact &= total != 0
+        unsure: Array = ~exact | (total == 0)
+        if unsure.any() and is_enough(DOUBLE, self.format):
+            odd = [odd_sum(each) for each in np.stack([value[unsure] for value in numbers], axis=-1).tolist()]
+            total[unsure] = [0.0 if each is None else each for each in odd]
+            unsure[unsure] = [each is None for each in odd]
         found[...] = encode(total, self.format, context=self.adder.context)
-        return ~exact
+        return unsure
 
     def term(self, slot: int, place: tuple[int, ...]) -> Term:
         """Return one term of one sum."""
@@ -334,6 +388,14 @@ class Floats(Codes):
     def _walked(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
         """Return sums as they are: floats, that no walk through codes takes."""
         return sums, 0
+
+    def _doubles(self, numbers: Array) -> Array:
+        """Return floats as binary64."""
+        return numbers.astype(np.float64)
+
+    def _made(self, numbers: Array) -> Array:
+        """Return binary64 numbers as floats of this kind."""
+        return numbers.astype(self.kind)
 
     def _along(self, sums: Array, slots: Array) -> Array:
         """Add many terms to few sums: accumulation, which NumPy does in order, in place of a call a term."""

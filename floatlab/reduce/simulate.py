@@ -134,7 +134,13 @@ def _runs(leafy: Array, start: int) -> Iterator[tuple[int, int]]:
 def _wide_chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
     """Return the ends of chains each node of which adds all that it takes at once."""
     head = _argument(step.first, n, store)
-    for link, made in zip(step.rest, ids, strict=True):
+    for i, (link, made) in enumerate(zip(step.rest, ids, strict=True)):
+        if i and not engine.fuses_all and bool((step.rest[i:] < n).all()):
+            trail = engine.many_along(head[1], step.rest[i:], ids[i:])
+            if observe:
+                observe(ids[i:], trail)
+            found: Array = trail[-1]
+            return found
         head = False, engine.many([head, *(_argument(each, n, store) for each in link)], made)
         if observe:
             observe(made, head[1])

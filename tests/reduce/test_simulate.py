@@ -268,5 +268,5 @@ def test_wide_nodes_are_exact_also_where_binary64_is_not(name, generator, monkey
         for side in (None, y):
             fast = simulate(x, side, parse_schedule("fused(5)"), adder)
             with monkeypatch.context() as patched:
-                patched.setattr(Codes, "_in_doubles", lambda self, arguments, found: np.ones(found.shape, np.bool_))
+                patched.setattr(Codes, "_in_doubles", lambda self, arguments, shape: None)
                 assert (simulate(x, side, parse_schedule("fused(5)"), adder) == fast).all()
