@@ -1,5 +1,6 @@
 """Nodes of many operands in Python's own floats: held to exact rationals, and to the fold one number at a time."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -32,7 +33,7 @@ def test_sums_to_odd_lie_on_the_side_of_the_exact_sum(found):
         return
     if exact != Fraction(odd):
         assert int(np.float64(odd).view(np.int64)) & 1
-        assert abs(exact - Fraction(odd)) < Fraction(float(np.spacing(abs(odd))))
+        assert abs(exact - Fraction(odd)) < Fraction(math.ulp(odd))
 
 
 @settings(max_examples=400)
