@@ -11,7 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arith import add, subtract
+from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
+from floatlab.arrays.reading import DOUBLE
+from floatlab.arrays.recurrences import CONVERT, Recurrence, Stage
 from floatlab.errors import PlanError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
@@ -30,12 +33,20 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
+_MANY, _FEW = 64, 1 << 10  # terms, and sums: of these a walk along the terms is quicker than a call an operation
+_ROWS = 1 << 14  # terms that it takes at once
+
+
 class Rule(Record):
-    """One way to compensate: how a sum starts, takes a term, and ends; a state is a tuple of numbers."""
+    """One way to compensate: how a sum starts, takes a term, and ends; a state is a tuple of numbers.
+
+    One that is `straight` does the same operations whatever the numbers are.
+    """
 
     start: Callable[..., tuple[Any, ...]]
     take: Callable[..., tuple[Any, ...]]
     end: Callable[..., Any]
+    straight: bool = False
 
 
 def _kahan(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
@@ -76,10 +87,10 @@ def _double(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
 
 
 RULES = {
-    "kahan": Rule(lambda do, x: (x, do.zero), _kahan, lambda do, s: s[0]),
+    "kahan": Rule(lambda do, x: (x, do.zero), _kahan, lambda do, s: s[0], straight=True),
     "neumaier": Rule(lambda do, x: (x, do.zero), _neumaier, lambda do, s: do.add(s[0], s[1])),
     "klein": Rule(lambda do, x: (x, do.zero, do.zero), _klein, lambda do, s: do.add(s[0], do.add(s[1], s[2]))),
-    "double": Rule(lambda do, x: (x, do.zero), _double, lambda do, s: s[0]),
+    "double": Rule(lambda do, x: (x, do.zero), _double, lambda do, s: s[0], straight=True),
 }
 
 
@@ -128,6 +139,33 @@ class _Arrays:
         x, y = (abs(each if isinstance(self.engine, Floats) else decode(each, self.engine.format)) for each in (a, b))
         first = x >= y
         return np.where(first, a, b), np.where(first, b, a)
+
+
+class _Stages:
+    """The same operations, written down."""
+
+    def __init__(self, format: Format, context: Context) -> None:
+        self.format, self.context = format, context
+        self.written: list[Stage] = []
+
+    def add(self, a: str, b: str) -> str:
+        """Write a rounded sum down."""
+        return self._write("add", a, b)
+
+    def subtract(self, a: str, b: str) -> str:
+        """Write a rounded difference down."""
+        return self._write("subtract", a, b)
+
+    def _write(self, operation: str, *operands: str, to: str = "") -> str:
+        to = to or f"made {len(self.written)}"
+        self.written.append(Stage(to, operation, operands, self.format, self.context))
+        return to
+
+    def recurrence(self, rule: Rule, names: Sequence[str]) -> Recurrence:
+        """Return the recurrence in which a state of these names takes a term, named x."""
+        for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
+            self._write(CONVERT, made, to=name)
+        return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)
 
 
 class Compensated(Record):
@@ -200,8 +238,31 @@ class Compensated(Record):
             return only
         do, rule = _Arrays(engine, encode(0, self.accumulator)), RULES[self.rule]
         state = rule.start(do, value)
+        walked = self._walked(state, order[1:], engine) if rule.straight else None
+        if walked is not None:
+            end: Array = rule.end(do, walked)[0]
+            return end
         for i, leaf in enumerate(order[1:]):
             do.ids[0] = steps.terms + i
             state = rule.take(do, state, engine.leaf(np.array([leaf])))
         found: Array = rule.end(do, state)[0]
         return found
+
+    def _walked(self, state: tuple[Array, ...], order: list[int], engine: Codes) -> tuple[Array, ...] | None:
+        """Return what few sums are after many terms, in one go; None where no compiled walk goes so far."""
+        if engine.drawn or len(order) < _MANY or state[0].size > _FEW or not holds(DOUBLE, self.accumulator):
+            return None
+        names = [f"state {i}" for i in range(len(state))]
+        line = _Stages(self.accumulator, self.context).recurrence(RULES[self.rule], names)
+        if not line.is_compiled:
+            return None
+        start = {name: engine.doubles(each).reshape(-1) for name, each in zip(names, state, strict=True)}
+        rows = line.rows(state[0].size, start)
+        for first in range(0, len(order), _ROWS):
+            part = np.array(order[first : first + _ROWS])
+            terms = engine.doubles(engine.leaf(part)).reshape(len(part), -1)
+            if not np.isfinite(terms).all() or line.walk(rows, len(part), {"x": terms}, finite=names) < len(part):
+                return None
+        if not np.isfinite(rows).all():
+            return None
+        return tuple(engine.from_doubles(rows[line.names[name]]).reshape(state[0].shape) for name in names)

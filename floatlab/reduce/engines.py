@@ -113,25 +113,25 @@ class Codes:
                 continue
             # (several, links × lanes, *batch) as a row of operands for each sum of each link
             groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
-            totals, trail = self._doubles(sums).reshape(-1).tolist(), []
+            totals, trail = self.doubles(sums).reshape(-1).tolist(), []
             for i, group in enumerate(groups, start):
                 fresh = [add((total, *each)) for total, each in zip(totals, group, strict=True)]
                 if None in fresh:  # a zero, an infinity or a NaN
-                    before = self._made(np.array(totals)).reshape(sums.shape)
+                    before = self.from_doubles(np.array(totals)).reshape(sums.shape)
                     one = self.many([(False, before), *((True, each) for each in slots[i])], ids[i])
-                    fresh = self._doubles(one).reshape(-1).tolist()
+                    fresh = self.doubles(one).reshape(-1).tolist()
                 totals = fresh
                 trail.append(totals)
-            made[start : start + len(part)] = self._made(np.array(trail)).reshape(len(part), *sums.shape)
+            made[start : start + len(part)] = self.from_doubles(np.array(trail)).reshape(len(part), *sums.shape)
             sums = made[start + len(part) - 1]
         return made
 
-    def _doubles(self, numbers: Array) -> Array:
+    def doubles(self, numbers: Array) -> Array:
         """Return numbers as binary64, which has them all."""
         wide: Array = decode(numbers, self.format, np.float64)
         return wide
 
-    def _made(self, numbers: Array) -> Array:
+    def from_doubles(self, numbers: Array) -> Array:
         """Return binary64 numbers that the format has, as those of this engine."""
         return np.asarray(encode(numbers, self.format))
 
@@ -152,7 +152,8 @@ class Codes:
             else:
                 value = self.leaf(what) if leafy else what
                 value = decode(value, self.format, np.float64) if value.dtype.kind == "u" else value
-            found.append(np.broadcast_to(value, shape).astype(np.float64, copy=False))
+            with np.errstate(invalid="ignore"):  # of signaling NaNs
+                found.append(np.broadcast_to(value, shape).astype(np.float64, copy=False))
         return found
 
     def _sum_doubles(self, numbers: list[Array], found: Array) -> Array:
@@ -389,13 +390,15 @@ class Floats(Codes):
         """Return sums as they are: floats, that no walk through codes takes."""
         return sums, 0
 
-    def _doubles(self, numbers: Array) -> Array:
+    def doubles(self, numbers: Array) -> Array:
         """Return floats as binary64."""
-        return numbers.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # of signaling NaNs
+            return numbers.astype(np.float64)
 
-    def _made(self, numbers: Array) -> Array:
+    def from_doubles(self, numbers: Array) -> Array:
         """Return binary64 numbers as floats of this kind."""
-        return numbers.astype(self.kind)
+        with np.errstate(invalid="ignore"):
+            return numbers.astype(self.kind)
 
     def _along(self, sums: Array, slots: Array) -> Array:
         """Add many terms to few sums: accumulation, which NumPy does in order, in place of a call a term."""

@@ -270,3 +270,14 @@ def test_wide_nodes_are_exact_also_where_binary64_is_not(name, generator, monkey
             with monkeypatch.context() as patched:
                 patched.setattr(Codes, "_in_doubles", lambda self, arguments, shape: None)
                 assert (simulate(x, side, parse_schedule("fused(5)"), adder) == fast).all()
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", ["bfloat16", "binary32", "binary64"])
+def test_long_compensated_sums_are_the_fold(rule, name, generator):
+    rng, format = np.random.default_rng(generator.getrandbits(64)), parse_format(name)
+    for special, context in ((0, Context()), (0, Context("RTP")), (0.01, Context())):
+        x, y = source(rng, format, (80, 2), special), source(rng, format, (80, 2), special)
+        adder = Compensated(rule, format, format, context)
+        check(x, None, parse_schedule("serial"), adder)
+        check(x, y, parse_schedule("reversed"), adder)
