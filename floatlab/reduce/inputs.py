@@ -165,6 +165,9 @@ def check_size(rows: int, columns: int) -> None:
 def check_row(source: Source, name: str) -> None:
     """Refuse what is no row of numbers; raises UnsupportedError."""
     if source.codes.ndim != 1:
-        raise UnsupportedError(f"{name} is one row of numbers, and this has shape {source.codes.shape}: ravel it")
+        raise UnsupportedError(
+            f"{name} is one row of numbers, and this has shape {source.codes.shape}; matmul takes matrices, and "
+            "numpy.ravel makes a row of one"
+        )
     if not len(source.codes):
         raise UnsupportedError(f"{name} is empty: a sum of nothing has no order")
