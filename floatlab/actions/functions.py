@@ -118,6 +118,8 @@ def _guarded(call: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
             return found
         try:
             return float(found)
+        except OverflowError:  # an integer beyond binary64
+            return math.nan
         except (TypeError, ValueError):
             raise UnsupportedError(f"{quoted(name)} gives {type(found).__name__}, not a number") from None
 

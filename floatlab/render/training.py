@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from floatlab.training import Check, Comparison, Curve, Learning, Setup, Step, Threshold, Training, Underflow
+    from floatlab.training import Check, Comparison, Curve, Learning, Point, Setup, Step, Threshold, Training, Underflow
     from floatlab.training.laboratory import Line
     from floatlab.training.run import Run
 
@@ -190,12 +190,13 @@ def check_to_wire(name: str, curves: list[Curve], check: Check | None) -> Wire:
             }
             for each in curves
         ],
-        "check": None if check is None else {name: getattr(check, name) for name in check._fields},
+        "check": None if check is None else _point(check),
     }
 
 
-def _point(point: Any) -> Wire:
-    return {name: _number(getattr(point, name)) for name in point._fields}
+def _point(point: Point | Check) -> Wire:
+    values = {name: getattr(point, name) for name in point._fields}
+    return {name: each if isinstance(each, str) else _number(each) for name, each in values.items()}
 
 
 def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

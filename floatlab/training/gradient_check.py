@@ -3,8 +3,9 @@
 A difference quotient misses the derivative twice over: by truncation, which shrinks with the step h (h·|f″|/2 forward,
 h²·|f‴|/6 central), and by the rounding of f, which grows as it shrinks (u·|f|/h and more). The best h balances the
 two: about √u forward and ∛u central, in units in which the function bends. Each function is evaluated in a format:
-its argument is rounded, and every value of it, as often as it rounds itself. The bounds on rounding allow for
-errors that add up as a random walk does, twice over; they are no proof.
+its argument is rounded, and every value of it, as often as it rounds itself. The bounds on rounding follow every
+operation where the function shows them, and allow for errors that add up as a random walk does, twice over; they are
+no proof.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from floatlab.arrays.operations import operate
 from floatlab.arrays.recurrences import recurrence_format
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
-from floatlab.numbers import Context
 from floatlab.record import Record
 from floatlab.training.given import checked_number
 from floatlab.training.scaling import check_needs
@@ -32,23 +32,28 @@ if TYPE_CHECKING:
 
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
+_TELLING = 10  # the part of a derivative that a bound is below, to say that it agrees
+_NARROW = 24  # digits of formats beside which binary64 is as good as exact
 
 
 class Arithmetic:
     """Numbers of a format with Python's operators: each operation is rounded once.
 
-    A function written for floats works on them, and so is evaluated in the format.
+    A function written for floats works on them, and so is evaluated in the format. `error` is how far rounding may
+    have led it so far: half an ulp for every operation, carried through those after it, and added to what came before
+    as a random walk adds it up. So what cancels later is not forgotten.
 
     >>> x = Arithmetic(0.1, "fp16")
     >>> x * x, (x * x).roundings
     (Arithmetic(binary16 0.009995), 1)
     """
 
-    def __init__(self, value: Any, format: Format | str, roundings: int = 0) -> None:
+    def __init__(self, value: Any, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
         """Round a number into the format."""
         self.format = recurrence_format(format) if isinstance(format, str) else format
         self.value = float(np.asarray(quantize(np.float64(value), self.format)))
         self.roundings = roundings
+        self.error = error
 
     def __repr__(self) -> str:
         """Show the format and the number."""
@@ -60,9 +65,12 @@ class Arithmetic:
 
     def _made(self, operation: str, *operands: Any) -> Arithmetic:
         values = [np.float64(each.value if isinstance(each, Arithmetic) else self._constant(each)) for each in operands]
-        found = operate(operation, values, self.format)
+        found = _operated(operation, values, self.format)
         seen = sum(each.roundings for each in operands if isinstance(each, Arithmetic))
-        return Arithmetic(float(np.asarray(found)), self.format, seen + 1)
+        errors = [each.error if isinstance(each, Arithmetic) else 0.0 for each in operands]
+        with np.errstate(all="ignore"):
+            carried = _carried(operation, values, errors, np.float64(found))
+        return Arithmetic(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
 
     def _constant(self, value: Any) -> float:
         return float(np.asarray(quantize(np.float64(value), self.format)))
@@ -101,7 +109,7 @@ class Arithmetic:
 
     def __neg__(self) -> Arithmetic:
         """Change the sign."""
-        return Arithmetic(-self.value, self.format, self.roundings)
+        return Arithmetic(-self.value, self.format, self.roundings, self.error)
 
     def __pow__(self, power: int) -> Arithmetic:
         """Multiply so often."""
@@ -115,6 +123,22 @@ class Arithmetic:
     def sqrt(self) -> Arithmetic:
         """Take the square root."""
         return self._made("sqrt", self)
+
+
+def _carried(operation: str, values: list[Any], errors: list[float], found: Any) -> float:
+    """Return what errors of the operands do to the result of an operation, to first order."""
+    if operation == "multiply":
+        return float(abs(values[1]) * errors[0] + abs(values[0]) * errors[1])
+    if operation == "divide":
+        return float((errors[0] + abs(found) * errors[1]) / abs(values[1]))
+    if operation == "sqrt":
+        return float(errors[0] / (2 * found)) if errors[0] else 0.0
+    return sum(errors)
+
+
+def _half_ulp(x: float, fmt: Format) -> float:
+    """Return about half an ulp: u·|x|, and below the normal numbers half of the smallest."""
+    return float(max(2.0**-fmt.precision * abs(x), float(fmt.smallest) / 2 if abs(x) < fmt.smallest_normal else 0.0))
 
 
 class Point(Record):
@@ -156,8 +180,8 @@ class Curve(Record):
 class Check(Record):
     """Whether a derivative that was reported is the function's: the quotient it was held against, and a bound.
 
-    `verdict` is one of *agrees* (the mismatch is within `bound`: rounding and truncation explain it), *a bug* (it is
-    beyond ten times that) and *unclear*.
+    `verdict` is one of *agrees* (the mismatch is within `bound`: rounding and truncation explain it, and it is below a
+    tenth of the derivative), *a bug* (it is beyond ten times the bound) and *unclear*.
     """
 
     reported: float
@@ -172,21 +196,25 @@ class Check(Record):
 
 def _function_in(
     function: Callable[[Any], Any], format: Format, own: bool, roundings: int | None
-) -> Callable[[float], tuple[float, int]]:
-    """Return the function in a format, and how many roundings each value of it has seen.
+) -> Callable[[float], tuple[float, float]]:
+    """Return the function in a format, and how far each value of it may be off by rounding.
 
     It takes the format's numbers, or plain floats that are rounded at the ends only.
     """
 
-    def of(x: float) -> tuple[float, int]:
+    def of(x: float) -> tuple[float, float]:
         if own:
             made = function(Arithmetic(x, format))
             if isinstance(made, Arithmetic):
-                return made.value, made.roundings if roundings is None else roundings
+                return made.value, made.error if roundings is None else walked(made.value, roundings)
             raise UnsupportedError(f"the function gave {type(made).__name__}, not a number of its argument's format")
         with np.errstate(all="ignore"):
             value = float(function(float(np.asarray(quantize(np.float64(x), format)))))
-        return float(np.asarray(quantize(np.float64(value), format))), 1 if roundings is None else roundings
+        rounded = _rounded(value, format)
+        return rounded, walked(rounded, 1 if roundings is None else roundings)
+
+    def walked(value: float, many: int) -> float:
+        return math.sqrt(many) * 2.0**-format.precision * abs(value)
 
     return of
 
@@ -222,21 +250,21 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
 
 
 def _quotient(
-    of: Callable[[float], tuple[float, int]], x: float, h: float, way: str, fmt: Format
+    of: Callable[[float], tuple[float, float]], x: float, h: float, way: str, fmt: Format
 ) -> tuple[float, float, float]:
     """Return the difference quotient in the format, a bound on its rounding, and the step that was really taken."""
     low, high = (x, _rounded(x + h, fmt)) if way == "forward" else (_rounded(x - h, fmt), _rounded(x + h, fmt))
-    (below, seen), (above, _) = of(low), of(high)
+    (below, off), (above, off_too) = of(low), of(high)
     taken = high - low
     if not taken:
         return 0.0, math.inf, 0.0
     nominal = _rounded(2 * h if way == "central" else h, fmt)
-    difference = _operated("subtract", above, below, fmt)
-    found = _operated("divide", difference, nominal, fmt) if nominal else math.inf
+    difference = _operated("subtract", [above, below], fmt)
+    found = _operated("divide", [difference, nominal], fmt) if nominal else math.inf
     unit = 2.0**-fmt.precision
     step_error = abs(found) * abs(taken - nominal) / abs(taken)
     least = float(fmt.smallest)
-    noise = (1 + 2 * math.sqrt(seen)) * unit * (abs(above) + abs(below)) + 2 * least
+    noise = 2 * (off + off_too) + unit * (abs(above) + abs(below)) + 2 * least
     return found, noise / abs(nominal or taken) + 3 * unit * abs(found) + step_error + least, taken
 
 
@@ -244,8 +272,8 @@ def _rounded(x: float, fmt: Format) -> float:
     return float(np.asarray(quantize(np.float64(x), fmt)))
 
 
-def _operated(operation: str, x: float, y: float, fmt: Format) -> float:
-    return float(np.asarray(operate(operation, [np.float64(x), np.float64(y)], fmt, context=Context())))
+def _operated(operation: str, values: Sequence[float], fmt: Format) -> float:
+    return float(np.asarray(operate(operation, [np.float64(each) for each in values], fmt)))
 
 
 def _derivatives(function: Callable[[Any], Any], x: float) -> tuple[float, float, float]:
@@ -261,6 +289,19 @@ def _derivatives(function: Callable[[Any], Any], x: float) -> tuple[float, float
     second = (plain(x + h3) - 2 * plain(x) + plain(x - h3)) / h3**2
     third = (plain(x + 2 * h3) - 2 * plain(x + h3) + 2 * plain(x - h3) - plain(x - 2 * h3)) / (2 * h3**3)
     return (4 * first[1] - first[0]) / 3, second, third
+
+
+def _truncation(function: Callable[[Any], Any], x: float, h: float, way: str, fmt: Format) -> float:
+    """Return what a finite step does to the quotient: by the next derivative, or as binary64 finds it if that is more.
+
+    A step may be so long that the derivatives at x say little about its ends.
+    """
+    first, second, third = _derivatives(function, x)
+    cut = abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
+    low = x if way == "forward" else x - h
+    if fmt.precision > _NARROW or not all(_takes_floats(function, each) for each in (low, x + h)):
+        return cut
+    return max(cut, abs((float(function(x + h)) - float(function(low))) / (x + h - low) - first))
 
 
 def sweep_steps(
@@ -347,13 +388,12 @@ def check_gradient(
     step = _rounded(step, fmt)
     if not step:
         raise UnsupportedError(f"h is zero in {fmt.name}: its smallest number is {float(fmt.smallest):g}")
+    if not math.isfinite(point + step):
+        raise UnsupportedError(f"h is beyond {fmt.name}: its largest number is {float(fmt.largest):g}")
     found, rounding, taken = _quotient(_function_in(function, fmt, own, roundings), point, step, way, fmt)
-    cut = 0.0
-    if _takes_floats(function, point):
-        _, second, third = _derivatives(function, point)
-        cut = 2 * (abs(second) * step / 2 if way == "forward" else abs(third) * step * step / 6)
+    cut = 2 * _truncation(function, point, step, way, fmt) if _takes_floats(function, point) else 0.0
     bound, mismatch = rounding + cut, abs(found - said)
-    useless = not taken or not math.isfinite(bound) or bound >= max(abs(found), abs(said)) / 2
+    useless = not taken or not math.isfinite(bound) or bound >= max(abs(found), abs(said)) / _TELLING
     verdict = "agrees" if mismatch <= bound and not useless else "a bug" if mismatch > 10 * bound else "unclear"
     if useless and mismatch <= bound:
         verdict = "unclear"

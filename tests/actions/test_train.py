@@ -83,3 +83,10 @@ def test_steps_out_of_the_domain_are_left_out():
 def test_what_is_no_function_there(name, x, said):
     with pytest.raises(FloatlabError, match=said):
         function_of(name, x)
+
+
+def test_an_integer_beyond_binary64_is_no_value(tmp_path, monkeypatch):
+    (tmp_path / "too_large.py").write_text("def power(x): return 10**400\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(FloatlabError, match="not defined at 1"):
+        function_of("too_large:power", "1")

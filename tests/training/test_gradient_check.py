@@ -101,3 +101,32 @@ def test_numbers_of_a_format():
 def test_refusals(call, match):
     with pytest.raises(fl.FloatlabError, match=match):
         call()
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "right"),
+    [
+        (lambda x: (x + 1000.0) * (x + 1000.0) - 1000000.0, 0.0111, 2000.0222),
+        (lambda x: (x + 64.0) - 64.0 + x * x, -0.0332, 0.9336),
+        (lambda x: (1.0 - x) * (1.0 - x) * (1.0 - x) * (1.0 - x), 1.01, 0.000004),
+    ],
+)
+@pytest.mark.parametrize("way", ["forward", "central"])
+def test_what_cancels_on_the_way_is_no_bug(function, x, right, way):
+    for name in ("fp16", "tf32", "fp32"):
+        assert check_gradient(function, x, right, name, way).verdict != "a bug", name
+    assert check_gradient(function, x, 3 * right + 1, "fp64", way).verdict == "a bug"
+
+
+def test_a_long_step_is_judged_by_its_ends():
+    for h in (0.4, 0.8):  # the first derivatives at 0 are zero
+        assert check_gradient(lambda x: x * x * x * x * x, 0.0, 0.0, "fp32", h=h).verdict != "a bug"
+
+
+def test_a_wide_bound_agrees_with_nothing():
+    assert check_gradient(lambda x: x * x * x, 1.5116394, 7.54, "fp32", h=4.4762763e-07).verdict == "unclear"
+
+
+def test_a_step_beyond_the_format_is_refused():
+    with pytest.raises(fl.UnsupportedError, match="h is beyond binary32"):
+        check_gradient(lambda x: x * x, 1.0, 2.0, "fp32", h=1e300)
