@@ -17,7 +17,8 @@ class Threshold(Record):
 
     Updates beyond `bound` move it, and `bound` itself where it is `included`; None where none does. `least` is the
     smallest number of the update's format that does. Under stochastic rounding these may move it, and `certain` is
-    from where on they always do.
+    from where on they always do. A bound of 0 that is included: the accumulator does not hold the weight, which moves
+    without any update.
     """
 
     bound: Fraction | None
@@ -50,6 +51,8 @@ def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
     total, *rest = [each for each in program.stages if is_total(program, each)]
     into = next((each for each in rest if each.operands == ("sum",)), None)
     rounding = [total] if into is None else [into, total]
+    if not _stays(weight, rounding):
+        return Threshold(Fraction(0), True, _least(Fraction(0), False, _update_format(program)))
     reach = _edge(weight, rounding, up, False)
     if reach is None:
         return Threshold(None, False, None)
@@ -65,6 +68,18 @@ def _update_format(program: Program) -> Format:
     made = next((each.format for each in reversed(program.stages) if each.to == source), program.setup.grads)
     assert isinstance(made, Format)
     return made
+
+
+def _stays(weight: Datum, rounding: list[Stage]) -> bool:
+    """Say whether w comes back through the roundings when nothing is added; where they draw: whatever is drawn."""
+    now = weight
+    for stage in reversed(rounding):
+        assert isinstance(stage.format, Format)
+        rounded = encode(now.exact, stage.format, stage.context)
+        if not rounded.is_finite or (is_drawn(stage) and rounded.exact != now.exact):
+            return False
+        now = rounded
+    return now.exact == weight.exact
 
 
 def _edge(weight: Datum, rounding: list[Stage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
@@ -119,7 +134,7 @@ def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Dat
 def _least(bound: Fraction, included: bool, format: Format) -> Datum | None:
     """Return the smallest positive number of a format beyond a bound, or at it where it is included."""
     found = encode(bound, format, Context(Direction.RTP))
-    if not found.is_finite:
+    if not found.is_finite or found.exact.as_fraction() < bound:  # a format without infinities saturates
         return None
     if found.exact.as_fraction() == bound and not included:
         further = found.next_up

@@ -155,3 +155,16 @@ def test_beyond_the_largest():
 def test_refusals(call, match):
     with pytest.raises(fl.FloatlabError, match=match):
         call()
+
+
+@pytest.mark.parametrize(("weight", "accumulator"), [("-736.5", "e5m3"), ("-65504", "e4m3"), ("1.0009765625", "bf16")])
+def test_an_accumulator_that_does_not_hold_the_weight_moves_it_anyway(weight, accumulator):
+    found = step(weight, 0, weights="fp16", grads="e5m2", accumulator=accumulator)
+    assert found.after != found.before
+    for each in (found.up, found.down):
+        assert (each.bound, each.included, float(each.least)) == (0, True, 2.0**-16)
+
+
+def test_no_number_of_a_format_that_saturates_is_past_its_end():
+    found = step("20480", 28, weights="e5m2", grads="e3m2")
+    assert (found.moved, found.up.bound, found.up.least) == (False, 2048, None)
