@@ -15,7 +15,7 @@ from floatlab.arrays.operations import multiply
 from floatlab.arrays.sources import source_of
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers import Context, Exact, Flags, round_exact
+from floatlab.numbers import Context, Datum, Exact, Flags, round_exact
 from floatlab.record import Record
 from floatlab.training.given import checked_number
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 LARGEST_SCALE = float(np.finfo(np.float32).max)
-_REACH = 300  # binary digits that a scale may move numbers by
+_SCALES = (-1074, 1023)  # exponents of the powers of two that binary64 has
 
 
 class LossScale(Record):
@@ -123,8 +123,8 @@ class Underflow(Record):
 
     `exponents` are those of the leading digits, with how many gradients have each in `counts`. The shares are of the
     `nonzero` gradients, after multiplication by `scale`. `safe_scale` is the largest power of two that makes none
-    overflow, None where all gradients are zero; `kept_by_safe_scale` is the share that it keeps from becoming zero,
-    and `least_scale` the smallest power of two that keeps all of them.
+    overflow, None where all gradients are zero; `flushed_by_safe_scale` is how many become zero all the same, and
+    `least_scale` the smallest power of two that keeps all of them, None where binary64 has none.
     """
 
     format: Format
@@ -203,32 +203,39 @@ def _fates(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple
 
 
 def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, bool]:
-    """Say whether |x|·2^power, rounded, is not zero and does not overflow."""
+    """Say whether x·2^power, rounded, is not zero and does not overflow."""
     n, d = abs(x).as_integer_ratio()
-    found = round_exact(Exact(False, n, power - d.bit_length() + 1), fmt, context)
-    return found.code != 0, not found.overflowed
+    found = round_exact(Exact(x < 0, n, power - d.bit_length() + 1), fmt, context)
+    datum = Datum(fmt, found.code)
+    return not datum.is_finite or bool(datum.exact), not found.overflowed
+
+
+def _extremes(nonzero: Array, choose: Any) -> list[float]:
+    """Return the positive and the negative number that is smallest, or largest, in size: each rounds in its own way."""
+    sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
+    return [sign * float(choose(each)) for sign, each in sides if each.size]
 
 
 def _safe_scale(nonzero: Array, fmt: Format, context: Context) -> float | None:
-    if not nonzero.size:
-        return None
-    most = float(np.abs(nonzero).max())
-    power = fmt.emax - (math.frexp(most)[1] - 1)
-    while not _stays(most, fmt, power, context)[1]:
-        power -= 1
-    return 2.0 ** max(min(power, _REACH), -_REACH)
+    powers = []
+    for most in _extremes(nonzero, np.max):
+        power = fmt.emax - (math.frexp(most)[1] - 1)
+        while not _stays(most, fmt, power, context)[1]:
+            power -= 1
+        powers.append(power)
+    return 2.0 ** max(min(*powers, _SCALES[1]), _SCALES[0]) if powers else None
 
 
 def _least_scale(nonzero: Array, fmt: Format, context: Context) -> float | None:
-    if not nonzero.size:
-        return None
-    least = float(np.abs(nonzero).min())
-    power = fmt.qmin - 2 - (math.frexp(least)[1] - 1)
-    while not _stays(least, fmt, power, context)[0]:
-        power += 1
-    while power > -_REACH and _stays(least, fmt, power - 1, context)[0]:
-        power -= 1
-    return 2.0 ** max(min(power, _REACH), -_REACH)
+    powers = []
+    for least in _extremes(nonzero, np.min):
+        power = fmt.qmin - 2 - (math.frexp(least)[1] - 1)
+        while not _stays(least, fmt, power, context)[0]:
+            power += 1
+        while power > _SCALES[0] and _stays(least, fmt, power - 1, context)[0]:
+            power -= 1
+        powers.append(power)
+    return 2.0 ** max(*powers, _SCALES[0]) if powers and max(powers) <= _SCALES[1] else None
 
 
 def check_needs(format: Format, name: str) -> None:

@@ -134,3 +134,19 @@ def test_weights_that_become_no_numbers_say_so():
     assert gone.lines[0].diverged == gone["plain"].diverged.why
     adam = fl.train(1.0, 2.0**-20, optimizer="adam", lr=2**-10, steps=5, remedies="plain")["plain"]
     assert "eps is zero in binary16" in adam.diverged.why
+
+
+@pytest.mark.parametrize("rounding", ["RTN", "RTP", "RTZ", "RNE"])
+def test_scales_hold_for_both_signs(rounding):
+    gradients = [3e-9, -5e-12, 40.0, -0.7]
+    found = measure_underflow(gradients, "e6m4", rounding=rounding)
+    for exponent in range(-60, 60):
+        there = measure_underflow(gradients, "e6m4", 2.0**exponent, rounding)
+        assert (not there.flushed) == (2.0**exponent >= found.least_scale)
+        assert (not there.overflowed) == (2.0**exponent <= found.safe_scale)
+
+
+def test_gradients_that_no_scale_of_binary64_keeps():
+    found = measure_underflow([5e-324, 1.0], "fp16")
+    assert (found.least_scale, found.safe_scale, found.flushed_by_safe_scale) == (None, 2.0**15, 1)
+    assert measure_underflow([1e-310], "fp32").least_scale == 2.0**880
