@@ -21,7 +21,10 @@ def exactly(value: Any, name: str) -> Fraction:
     if isinstance(value, str):
         meant = parse_literal(value).value
         if isinstance(meant, Ratio):
-            return meant.as_fraction()
+            try:
+                return meant.as_fraction()
+            except UnsupportedError as trouble:
+                raise UnsupportedError(f"{name}, {quoted(value)}: {trouble}") from None
         raise UnsupportedError(f"{name} is a finite number, not {quoted(value)}")
     if isinstance(value, Datum) and not value.is_finite:
         raise UnsupportedError(f"{name} is a finite number, not {value!r}")

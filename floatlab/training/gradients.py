@@ -154,6 +154,8 @@ class Gradients:
             found = quantize(np.ascontiguousarray(numbers), format, context=context)
         else:
             found = multiply(numbers, np.float64(scale), format, context=context)
+        if not format.has_nan and not np.isfinite(numbers).all():
+            return np.where(np.isfinite(numbers), found, numbers)  # they do not become the largest number unseen
         return found
 
     def _wide(self, scale: float, format: Format) -> Array:

@@ -201,7 +201,8 @@ class Training:
         # A constant update that once leads back to the same weight always does.
         proven = given.is_constant and not run.program.states and not draws
         still = (quiet > 0 if proven else quiet > run.steps // 100) & self.reference.moves_after(last, run.steps)
-        if run.diverged is not None or (draws and trainer.count > 1):
+        waits = bool(run.skipped) and run.skipped[-1] == run.steps - 1  # the loss scale is on its way down
+        if run.diverged is not None or waits or (draws and trainer.count > 1):
             still[:] = False
         elif still.any() and trainer.can_step:
             # What draws may move yet, and a function of the weights may have found its minimum.
@@ -234,7 +235,7 @@ def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
     known = [*OPTIMIZERS]
     if given not in known or (given == "updates") != adds:
         what = "updates are added as they are" if adds else f"optimizer is one of {' '.join(known[1:])}"
-        raise UnsupportedError(f"{what}, not {quoted(str(given))}{guess(str(given), known)}")
+        raise UnsupportedError(f"{what}, not {quoted(str(given))}{guess(str(given), known[1:])}")
     if given == "updates":
         if lr is not None:
             raise UnsupportedError("updates are added as they are: a learning rate goes with a gradient")

@@ -97,6 +97,7 @@ def make_problem(
             raise UnsupportedError(f"{name} is a whole number from 1 up, not {quoted(str(value))}")
     if not hasattr(seed, "__index__") or seed < 0:
         raise UnsupportedError(f"a seed is a whole number from 0 up, not {quoted(str(seed))}")
+    noisy = checked_number(noise, "noise", at_least=0)
     rng = np.random.default_rng(seed)
     layers = (features, hidden, 1) if kind == "network" else (features, 1)
     x = rng.standard_normal((samples, features)).astype(np.float32)
@@ -105,7 +106,10 @@ def make_problem(
     if kind == "logistic":
         y = (rng.random(answer.shape) < 1 / (1 + np.exp(-3 * answer))).astype(np.float32)
     else:
-        y = (answer + noise * rng.standard_normal(answer.shape)).astype(np.float32)
+        y = answer + noisy * rng.standard_normal(answer.shape)
+        if np.abs(y).max() > np.finfo(np.float32).max:
+            raise UnsupportedError(f"noise, {noisy:g}, leads beyond binary32, in which answers are given")
+        y = y.astype(np.float32)
     start = _normal_weights(rng, layers).astype(np.float32)
     return Problem(kind, x, y, layers, LOSSES[kind], start, int(seed), checked_number(weight, "weight", above=0))
 

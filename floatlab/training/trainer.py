@@ -198,11 +198,27 @@ class Trainer:
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
-        if not dynamic and good < len(given):
+        if not dynamic and good < len(given) and self._tells:
             good += 1  # the step that brings the weights beyond numbers
         if good:
             return self._walk(given[:good])
-        return self._skip()
+        if dynamic:
+            return self._skip()
+        i = int(np.argmin(np.isfinite(given[0])))
+        why = f"the {self.gradients.name} is {given[0, i]}, and {self._mute} has no such number: the step is not done"
+        self.diverged = Divergence(self.steps + 1, i, float(given[0, i]), why)
+        return 0
+
+    @property
+    def _tells(self) -> bool:
+        """Whether what is no number makes the weights no numbers: not in formats that have none."""
+        return not self._mute
+
+    @property
+    def _mute(self) -> str:
+        """The first format on the way from gradients to weights that has no NaN; empty where all have."""
+        formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
+        return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 
     def _given(self, steps: int) -> Array:
         """Return the gradients of the next steps, scaled and rounded."""

@@ -103,6 +103,7 @@ def mean_loss(each: Comparison) -> float | None:
 def verdict_words(compared: list[Comparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
     """Say which configurations end worse than the reference, which as good, and which diverged."""
     others = [each for each in compared if each.label != reference]
+    lost = any(each.diverged for each in compared if each.label == reference)
     parts = (
         ([each.label for each in others if each.diverged], "diverged", Role.BAD),
         (
@@ -111,12 +112,13 @@ def verdict_words(compared: list[Comparison], reference: str, seeds: int) -> lis
             Role.BAD,
         ),
         (
-            [each.label for each in others if not each.worse],
+            [each.label for each in others if not each.worse and math.isfinite(each.ratio)],
             f"as good as {reference}" + (f", within the noise of {seeds} seeds" if seeds > 1 else ""),
             Role.GOOD,
         ),
     )
-    return [
+    alone = (f"{reference} diverged: there is nothing to hold the others against", Role.BAD)
+    return [alone] * lost + [
         (
             f"{listed(names)} {plural(len(names), 'is', 'are') if what != 'diverged' else ''} {what}".replace(
                 "  ", " "
@@ -141,6 +143,8 @@ def verdict(each: Comparison, is_reference: bool, seeds: int) -> Line:
         return line(Run("reference", Role.HINT))
     if each.worse:
         return line(Run("worse", Role.BAD))
+    if not math.isfinite(each.ratio):
+        return line(Run("not compared", Role.HINT))  # the reference diverged
     return line(Run("as good" if seeds == 1 else "within noise", Role.GOOD))
 
 

@@ -169,18 +169,18 @@ def _fate_row(name: Line, what: Line, fate: Line) -> Block:
 
 def _fate(each: Remedied, count: int) -> Line:
     """Say what became of the weight, or of the weights."""
-    why = CAUSES[each.why] if each.why is not None else ""
+    why = f": {CAUSES[each.why]}" if each.why is not None else ""
     extra = f"; {counted(each.skipped, 'step')} skipped, loss scale {each.scale:g}" if each.skipped else ""
     if each.diverged is not None:
         return line(Run(f"diverged: {each.diverged}{extra}", Role.BAD))
     if each.stalled is not None and count > 1:
         still = f"{each.still:,} of {count:,} {plural(count, 'weight')} stand still"
-        return line(Run(f"{still}, the last since step {each.stalled:,}: {why}{extra}", Role.BAD))
+        return line(Run(f"{still}, the last since step {each.stalled:,}{why}{extra}", Role.BAD))
     if each.stalled is not None:
         when = "it never moved" if not each.stalled else f"it stands still since step {each.stalled:,}"
-        return line(Run(f"{when}: {why}{extra}", Role.BAD))
+        return line(Run(f"{when}{why}{extra}", Role.BAD))
     if not each.moves:
-        return line(Run(f"it did not move: {why}{extra}", Role.HINT))
+        return line(Run(f"it did not move{why}{extra}", Role.HINT))
     return line(Run(f"{'they move' if count > 1 else 'it moves'}{extra}", Role.GOOD))
 
 

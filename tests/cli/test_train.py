@@ -281,3 +281,23 @@ def test_what_diverges_warns_of_nothing(command):
     ended = command("train", "65504", "--update", "65504", "--remedies", "plain,kahan,master", "--csv", "-")
     assert (ended.status, ended.err) == (0, "")
     assert command("train", "1", "--update", "random:uniform:3", "--steps", "0", "--remedies", "plain").status == 0
+
+
+def test_beside_a_reference_that_diverged_nothing_is_good(command):
+    words = ("--configs", "fp32,fp8+master", "--lr", "100", "--steps", "30", "--samples", "4", "--hidden", "4")
+    out = " ".join(command("train", "network", *words).out.split())
+    assert "fp32 diverged: there is nothing to hold the others against" in out
+    assert "not compared" in out
+    assert "as good" not in out
+
+
+def test_what_stands_still_without_a_reason_has_no_colon(command, tmp_path):
+    np.save(tmp_path / "g.npy", np.full(5, 1e-5))
+    out = command("train", "1", "--grad", str(tmp_path / "g.npy"), "--lr", "0.1", "--remedies", "plain").out
+    assert "it never moved (weights in binary16)" in out
+
+
+def test_a_check_without_numbers_is_a_record_all_the_same(command):
+    out = command("train", "check", "sqrt", "0.001", "--reported", "15.8", "--h", "0.1", "--json").out
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert (found["check"]["quotient"], found["check"]["verdict"]) == ("nan", "unclear")

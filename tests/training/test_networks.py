@@ -172,3 +172,9 @@ def test_a_thousand_parameters_for_a_thousand_steps():
     learner = Learner(make_problem(), "fp16+master+dynamic")
     learner.advance(1000)
     assert learner.seconds < 30
+
+
+@pytest.mark.parametrize("noise", ["nan", -1, 1e300])
+def test_noise_that_answers_cannot_have_is_refused(noise):
+    with pytest.raises(fl.UnsupportedError, match="noise"):
+        make_problem("linear", noise=noise)

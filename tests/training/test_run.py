@@ -261,3 +261,20 @@ def test_the_end_is_kept_where_not_every_step_is():
     made = fl.train("1", gradient="0.3", lr="0.1", optimizer="adam", steps=7, remedies="fp64", every=5)
     assert made.lines[0].error == 0
     assert made.reference.curve(made.runs[0].at).tolist() == made.runs[0].values.tolist()
+
+
+@pytest.mark.parametrize("formats", [{"weights": "e3m2"}, {"weights": "fp16", "grads": "e2m1"}])
+@pytest.mark.parametrize("given", [[0.5, np.nan, 0.5], lambda w, k: np.nan if k else 0.5])
+def test_no_nan_becomes_a_number_where_a_format_has_none(formats, given):
+    found = fl.train(1.0, given, lr="0.5", steps=3, remedies="plain static master", **formats)
+    for run in found.runs:
+        assert (run.steps, run.diverged.step, np.isnan(run.diverged.value)) == (1, 2, True)
+        assert "gradient is nan" in run.diverged.why
+        assert np.isfinite(run.values).all()
+
+
+def test_what_is_skipped_has_not_stalled():
+    found = fl.train(0.0, update="0.0625", steps=1, weights="e4m3", remedies="dynamic")
+    assert (found.lines[0].stalled, found.lines[0].skipped) == (None, 1)
+    found.advance(10)
+    assert found.lines[0].moves > 0
