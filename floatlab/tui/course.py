@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from floatlab.actions.question import Question
     from floatlab.views.laboratory import Look
 
+_MARGINS = 2  # columns beside a line of choices
+
 
 class Course(Setups, inherit_bindings=False):
     """A screen whose question may be about something that goes on."""
@@ -90,6 +92,11 @@ class Course(Setups, inherit_bindings=False):
             self.running.drop()
         self.running = None
         self._soon.clear()
+
+    def on_unmount(self) -> None:
+        """Leave nothing behind that works for nobody."""
+        self.drop()
+        super().on_unmount()
 
     def _take(self, running: Running, look: Look | None) -> bool:
         """Show how everything stands; say whether it goes on. Until then the laboratory is this thread's."""
@@ -227,18 +234,21 @@ class Course(Setups, inherit_bindings=False):
         if laboratory is None or self.look is None:
             return
         runs = self.running is not None and not self.running.is_halted
-        pace = "at once" if self.pace is None else f"{self.pace:,}/s" if self.small else f"{self.pace:,} a second"
+        pace = "at once" if self.pace is None else f"{self.pace:,} a second"
         where = f"{self.look.steps:,} of {laboratory.goal:,}"
-        transport.options = (
-            ("where", where if self.small else f"step {where}"),
-            ("play", "‖ pause" if runs else "▶ run"),
-            ("advance", "+1" if self.small else "+1 step"),
-            ("begin", "|◀" if self.small else "|◀ start"),
-            ("finish", "▶|" if self.small else "▶| goal"),
-            ("slower", "<"),
-            ("pace", pace),
-            ("faster", ">"),
+        words = (
+            ("where", f"step {where}", where),
+            ("play", "‖ pause" if runs else "▶ run", "‖ pause" if runs else "▶ run"),
+            ("advance", "+1 step", "+1"),
+            ("begin", "|◀ start", "|◀"),
+            ("finish", "▶| goal", ""),  # as a click on where it stands does
+            ("slower", "<", "<"),
+            ("pace", pace, pace.replace(" a second", "/s")),
+            ("faster", ">", ">"),
         )
+        room = self.app.size.width - _MARGINS
+        short = sum(len(word) + 2 for _, word, _ in words) > room
+        transport.options = tuple((name, brief if short else word) for name, word, brief in words if brief or not short)
 
     @on(Choices.Chosen, "#transport")
     async def _transport_chosen(self, event: Choices.Chosen) -> None:

@@ -16,6 +16,7 @@ from floatlab.training.networks import USUAL as CONFIGURATIONS
 from floatlab.tui.marking import Marking
 from floatlab.tui.pickers import Choice, Picker
 from floatlab.tui.task import Task
+from floatlab.views.words import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,8 +113,10 @@ class Setups(Task, inherit_bindings=False):
         if form == "network" or (many and question.option("grad") is not None):
             rows.append(("optimizer", f"{question.option('optimizer', 'sgd')} ▾"))
         if self.labels or form == "step":
-            noun = "configurations" if form == "network" else "remedies"
-            words = f"{len(self.labels)} {noun}" if self.labels else "+".join(question.option("remedies", ("plain",)))
+            kinds = ("configuration", "configurations") if form == "network" else ("remedy", "remedies")
+            words = f"{len(self.labels):,} {plural(len(self.labels), *kinds)}"
+            if not self.labels:
+                words = "+".join(question.option("remedies", ("plain",)))
             rows.append(("remedies", f"{words} ▾"))
         if many or form == "network":
             rows += [("seed", f"seed {question.context.seed} ▾")] * (not self.small or bool(question.context.seed))

@@ -72,11 +72,7 @@ class Train(Course, inherit_bindings=False):
         "step, home goes back to the start and end to the goal. Left and right put a cursor over the chart. Paused or "
         "not, e lets a line go on under another remedy: from there on its letter is a capital. u takes that back."
     )
-    BINDINGS = [
-        *Course.COURSE,
-        *Course.OWN,
-        *Task.SHARED,
-    ]
+    BINDINGS = [*Course.COURSE, *Course.OWN, *Task.SHARED]
     DEFAULT_CSS = """
     Train {
         #boxes { height: auto; layout: horizontal; }
@@ -87,11 +83,12 @@ class Train(Course, inherit_bindings=False):
         #numbers Label { padding: 0 1; }
         #numbers Input { width: 9; }
         #body { height: 1fr; layout: vertical; }
-        #plot { height: 1fr; min-height: 5; }
-        #lines { height: auto; max-height: 8; }
+        #plot { height: 1fr; min-height: 5; padding: 0 1; }
+        #lines { height: auto; max-height: 6; }
         &.-wide #lines { max-height: 12; }
         #stages { height: auto; max-height: 9; }
-        &.-short #lines, &.-short #stages { max-height: 5; }
+        &.-short #lines { max-height: 4; }
+        &.-short #stages { max-height: 5; }
         #details { height: 1fr; }
     }
     """
@@ -222,11 +219,6 @@ class Train(Course, inherit_bindings=False):
     def _put(self, name: str, text: str, box: Input) -> None:
         judge(box, self.open(with_text(self.question, _BOXES[name], text), name))
 
-    def on_unmount(self) -> None:
-        """Leave nothing behind that works for nobody."""
-        self.drop()
-        super().on_unmount()
-
     # The pictures.
 
     def draw_all(self) -> None:
@@ -269,7 +261,7 @@ class Train(Course, inherit_bindings=False):
         stages.display = has_step
         details.display = not lines.display
         reading = self.query_one("#reading")
-        reading.display = lines.display and (self.at is not None or not self.small)
+        reading.display = lines.display and (self.at is not None or self.has_class("-wide"))
         if has_chart:
             self._draw_chart()
         if has_step:
@@ -315,7 +307,13 @@ class Train(Course, inherit_bindings=False):
 
     @on(Cells.Chosen, "#lines")
     def _line_chosen(self) -> None:
-        self.view = "step"
+        if "step" in self.views:
+            self.view = "step"
+        elif self.laboratory is not None:
+            try:
+                self.laboratory.next_step(self.place)
+            except FloatlabError as error:
+                self.complain(str(error), hint=True)
 
     @on(Cells.Chosen, "#stages")
     def _stage_chosen(self) -> None:
@@ -344,10 +342,6 @@ class Train(Course, inherit_bindings=False):
             self.view = "chart"
         else:
             super().leave()
-
-    def page(self) -> Page:
-        """Return the whole page: what the command line would print."""
-        return self.answers[0].page()
 
     def subject(self) -> Any:
         """Return the weight that the step in sight begins with, or the one that it was asked for ends with."""

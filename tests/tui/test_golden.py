@@ -51,10 +51,8 @@ SCENES = {
     "reduce-worst": ("sum random:normal:300:seed=1 --schedule numpy", ["n"]),
     "reduce-machine": (f"{FORUM} --machine hopper.tf32.f32", ["down", "enter"]),
     "reduce-library": ("reveal builtins:sum --terms 9", []),
-    "train": (TRAIN, []),
-    "train-changed": (TRAIN, ["home", *"nnnnnnnnnnnn", "e", *"master", "enter", "end", *["left"] * 9]),
+    "train": (TRAIN, ["home", *"nnnnnnnn", "e", *"mas", "enter", "end", *["left"] * 5]),
     "train-step": (TRAIN, ["enter"]),
-    "train-network": ("train network --configs fp32,bf16,bf16+stochastic --steps 60", []),
     "picker-format": ("show 0.1 --fp16", ["f", *"fp8"]),
     "picker-rules": ("show 0.1 --fp16", ["r"]),
     "keys": ("show 0.1 --fp16", ["question_mark"]),
@@ -69,7 +67,7 @@ SHOWN = {
     "explorer-worst": ("compare-worst", (80, 24)),
     "explorer-reduce": ("reduce", (100, 24)),
     "explorer-orders": ("reduce-orders", (120, 28)),
-    "explorer-train": ("train-changed", (100, 32)),
+    "explorer-train": ("train", (100, 32)),
 }
 CASES = [(name, size) for name in SCENES for size in SIZES]
 
