@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from textwrap import wrap
 
 from floatlab.record import Record
 from floatlab.render.scales import Scale, scale_of, ticks
@@ -53,13 +54,13 @@ def chart_lines(chart: Chart, width: int) -> list[Line]:
     labels = {row: text for row, text in marks if row is not None}
     gutter = max((len(text) for text in labels.values()), default=0)
     ends = _ends(chart, scales)
-    tail = max(len(each) for each in ends.values()) + 1
+    tail = min(max(len(each) for each in ends.values()) + 1, max(width - gutter - 2 - _LEAST, 0))
     room = max(width - gutter - 2 - tail, _LEAST)
     cells = _drawn(chart, scales, room)
-    lines = [line(Run(chart.up, Role.LABEL))]
+    lines = [line(Run(part, Role.LABEL)) for part in wrap(chart.up, max(width, 1))]
     for row in range(chart.height):
         axis = f"{labels.get(row, ''):>{gutter}} {chart.ink[0] if row in labels else chart.ink[1]}"
-        at_end = tuple(Run(chart.curves[i].mark, chart.curves[i].role) for i in ends.get(row, ()))
+        at_end = tuple(Run(chart.curves[i].mark, chart.curves[i].role) for i in ends.get(row, ())[: max(tail - 1, 0)])
         lines.append(line(Run(axis, Role.RULER), *_runs(chart, cells[row]), " " if at_end else "", *at_end))
     return [*lines, *(line(" " * (gutter + 1), each) for each in _scale_lines(chart, scales.across, room))]
 

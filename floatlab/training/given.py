@@ -54,3 +54,17 @@ def checked_number(value: Any, name: str, at_least: float | None = None, above: 
     if not (number >= at_least if at_least is not None else number > above if above is not None else number == number):
         raise UnsupportedError(f"{name} is a finite number{bound}, not {quoted(str(value))}")
     return number
+
+
+def listed_words(given: Any, name: str) -> list[Any]:
+    """Return the words of a text, or the items of a list of them; raises UnsupportedError for neither.
+
+    >>> listed_words("plain, master kahan", "remedies")
+    ['plain', 'master', 'kahan']
+    """
+    if isinstance(given, str):
+        return given.replace(",", " ").split()
+    try:
+        return list(given)
+    except TypeError:
+        raise UnsupportedError(f"{name} is a text of names or a list of them, not {quoted(str(given))}") from None

@@ -16,6 +16,7 @@ import numpy as np
 from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.numbers import Context, Direction
 from floatlab.record import Record
+from floatlab.training.given import listed_words
 from floatlab.training.gradients import numbers_of, running_totals
 from floatlab.training.optimizers import OPTIMIZERS, SGD, Adam, Optimizer, Updates
 from floatlab.training.run import Run
@@ -304,7 +305,7 @@ def train(
 def _setups(base: Setup, remedies: str | Iterable[str] | None) -> list[tuple[str, Setup]]:
     """Return labels and setups; of the usual remedies, those that serve and differ from the ones before."""
     if remedies is not None:
-        words = remedies.replace(",", " ").split() if isinstance(remedies, str) else list(remedies)
+        words = listed_words(remedies, "remedies")
         if not words:
             raise UnsupportedError("remedies names none: plain is what there is without one")
         return [(word, parse_remedy(word)(base)) for word in words]

@@ -185,7 +185,7 @@ def learn(
     """
     chosen = parse_configurations(configurations)
     numbers = range(seeds) if isinstance(seeds, int) else seeds
-    if not len(numbers):
+    if not hasattr(numbers, "__len__") or not len(numbers):
         raise UnsupportedError("seeds is a number of them from 1 up, or a range")
     if isinstance(problem, Problem):
         if shape:

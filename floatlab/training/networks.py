@@ -26,6 +26,7 @@ from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce import matmul
+from floatlab.training.given import listed_words
 from floatlab.training.problems import Problem
 from floatlab.training.scaling import check_needs
 from floatlab.training.setup import REMEDIES, Setup, parse_remedy
@@ -215,7 +216,7 @@ def parse_configurations(given: Any) -> list[Configuration]:
     """Return configurations of names in a text or a list, or the usual ones for None; raises UnsupportedError."""
     if given is None:
         given = USUAL
-    words = given.replace(",", " ").split() if isinstance(given, str) else list(given)
+    words = listed_words(given, "configurations")
     if not words:
         raise UnsupportedError(f"configurations names none{guess('', [*USUAL])}: {' '.join(USUAL[:5])} … would do")
     return [each if isinstance(each, Configuration) else Configuration.named(each) for each in words]

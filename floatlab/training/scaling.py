@@ -55,7 +55,7 @@ class LossScale(Record):
         number = checked_number(scale, "the loss scale", above=0)
         if number > LARGEST_SCALE or not np.float32(number):
             raise UnsupportedError(f"the loss scale is a positive number of binary32, not {quoted(str(scale))}")
-        if growth_interval is not None and (not isinstance(growth_interval, int) or growth_interval < 1):
+        if growth_interval is not None and (type(growth_interval) is not int or growth_interval < 1):
             raise UnsupportedError(
                 f"growth_interval is a number of steps from 1 up, not {quoted(str(growth_interval))}"
             )

@@ -88,6 +88,8 @@ class Setup(Record):
         put(self, "accumulator", given.get("accumulator", copy or plain))
         put(self, "state", given.get("state", self.update))
         put(self, "master", copy)
+        if context is not None and not isinstance(context, Context):
+            raise UnsupportedError(f"context is a Context or None, not {quoted(str(context))}")
         put(self, "compensated", bool(compensated))
         put(self, "scaling", scaling)
         put(self, "stochastic", bool(stochastic))

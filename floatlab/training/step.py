@@ -11,13 +11,13 @@ from fractions import Fraction
 
 from floatlab import arith
 from floatlab.arrays.recurrences import CONVERT, Stage, drawing
-from floatlab.errors import UnsupportedError
+from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
 from floatlab.numbers.context import Flags
 from floatlab.record import Record
 from floatlab.training.given import exactly
-from floatlab.training.optimizers import SGD, Optimizer, Updates
+from floatlab.training.optimizers import SGD, Adam, Optimizer, Updates
 from floatlab.training.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
 from floatlab.training.setup import Setup
 from floatlab.training.thresholds import Threshold, is_drawn, is_total, smallest_move
@@ -169,6 +169,8 @@ def step(
         if "update_format" in formats:
             formats["update"] = formats.pop("update_format")
         setup = Setup(**formats)
+    elif not isinstance(setup, Setup):
+        raise UnsupportedError(f"setup is a Setup, not {quoted(str(setup))}")
     elif formats:
         raise UnsupportedError(f"{next(iter(formats))} is said by the setup: give one of them")
     given, chosen = _asked(update, grad, lr, optimizer)
@@ -192,6 +194,8 @@ def _asked(update: Any, grad: Any, lr: Any, optimizer: Optimizer | None) -> tupl
         raise UnsupportedError("the learning rate is said by the optimizer: give one of them")
     if optimizer is None and lr is None:
         raise UnsupportedError("a gradient needs a learning rate (lr=), or an optimizer")
+    if not isinstance(optimizer, Updates | SGD | Adam | None):
+        raise UnsupportedError(f"optimizer is an SGD(…) or an Adam(…), not {quoted(str(optimizer))}")
     return grad, optimizer if optimizer is not None else SGD(lr)
 
 
@@ -216,6 +220,7 @@ def _read(
         if row not in formats:
             known = " ".join(formats) or "none"
             raise UnsupportedError(f"this program has no state {row} (its state: {known})")
+        exactly(number, f"state {row}")
         found.append((row, read(number, formats[row])))
     rows: dict[str, Datum] = {row: encode(0, fmt) for row, fmt in formats.items()}
     rows |= {row: made.result for row, made in found}

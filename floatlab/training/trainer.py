@@ -125,10 +125,11 @@ class Trainer:
             found = quantize(self._begin, format)
         if not np.isfinite(found).all():
             i = int(np.argmin(np.isfinite(found)))
-            given = float(self._begin[i])
-            raise UnsupportedError(
-                f"start {given:g} is beyond {format.name}, whose largest is {float(format.largest):g}"
-            )
+            try:
+                given = f"{float(self._begin[i]):g}"
+            except OverflowError:
+                given = "given"
+            raise UnsupportedError(f"start {given} is beyond {format.name}, whose largest is {float(format.largest):g}")
         return found
 
     @property

@@ -301,3 +301,9 @@ def test_a_check_without_numbers_is_a_record_all_the_same(command):
     out = command("train", "check", "sqrt", "0.001", "--reported", "15.8", "--h", "0.1", "--json").out
     found = json.loads(out, parse_constant=pytest.fail)
     assert (found["check"]["quotient"], found["check"]["verdict"]) == ("nan", "unclear")
+
+
+@pytest.mark.parametrize("words", [("1", "--update", "1"), ("check", "x^3", "1"), ("1,2", "--update", "1e-4")])
+def test_charts_fit_into_twenty_columns(command, words):
+    out = command("train", *words, "--width", "20").out
+    assert max(len(line) for line in out.splitlines()) <= 20

@@ -278,3 +278,22 @@ def test_what_is_skipped_has_not_stalled():
     assert (found.lines[0].stalled, found.lines[0].skipped) == (None, 1)
     found.advance(10)
     assert found.lines[0].moves > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: fl.train(10**400, update=1, remedies="fp32"), "start given is beyond binary32"),
+        (lambda: fl.train(1, update=1, remedies=5), "remedies is a text of names or a list"),
+        (lambda: fl.train(1, update=1, context=5), "context is a Context or None"),
+        (lambda: fl.training.step(1, 1, setup=5), "setup is a Setup"),
+        (lambda: fl.training.step(1, grad=1, optimizer="adam"), "optimizer is an SGD"),
+        (lambda: fl.training.step(1, grad=1, optimizer=SGD(1, 0.9), state={"b": "nan"}), "state b is a finite number"),
+        (lambda: fl.training.learn("linear", 5), "configurations is a text of names or a list"),
+        (lambda: fl.training.learn("linear", "fp32", seeds=1.5), "seeds is a number of them"),
+        (lambda: LossScale(1, True), "growth_interval"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(call, match):
+    with pytest.raises(fl.UnsupportedError, match=match):
+        call()
