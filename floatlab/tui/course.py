@@ -234,7 +234,8 @@ class Course(Setups, inherit_bindings=False):
         if laboratory is None or self.look is None:
             return
         runs = self.running is not None and not self.running.is_halted
-        pace = "at once" if self.pace is None else f"{self.pace:,} a second"
+        paced = self.running.pace if self.running is not None else self.pace
+        pace = "at once" if paced is None else f"{paced:,} a second"
         where = f"{self.look.steps:,} of {laboratory.goal:,}"
         words = (
             ("where", f"step {where}", where),
