@@ -18,7 +18,7 @@ from floatlab.arrays.pairs import is_enough
 from floatlab.arrays.reading import DOUBLE, reading_for
 from floatlab.arrays.recipe import recipe_for
 from floatlab.errors import UnsupportedError
-from floatlab.formats import Format
+from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import STREAM
@@ -82,10 +82,8 @@ class Recurrence:
         self.stages = tuple(stages)
         self.lane = lanes.parse_lane(lane)
         for stage in stages:
-            if isinstance(stage.format, Format) and not holds(DOUBLE, stage.format):
-                raise UnsupportedError(
-                    f"{stage.format.name} has numbers that binary64 does not hold: no array lane has it"
-                )
+            if isinstance(stage.format, Format):
+                recurrence_format(stage.format)
         self._packed = self._pack() if lanes.is_compiled(self.lane) else None
         if self.lane == "compiled" and self._packed is None:
             raise UnsupportedError("lane compiled cannot do all of these stages; lane numpy can")
@@ -224,14 +222,12 @@ def blockwise(numbers: Array, format: BlockFormat, context: Context) -> Array:
     return found[: len(numbers)].astype(np.float64)
 
 
-def recurrence_format(name: str) -> Format:
+def recurrence_format(name: str | Format) -> Format:
     """Return a format that rows can have; raises FormatError, or UnsupportedError for one beyond binary64.
 
     >>> recurrence_format("bf16").name
     'bfloat16'
     """
-    from floatlab.formats import parse_format
-
     fmt = parse_format(name)
     if not holds(DOUBLE, fmt):
         raise UnsupportedError(f"{fmt.name} has numbers that binary64 does not hold: no array lane has it")

@@ -50,8 +50,8 @@ class Arithmetic:
 
     def __init__(self, value: Any, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
         """Round a number into the format."""
-        self.format = recurrence_format(format) if isinstance(format, str) else format
-        self.value = float(np.asarray(quantize(np.float64(value), self.format)))
+        self.format = recurrence_format(format)
+        self.value = _rounded(value, self.format)
         self.roundings = roundings
         self.error = error
 
@@ -64,16 +64,13 @@ class Arithmetic:
         return self.value
 
     def _made(self, operation: str, *operands: Any) -> Arithmetic:
-        values = [np.float64(each.value if isinstance(each, Arithmetic) else self._constant(each)) for each in operands]
+        sides = [each if isinstance(each, Arithmetic) else Arithmetic(each, self.format) for each in operands]
+        values = [np.float64(each.value) for each in sides]
         found = _operated(operation, values, self.format)
-        seen = sum(each.roundings for each in operands if isinstance(each, Arithmetic))
-        errors = [each.error if isinstance(each, Arithmetic) else 0.0 for each in operands]
+        seen = sum(each.roundings for each in sides)
         with np.errstate(all="ignore"):
-            carried = _carried(operation, values, errors, np.float64(found))
+            carried = _carried(operation, values, [each.error for each in sides], np.float64(found))
         return Arithmetic(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
-
-    def _constant(self, value: Any) -> float:
-        return float(np.asarray(quantize(np.float64(value), self.format)))
 
     def __add__(self, other: Any) -> Arithmetic:
         """Add."""
@@ -209,7 +206,7 @@ def _function_in(
                 return made.value, made.error if roundings is None else walked(made.value, roundings)
             raise UnsupportedError(f"the function gave {type(made).__name__}, not a number of its argument's format")
         with np.errstate(all="ignore"):
-            value = float(function(float(np.asarray(quantize(np.float64(x), format)))))
+            value = float(function(_rounded(x, format)))
         rounded = _rounded(value, format)
         return rounded, walked(rounded, 1 if roundings is None else roundings)
 
@@ -222,9 +219,9 @@ def _function_in(
 def _checked(function: Any, x: Any, format: Any) -> tuple[float, Format]:
     if not callable(function):
         raise UnsupportedError(f"the function is callable, not {quoted(str(function))}")
-    fmt = recurrence_format(format) if isinstance(format, str) else format
+    fmt = recurrence_format(format)
     check_needs(fmt, "the format")
-    point = float(np.asarray(quantize(np.float64(checked_number(x, "x")), fmt)))
+    point = _rounded(checked_number(x, "x"), fmt)
     if not math.isfinite(point):
         raise UnsupportedError(f"x, {x}, is beyond {fmt.name}, whose largest is {float(fmt.largest):g}")
     return point, fmt
@@ -244,7 +241,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
     >>> [f"{advised_step(name):.1e}" for name in ("fp16", "fp32", "fp64")]
     ['7.9e-02', '3.9e-03', '4.8e-06']
     """
-    fmt = recurrence_format(format) if isinstance(format, str) else format
+    fmt = recurrence_format(format)
     root: float = 2.0 ** (-fmt.precision / (2 if _way(way) == "forward" else 3)) * max(abs(size), 1.0)
     return root
 
@@ -268,7 +265,7 @@ def _quotient(
     return found, noise / abs(nominal or taken) + 3 * unit * abs(found) + step_error + least, taken
 
 
-def _rounded(x: float, fmt: Format) -> float:
+def _rounded(x: Any, fmt: Format) -> float:
     return float(np.asarray(quantize(np.float64(x), fmt)))
 
 
@@ -291,13 +288,18 @@ def _derivatives(function: Callable[[Any], Any], x: float) -> tuple[float, float
     return (4 * first[1] - first[0]) / 3, second, third
 
 
+def _cut(second: float, third: float, h: float, way: str) -> float:
+    """Return the first term of Taylor's series that a quotient leaves out."""
+    return abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
+
+
 def _truncation(function: Callable[[Any], Any], x: float, h: float, way: str, fmt: Format) -> float:
     """Return what a finite step does to the quotient: by the next derivative, or as binary64 finds it if that is more.
 
     A step may be so long that the derivatives at x say little about its ends.
     """
     first, second, third = _derivatives(function, x)
-    cut = abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
+    cut = _cut(second, third, h, way)
     low = x if way == "forward" else x - h
     if fmt.precision > _NARROW or not all(_takes_floats(function, each) for each in (low, x + h)):
         return cut
@@ -346,8 +348,8 @@ def sweep_steps(
             continue
         found, rounding, _ = _quotient(of, point, h, way, fmt)
         error = abs(found - truth)
-        cut = abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
-        points.append(Point(h, found, error, error / abs(truth) if truth else None, rounding, cut))
+        relative = error / abs(truth) if truth else None
+        points.append(Point(h, found, error, relative, rounding, _cut(second, third, h, way)))
     if not points:
         raise UnsupportedError(f"no step is a number of {fmt.name}")
     return Curve(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))

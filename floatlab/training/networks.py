@@ -72,7 +72,7 @@ class Configuration(Record):
         given = {"forward": forward, "backward": backward or forward, "outputs": outputs or forward}
         put = object.__setattr__
         for name, value in (given | {"accumulator": accumulator}).items():
-            fmt = recurrence_format(value) if isinstance(value, str) else value
+            fmt = recurrence_format(value)
             check_needs(fmt, name)
             put(self, name, fmt)
         put(self, "label", label)
@@ -97,13 +97,7 @@ class Configuration(Record):
             if name in REMEDIES and name not in ("fp16", "bf16", "fp32"):
                 raise UnsupportedError(f"{quoted(text)} begins with a remedy: name a format first, as in fp16+{name}")
             made = cls(text, Setup(name), name, accumulator=_summing(name))
-        return made.with_setup(parse_remedy(remedies)(made.setup)) if remedies else made
-
-    def with_setup(self, setup: Setup) -> Configuration:
-        """Return the same with another setup."""
-        return Configuration(
-            self.label, setup, self.forward, self.backward, self.outputs, self.accumulator, self.machine
-        )
+        return made.replace(setup=parse_remedy(remedies)(made.setup)) if remedies else made
 
 
 def _summing(name: str) -> str:

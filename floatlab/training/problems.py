@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from floatlab.errors import UnsupportedError, guess, quoted
-from floatlab.record import Record
+from floatlab.record import Individual
 from floatlab.training.given import checked_number
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ KINDS = ("linear", "logistic", "network")
 LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}
 
 
-class Problem(Record):
+class Problem(Individual):
     """Data to learn, and the shape of what learns it.
 
     `x` is (samples, features), `y` (samples, 1): numbers, or 0 and 1 for a `logistic` loss. `layers` are the numbers
@@ -40,12 +40,6 @@ class Problem(Record):
     start: Array
     seed: int
     weight: float = 1.0  # what the loss is multiplied by before it is differentiated
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by identity: it holds arrays."""
-        return self is other
-
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         """Show its shape."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from floatlab.record import Record
+from floatlab.record import Individual, Record
 from floatlab.training.optimizers import Optimizer
 from floatlab.training.program import Program
 from floatlab.training.setup import Setup
@@ -28,7 +28,7 @@ class Divergence(Record):
     why: str
 
 
-class Run(Record):
+class Run(Individual):
     """What became of weights: their values after each recorded step, and what happened on the way.
 
     `at` are the recorded steps, 0 being the start, and the last one; `values` the weights that the model computes with,
@@ -54,12 +54,6 @@ class Run(Record):
     moves: Array
     diverged: Divergence | None
     is_compiled: bool
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by identity: it holds arrays."""
-        return self is other
-
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         """Show what was done and where it ended."""

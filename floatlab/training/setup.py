@@ -5,6 +5,8 @@ Remedies compose: each takes a setup and returns another one, and `master+dynami
 
 from __future__ import annotations
 
+from functools import partial
+
 from floatlab.arith.operands import holds
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
@@ -111,13 +113,16 @@ class Setup(Record):
         >>> Setup("fp16").replace(weights="bf16").grads.name
         'bfloat16'
         """
-        rest = {name: getattr(self, name) for name in ("compensated", "scaling", "stochastic", "context")}
-        return Setup(**(dict(self.given) | rest | changes))
+        return Setup(**(dict(self.given) | self.rules | changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy what was said."""
-        rest = {name: getattr(self, name) for name in ("compensated", "scaling", "stochastic", "context")}
-        return _rebuilt, (tuple((dict(self.given) | rest).items()),)
+        return partial(Setup, **dict(self.given), **self.rules), ()
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What is said of a step besides its formats, by name."""
+        return {name: getattr(self, name) for name in ("compensated", "scaling", "stochastic", "context")}
 
     @property
     def kept(self) -> AnyFormat:
@@ -129,10 +134,6 @@ class Setup(Record):
         """The name of every stage's format; no master where there is none."""
         found = {name: getattr(self, name) for name in PARTS}
         return {name: each.name for name, each in found.items() if each is not None}
-
-
-def _rebuilt(said: tuple[tuple[str, Any], ...]) -> Setup:
-    return Setup(**dict(said))
 
 
 def _parsed(value: Format | str, name: str) -> Format:
@@ -173,8 +174,7 @@ def _all_in(name: Format | str) -> Callable[[Setup, Any], Setup]:
     """Return what puts weights and gradients, and all that follows from them, in another format."""
 
     def change(setup: Setup, _: Any) -> Setup:
-        rest = {each: getattr(setup, each) for each in ("compensated", "scaling", "stochastic", "context")}
-        return Setup(name, master=setup.master, **rest)
+        return Setup(name, master=setup.master, **setup.rules)
 
     return change
 
