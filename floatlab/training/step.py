@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from floatlab.formats.blocks import BlockFormat
+
 
 class Why(Enum):
     """Why a weight is where it is after a step."""
@@ -115,6 +117,13 @@ class Step(Record):
         return beyond if self.before.exact == near else 1 - beyond if self.before.exact == far else Fraction(1)
 
 
+def single(format: Format | BlockFormat) -> Format:
+    """Return a format that one weight has by itself; raises UnsupportedError for a format of blocks."""
+    if not isinstance(format, Format):
+        raise UnsupportedError(f"one weight has no {format.name}: in blocks, it depends on its neighbours")
+    return format
+
+
 def trace(
     program: Program, start: Mapping[str, Datum], index: int = 0, taken: int = 0
 ) -> tuple[list[TracedStage], dict[str, Datum]]:
@@ -127,14 +136,12 @@ def trace(
         rows[name] = encode(values(taken + 1), program.setup.update)
     found = []
     for stage in program.stages:
-        if not isinstance(stage.format, Format):
-            raise UnsupportedError(f"one weight has no {stage.format.name}: in blocks, it depends on its neighbours")
-        context = drawing(stage.context, index)
+        fmt, context = single(stage.format), drawing(stage.context, index)
         data = [rows[name] for name in stage.operands]
         if stage.operation == CONVERT:
-            made = convert(data[0], stage.format, context)
+            made = convert(data[0], fmt, context)
         else:
-            made = getattr(arith, stage.operation)(*data, format=stage.format, context=context)
+            made = getattr(arith, stage.operation)(*data, format=fmt, context=context)
         rows[stage.to] = made.result
         found.append(TracedStage(stage, made))
     return found, rows
@@ -175,8 +182,7 @@ def step(
         raise UnsupportedError(f"{next(iter(formats))} is said by the setup: give one of them")
     given, chosen = _asked(update, grad, lr, optimizer)
     program = Program.of(setup, chosen)
-    if not isinstance(setup.weights, Format):
-        raise UnsupportedError(f"one weight has no {setup.weights.name}: in blocks, it depends on its neighbours")
+    single(setup.weights)
     name = "update" if chosen.adds else "gradient"
     readings, rows = _read(program, weight, given, name, state or {}, index)
     stages, after = trace(program, rows, index, index)
@@ -205,12 +211,10 @@ def _read(
     """Read what was typed into the formats of its rows."""
     setup = program.setup
     found: list[tuple[str, Derivation]] = []
-    kept = setup.master or setup.weights
-    assert isinstance(kept, Format)
     exactly(weight, "the weight")
-    found.append((program.kept, read(weight, kept)))
+    found.append((program.kept, read(weight, single(setup.kept))))
     if setup.master is not None:
-        found.append((WEIGHTS, read(weight, setup.weights)))  # type: ignore[arg-type]
+        found.append((WEIGHTS, read(weight, single(setup.weights))))
     scale = 1 if setup.scaling is None else setup.scaling.scale
     value = exactly(given, name)
     context = drawing(stream(setup.context, 1), index)
@@ -295,8 +299,7 @@ def _by_rounding(total: TracedStage, before: Datum) -> Why:
         return Why.DRAWN
     if stage.context.rounding not in (Direction.RNE, Direction.RNA) or not isinstance(truth, Exact):
         return Why.BY_DIRECTION
-    assert isinstance(stage.format, Format)
-    w = encode(before.exact, stage.format)  # the accumulator's neighbours count
+    w = encode(before.exact, single(stage.format))  # the accumulator's neighbours count
     neighbour = w.next_up if before.exact < truth else w.next_down
     gap = abs(neighbour.exact - w.exact).as_fraction() if neighbour.is_finite else w.ulp.as_fraction()
     missed = abs(truth - w.exact).as_fraction()

@@ -18,7 +18,7 @@ from floatlab.training.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, W
 from floatlab.training.run import Divergence, Run
 from floatlab.training.scaling import Scaler
 from floatlab.training.setup import Setup
-from floatlab.training.step import Step, judged, trace
+from floatlab.training.step import Step, judged, single, trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,13 +97,13 @@ class Trainer:
                 {MASTER: self._first(setup.master)} if setup.master else {}
             )
         else:
-            carrier = old.rows[old.recurrence.names[old.program.kept]]
-            start[WEIGHTS] = _into(old.rows[old.recurrence.names[WEIGHTS]], setup.weights)
+            carrier = old.row(old.program.kept)
+            start[WEIGHTS] = _into(old.row(WEIGHTS), setup.weights)
             if setup.master:
                 start[MASTER] = _into(carrier, setup.master)
             for name, fmt in program.states:
                 if name in old.recurrence.names:
-                    start[name] = _into(old.rows[old.recurrence.names[name]], fmt)
+                    start[name] = _into(old.row(name), fmt)
         self.setup: Setup = setup
         self.program: Program = program
         self.recurrence: Recurrence = recurrence
@@ -147,7 +147,7 @@ class Trainer:
         if not self.scales or self.scales[-1][1] != self.scaler.scale:
             self.scales.append((self.steps, self.scaler.scale))
         if self.scaler.scale:
-            self.rows[self.recurrence.names[UNSCALE]] = float(encode(1 / self.scaler.scale, self.setup.update))
+            self.row(UNSCALE)[:] = float(encode(1 / self.scaler.scale, self.setup.update))
 
     def change(self, setup: Setup) -> None:
         """Go on in another setup: what is kept is rounded to its formats, and a new loss scale starts anew."""
@@ -188,10 +188,15 @@ class Trainer:
             raise UnsupportedError(f"there are {self.count} weights, and {row.shape[1]} gradients")
         self._take(row)
 
+    def row(self, name: str) -> Array:
+        """Return a row of the program as it is now, to be read or written."""
+        found: Array = self.rows[self.recurrence.names[name]]
+        return found
+
     @property
     def weights(self) -> Array:
         """The weights as the model computes with them: a copy."""
-        found: Array = self.rows[self.recurrence.names[WEIGHTS]].copy()
+        found: Array = self.row(WEIGHTS).copy()
         return found
 
     def _take(self, given: Array) -> int:
@@ -223,7 +228,7 @@ class Trainer:
 
     def _given(self, steps: int) -> Array:
         """Return the gradients of the next steps, scaled and rounded."""
-        weights = self.rows[self.recurrence.names[WEIGHTS]]
+        weights = self.row(WEIGHTS)
         return self.gradients.rounded(
             self.steps, steps, 1.0 if self.scaler is None else self.scaler.scale, self.setup.grads,
             stream(self.setup.context, 1), float(weights[0]) if self.alone else weights.copy(),
@@ -262,7 +267,7 @@ class Trainer:
 
     def _now(self) -> dict[str, Array]:
         """Return what is recorded, as it is now."""
-        return {name: self.rows[self.recurrence.names[name]][None].copy() for name in self._recorded}
+        return {name: self.row(name)[None].copy() for name in self._recorded}
 
     def _end(self, did: int, found: dict[str, Array]) -> None:
         first, every = self.steps, self.every
@@ -289,7 +294,7 @@ class Trainer:
         """Say which weight is no number, and why."""
         setup, zeros = self.setup, ", ".join(self.program.vanished)
         for name in (*self.program.watched, WEIGHTS):
-            row = self.rows[self.recurrence.names[name]]
+            row = self.row(name)
             if not np.isfinite(row).all():
                 break
         i = int(np.argmin(np.isfinite(row)))
@@ -323,27 +328,20 @@ class Trainer:
             raise UnsupportedError(f"element is from 0 to {self.count - 1}, not {element}")
         if self.diverged is not None:
             raise UnsupportedError(f"there is no next step: {self.diverged.why}")
-        if not isinstance(self.setup.weights, Format):
-            raise UnsupportedError(
-                f"one weight has no {self.setup.weights.name}: in blocks, it depends on its neighbours"
-            )
+        weights = single(self.setup.weights)
         if self.gradients.length is not None and self.steps >= self.gradients.length:
             raise UnsupportedError(
                 f"{self.gradients.name} has numbers for {self.gradients.length:,} steps, and all are done"
             )
         setup, program = self.setup, self.program
-        weights = setup.weights
-        assert isinstance(weights, Format)
         formats = {**dict(program.states), WEIGHTS: weights, GRADIENT: setup.grads}
         if setup.master is not None:
             formats[MASTER] = setup.master
         if setup.scaling is not None:
             formats[UNSCALE] = setup.update
         given = self._given(1)
-        self.rows[self.recurrence.names[GRADIENT]] = given[0]
-        rows = {
-            name: encode(float(self.rows[self.recurrence.names[name]][element]), fmt) for name, fmt in formats.items()
-        }
+        self.row(GRADIENT)[:] = given[0]
+        rows = {name: encode(float(self.row(name)[element]), fmt) for name, fmt in formats.items()}
         if not rows[GRADIENT].is_finite:
             raise UnsupportedError(f"there is no next step: the {self.gradients.name} is {float(given[0, element])}")
         exact = self.gradients.at(self.steps, element)
@@ -357,7 +355,7 @@ class Trainer:
         none = np.full((1, self.count), np.nan)
         parts = [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
         if self._stands_between:
-            parts.append(self.rows[self.recurrence.names[name]][None].copy())
+            parts.append(self.row(name)[None].copy())
         found: Array = np.concatenate(parts)
         return found[:, 0] if self.alone else found
 
