@@ -31,6 +31,7 @@ from floatlab.training.given import checked_number, exactly
 from floatlab.training.gradient_check import WAYS
 from floatlab.training.gradients import Gradients
 from floatlab.training.networks import parse_configurations
+from floatlab.training.trainer import MAX_VALUES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,6 +144,8 @@ def train_question(question: Question, started: Started | None = None) -> Traini
     if steps is None:
         steps = Gradients(given, max(count, 1), not count, "update" if grad is None else "gradient").length or STEPS
     every = question.option("every") or max(1, -(-steps * max(count, 1) // _RECORDED))
+    if (kept := (steps // every + 1) * max(count, 1)) > max(MAX_VALUES, 2 * count):
+        raise UnsupportedError(f"recording every {every:,} steps keeps {kept:,} numbers; at most {MAX_VALUES:,} are")
     found = train(
         start,
         given if grad is not None else None,

@@ -213,12 +213,12 @@ def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") 
     >>> [(each.label, each.worse) for each in found]
     [('fp32', False), ('bf16', True)]
     """
-    rows = {row[0].configuration.label: row for row in learnings}
-    if reference not in rows:
-        raise UnsupportedError(f"the reference, {reference}, is not among {' '.join(rows)}")
-    against = np.log([each.final for each in rows[reference]])
+    labels = [row[0].configuration.label for row in learnings]
+    if reference not in labels:
+        raise UnsupportedError(f"the reference, {reference}, is not among {' '.join(labels)}")
+    against = np.log([each.final for each in learnings[labels.index(reference)]])
     found = []
-    for label, row in rows.items():
+    for label, row in zip(labels, learnings, strict=True):
         finals = [each.final for each in row]
         logs = np.log(finals) - against
         mean, many = float(np.mean(logs)), len(logs)

@@ -307,3 +307,15 @@ def test_a_check_without_numbers_is_a_record_all_the_same(command):
 def test_charts_fit_into_twenty_columns(command, words):
     out = command("train", *words, "--width", "20").out
     assert max(len(line) for line in out.splitlines()) <= 20
+
+
+def test_one_configuration_twice(command):
+    words = ("network", "--problem", "linear", "--configs", "fp32,fp32", "--steps", "3", "--samples", "4", "--json")
+    found = json.loads(command("train", *words).out)["configurations"]
+    assert (len(found), found[0]["losses"]) == (2, found[1]["losses"])
+
+
+def test_records_beyond_memory_are_refused_at_once(command):
+    ended = command("train", "1", "--update", "1", "--steps", "1000000000", "--every", "1")
+    assert (ended.status, ended.out) == (2, "")
+    assert "recording every 1 steps keeps 1,000,000,001 numbers" in ended.err
