@@ -66,9 +66,11 @@ def chart_lines(chart: Chart, width: int) -> list[Line]:
 
 
 def _row(scale: Scale, y: float, height: int) -> int | None:
-    if not scale.shows(y):
-        return None
-    return min(max(round((1 - scale.place(y)) * (height - 1)), 0), height - 1)
+    return _row_at(scale.place(y), height) if scale.shows(y) else None
+
+
+def _row_at(place: float, height: int) -> int:
+    return min(max(round((1 - place) * (height - 1)), 0), height - 1)
 
 
 def _ends(chart: Chart, scales: Scales) -> dict[int, list[int]]:
@@ -108,7 +110,7 @@ def _drawn(chart: Chart, scales: Scales, room: int) -> list[list[list[int]]]:
             if place is None:
                 before = None
                 continue
-            row = min(max(round((1 - place) * (chart.height - 1)), 0), chart.height - 1)
+            row = _row_at(place, chart.height)
             rows = {row}
             if before is not None and abs(row - before) > 1:
                 rows |= set(range(min(row, before) + 1, max(row, before)))

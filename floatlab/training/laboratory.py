@@ -189,10 +189,10 @@ class Training:
             return None, None  # a function led the reference beyond numbers
         carried = None
         if run.kept is not None or run.compensation is not None:
-            carrier = run.values if run.kept is None else run.kept
+            high = run.carrier[-1]
             low = np.zeros(1) if run.compensation is None else run.compensation[-1]
-            if np.isfinite(carrier[-1] - low).all():  # else it was not there yet when the last step was recorded
-                carried = _furthest(carrier[-1], truth, low)
+            if np.isfinite(high - low).all():  # else it was not there yet when the last step was recorded
+                carried = _furthest(high, truth, low)
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: Run) -> Array:

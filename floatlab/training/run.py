@@ -69,11 +69,15 @@ class Run(Individual):
         return last if last.ndim else float(last)
 
     @property
+    def carrier(self) -> Array:
+        """What carries the weights from step to step: the master copy where there is one."""
+        return self.values if self.kept is None else self.kept
+
+    @property
     def carried(self) -> Array:
         """What the weights stand for: the master copy, less what is compensated, where there are such."""
-        carrier = self.values if self.kept is None else self.kept
         if self.compensation is None:
-            return carrier
+            return self.carrier
         with np.errstate(invalid="ignore"):  # of what diverged, both are infinite
-            stands: Array = carrier - self.compensation
+            stands: Array = self.carrier - self.compensation
         return stands

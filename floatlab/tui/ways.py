@@ -13,6 +13,7 @@ from floatlab.actions.rules import RULES
 from floatlab.errors import FloatlabError
 from floatlab.formats import parse_format
 from floatlab.formats.names import short_name
+from floatlab.reduce.devices import DTYPES
 from floatlab.reduce.machines import MACHINES
 from floatlab.tui.pickers import Choice, Picker
 from floatlab.tui.task import Task
@@ -39,7 +40,6 @@ _ADDERS = {
 # What asks something else than a simulated sum.
 _OTHERWISE = ("observed", "difference", "ways", "backends", "runs")
 _TERMS = (8, 16, 32, 64, 100, 128, 256, 1024, 4096)
-_DTYPES = {"binary16": "float16", "bfloat16": "bfloat16", "binary32": "float32", "binary64": "float64"}
 
 
 class Ways(Task, inherit_bindings=False):
@@ -256,7 +256,7 @@ class Ways(Task, inherit_bindings=False):
             self.open(question.replace(values=(name,)))
             return
         terms = len(found) if found is not None and 1 < len(found) <= _TERMS[-1] else None
-        dtype = _DTYPES.get(found.x.format.name) if found is not None else None
+        dtype = DTYPES.get(found.x.format.name) if found is not None else None
         dtype = None if dtype == "float32" else dtype
         self.open(Question("reveal", (name,)).having(terms=terms, dtype=dtype))
 

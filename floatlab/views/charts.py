@@ -25,6 +25,16 @@ def thinned(count: int, most: int = POINTS) -> list[int]:
     return [round(i * (count - 1) / (most - 1)) for i in range(most)]
 
 
+def mark_of(place: int) -> str:
+    """Return the letter of the curve at a place."""
+    return MARKS[place % len(MARKS)]
+
+
+def role_of(place: int) -> Role:
+    """Return the role of the curve at a place."""
+    return _ROLES[place % len(_ROLES)]
+
+
 def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[float]) -> Curve:
     """Return the curve at a place of a chart's list, or its reference (None), through as many points as can be seen.
 
@@ -34,12 +44,12 @@ def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[f
     points = tuple((float(across[i]), float(up[i])) for i in thinned(len(across)))
     if place is None:
         return Curve(REFERENCE, label, points, Role.HINT)
-    return Curve(MARKS[place % len(MARKS)], label, points, _ROLES[place % len(_ROLES)])
+    return Curve(mark_of(place), label, points, role_of(place))
 
 
 def named(place: int, label: str) -> Line:
     """Return the name of a curve with its letter before it, as a table has it."""
-    return line(Run(MARKS[place % len(MARKS)], _ROLES[place % len(_ROLES)]), " ", Run(label, Role.VALUE))
+    return line(Run(mark_of(place), role_of(place)), " ", Run(label, Role.VALUE))
 
 
 def legend(chart: Chart) -> Line:

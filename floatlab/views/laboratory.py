@@ -14,10 +14,10 @@ from floatlab.training import Comparison, Learning, Training
 from floatlab.training.laboratory import Line as Remedied
 from floatlab.training.run import Run as Trained
 from floatlab.views.causes import CAUSES, figures
-from floatlab.views.charts import MARKS, curve, thinned
+from floatlab.views.charts import curve, mark_of, role_of, thinned
 from floatlab.views.learnings import learnings_page, losses_chart
 from floatlab.views.page import Chart, Curve, Line, Page, Role, Run, Table, line
-from floatlab.views.training import value_text, values_chart
+from floatlab.views.training import error_text, value_text, values_chart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> s
     >>> letter(1, (Switch(50, 1, "master"),), 49), letter(1, (Switch(50, 1, "master"),))
     ('b', 'B')
     """
-    mark = MARKS[place % len(MARKS)]
+    mark = mark_of(place)
     turns = sum(each.place == place and (step is None or each.step <= step) for each in switches)
     return mark.upper() if turns % 2 else mark
 
@@ -128,9 +128,8 @@ def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> s
 def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
     """Return the name of a line, and since when it is called so."""
     last = [each.step for each in switches if each.place == place]
-    role = curve(place, "", (), ()).role
     since = Run(f" from {last[-1]:,}", Role.HINT) if last else ""
-    return line(Run(letter(place, switches), role), " ", Run(label, Role.VALUE), since)
+    return line(Run(letter(place, switches), role_of(place)), " ", Run(label, Role.VALUE), since)
 
 
 def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
@@ -156,7 +155,7 @@ def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]
 
 def _told(each: Remedied, run: Trained, several: bool) -> tuple[Line, ...]:
     """Return what a row says of a line: where it stands, since when, how far off, how often it moved, what comes."""
-    error = line("" if each.error is None else _error(each.error))
+    error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
     if several and each.stalled is not None:
         still = f"{each.still:,} of {len(run.last_moves):,}"
@@ -167,12 +166,6 @@ def _told(each: Remedied, run: Trained, several: bool) -> tuple[Line, ...]:
         what = line(Run(CAUSES[each.why] if each.why is not None else "", role))
     value = error if several else line(value_text(run.final, run))
     return value, line(Run(still, Role.BAD)), error, line(f"{each.moves:,}"), what
-
-
-def _error(error: float) -> str:
-    sign = "−" if error < 0 else ""
-    mantissa, _, exponent = f"{abs(error):.2e}".partition("e")
-    return f"{sign}{mantissa}e{int(exponent)}" if error else "0"
 
 
 def _recorded(run: Trained, step: int) -> Any:
@@ -207,7 +200,7 @@ def _read(
     runs: list[Run | str] = [Run(f"step {step:,}", Role.LABEL)]
     for place, value in values:
         if value is not None:
-            mark = Run(letter(place, switches, step), curve(place, "", (), ()).role)
+            mark = Run(letter(place, switches, step), role_of(place))
             runs += ["  ", mark, "\N{NO-BREAK SPACE}", Run(value, Role.VALUE)]
     for mark_, value, role in more:
         runs += ["  ", Run(f"{mark_}\N{NO-BREAK SPACE}{value}", role)]

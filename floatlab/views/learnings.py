@@ -9,7 +9,7 @@ import numpy as np
 from floatlab.training.learner import Comparison, Learning
 from floatlab.views.causes import optimizer_words
 from floatlab.views.charts import curve, named
-from floatlab.views.page import Block, Chart, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.views.page import Block, Chart, Gap, Line, Note, Page, Role, Row, Run, Table, line, text_of
 from floatlab.views.words import counted, listed, plural
 
 _SENTENCES = {
@@ -57,8 +57,8 @@ def learnings_page(learnings: list[list[Learning]], compared: list[Comparison], 
     for i, (row, each) in enumerate(zip(learnings, compared, strict=True)):
         ended = next((one.diverged for one in row if one.diverged is not None), None)
         if ended is not None:
-            letter, _, label = named(i, each.label)
-            blocks.append(Row(f"{letter.text} {label.text}", line(Run(f"step {ended.step:,}: {ended.why}", Role.BAD))))
+            why = line(Run(f"step {ended.step:,}: {ended.why}", Role.BAD))
+            blocks.append(Row(text_of(named(i, each.label)), why))
     return Page(tuple(blocks), title)
 
 

@@ -15,7 +15,7 @@ from floatlab.training.laboratory import Training
 from floatlab.training.run import Run as Trained
 from floatlab.views.causes import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
 from floatlab.views.charts import curve, named, thinned
-from floatlab.views.page import Block, Chart, Curve, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.views.page import Block, Chart, Curve, Gap, Line, Note, Page, Role, Row, Run, Table, line, text_of
 from floatlab.views.words import counted, plural
 
 TYPE_CHECKING = False
@@ -132,7 +132,7 @@ def _table(found: Training) -> Table:
     rows = []
     for i, (run, each) in enumerate(zip(runs, lines, strict=True)):
         cells = [] if several else [_cell(run, place) for place in places]
-        error = line(Run("none", Role.HINT)) if each.error is None else line(_error(each.error))
+        error = line(Run("none", Role.HINT)) if each.error is None else line(error_text(each.error))
         rows.append((named(i, each.label), *cells, error, line(f"{each.moves:,}")))
     if not several and found.reference.is_exact:
         truth = found.reference.curve(longest.at[places])
@@ -147,24 +147,19 @@ def _cell(run: Trained, place: int) -> Line:
     return line(value_text(float(run.values[place]), run))
 
 
-def _error(error: float) -> str:
+def error_text(error: float) -> str:
+    """Return an error in three digits."""
     return "0" if not error else f"{error:.2e}".replace("e-0", "e-").replace("e+0", "e+").replace("-", "−", error < 0)
 
 
 def _fates(found: Training) -> list[Block]:
     """Say for each remedy what it does, and what became of the weight."""
     blocks: list[Block] = [Note(line(Run("What each does, and what came of it", Role.HEADING)))]
-    rows = []
     for i, (trainer, each) in enumerate(zip(found.trainers, found.lines, strict=True)):
         what = setup_words(trainer.setup) if each.label == "plain" else remedy_words(each.label)
         fate = _fate(each, trainer.count) if trainer.steps else line("it stands at its start")
-        rows.append((named(i, each.label), line(what), fate))
-    return [*blocks, *(_fate_row(*row) for row in rows)]
-
-
-def _fate_row(name: Line, what: Line, fate: Line) -> Block:
-    letter, _, label = name
-    return Row(f"{letter.text} {label.text}", line(fate, " (", what, ")"))
+        blocks.append(Row(text_of(named(i, each.label)), line(fate, " (", what, ")")))
+    return blocks
 
 
 def _fate(each: Remedied, count: int) -> Line:
@@ -190,13 +185,12 @@ def _carried(found: Training) -> list[Block]:
     for i, (run, each) in enumerate(zip(found.runs, found.lines, strict=True)):
         if each.carried_error is None:
             continue
-        letter, _, label = named(i, each.label)
-        name = f"{letter.text} {label.text}"
+        name = text_of(named(i, each.label))
         if run.carried.ndim > 1:
-            blocks.append(Row(name, line(f"largest error {_error(each.carried_error)}")))
+            blocks.append(Row(name, line(f"largest error {error_text(each.carried_error)}")))
             continue
         text = exactly_shown(carried_exactly(run))
-        blocks.append(Row(name, line(Run(text, Role.VALUE)), line(f"error {_error(each.carried_error)}")))
+        blocks.append(Row(name, line(Run(text, Role.VALUE)), line(f"error {error_text(each.carried_error)}")))
     if not blocks:
         return []
     head = "What they stand for: the master copy, less what a compensation carries"
@@ -205,6 +199,5 @@ def _carried(found: Training) -> list[Block]:
 
 def carried_exactly(run: Trained) -> Fraction:
     """Return what a single weight stands for at the end, exactly: the master copy, less the compensation."""
-    carrier = run.values if run.kept is None else run.kept
-    exact = Fraction(float(carrier[-1]))
+    exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))
