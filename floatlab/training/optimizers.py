@@ -149,7 +149,7 @@ class Adam(Record):
         root = to.do("r", "divide", root, to.schedule("c2", lambda t: math.sqrt(1 - two**t)))
         root = to.do("r", "add", root, to.constant("eps", self.eps))
         ratio = to.do("q", "divide", "m", root)
-        return kept, to.do("u", "multiply", to.schedule("lr", lambda t: lr / (1 - one**t)), ratio)
+        return kept, to.do("u", "multiply", to.schedule("lr/c1", lambda t: lr / (1 - one**t)), ratio)
 
 
 Optimizer = Updates | SGD | Adam

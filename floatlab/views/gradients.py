@@ -66,13 +66,14 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
 def _advice(found: Underflow) -> list[Block]:
     rows: list[Block] = []
     if found.least_scale is not None and found.safe_scale is not None:
-        whose = "" if found.scale == 1 else " of these gradients as they were given"
+        whose = "" if found.scale == 1 else " of what was given"
         reach = f"{_power(found.least_scale)} keeps all{whose} from becoming zero"
         rows.append(Row("scales", line(reach)))
         rows.append(Row("", line(f"{_power(found.safe_scale)} is the largest power of two without overflow")))
         if found.least_scale <= found.safe_scale:
-            good = _power(found.safe_scale)
-            rows.append(Row("verdict", line(Run(f"a loss scale of {good} loses none of them", Role.GOOD))))
+            ends = dict.fromkeys((_power(found.least_scale), _power(found.safe_scale)))
+            which = "any loss scale from" if len(ends) > 1 else "a loss scale of"
+            rows.append(Row("verdict", line(Run(f"{which} {' to '.join(ends)} loses none of them", Role.GOOD))))
         else:
             left = found.flushed_by_safe_scale or 0
             words = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from floatlab.arrays.recurrences import CONVERT
-from floatlab.numbers import Datum, Exact
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers import Datum, Derivation, Exact
+from floatlab.numbers.decimals import rounded_decimal, shortest
 from floatlab.training.step import Step, TracedStage, Why
 from floatlab.training.thresholds import Threshold, is_drawn, is_total
 from floatlab.views.causes import exactly_shown, figures, optimizer_words, setup_words
@@ -14,8 +14,9 @@ from floatlab.views.derivations import stages
 from floatlab.views.numbers import coded, datum_strip
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Strip, Table, line
 from floatlab.views.scale import number_line
-from floatlab.views.words import bracketed, error_words, verdict_line
+from floatlab.views.words import bracketed, error_words, signed_text, verdict_line
 
+_CELL = 14  # characters of an error in a table
 _PICTURED = 3  # stages: of so many, each is drawn digit by digit
 _SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
 _LONG = {"g": "gradient", "c": "carried"}
@@ -40,7 +41,7 @@ def step_page(found: Step, brief: bool = False) -> Page:
     title = f"{shortest(found.before)} {sign} {bracketed(shortest(found.update))}: {_outcome(found)}"
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), Row("setup", line(setup_words(program.setup)))]
     if not program.optimizer.adds:
-        blocks.append(Row("optimizer", line(optimizer_words(program.optimizer))))
+        blocks.append(Row("optimizer", line(optimizer_words(program.optimizer)), _scheduled(found)))
     blocks += reading_rows(found)
     whole = len(found.stages) <= _PICTURED and not brief
     if not whole:
@@ -57,6 +58,17 @@ def _outcome(found: Step) -> str:
     if not found.moved:
         return "nothing changes"
     return f"it becomes {shortest(found.after)}"
+
+
+def _scheduled(found: Step) -> Line:
+    """Say which numbers the optimizer has in this step only: Adam's corrections of its young averages."""
+    used = {name: datum for each in found.stages for name, datum in zip(each.stage.operands, _data(each), strict=True)}
+    numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
+    return line(f"in this step {numbers}" if numbers else "")
+
+
+def _data(each: TracedStage) -> list[Datum]:
+    return [datum for datum in each.derivation.operands if isinstance(datum, Datum)]
 
 
 def reading_rows(found: Step) -> list[Block]:
@@ -111,20 +123,27 @@ def stage_table(found: Step) -> Table:
     rows = []
     for each in found.stages:
         made = each.derivation
-        error = error_words(made).removeprefix("error ")
         rows.append((
             line(_formula(each, names)),
             line(each.stage.format.name),
             coded(made.result, shortest(made.result)),
-            line(error if len(error) < 24 else "inexact"),
+            line(_rounding(made)),
         ))  # fmt: skip
     return Table(("stage", "format", "becomes", "rounding"), tuple(rows))
+
+
+def _rounding(made: Derivation) -> str:
+    """Say what a rounding did, in few enough digits for a table."""
+    said, ulps = error_words(made).removeprefix("error "), made.nearby_error_ulps
+    if len(said) <= _CELL or not ulps:
+        return said
+    return f"≈ {signed_text(rounded_decimal(ulps, 4))} ulp"
 
 
 def verdict_blocks(found: Step) -> list[Block]:
     """Say whether w moved, why or why not, where the sum lies among w's neighbours, and what would have counted."""
     blocks: list[Block] = [Note(line(Run("Did it count?", Role.HEADING)))]
-    good = found.moved or found.why in (Why.COMPENSATED, Why.IN_MASTER)
+    good = found.why in (Why.MOVED, Why.COMPENSATED, Why.IN_MASTER)
     moved = "yes" if found.moved else "no"
     blocks.append(Row("moved", line(Run(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD))))
     blocks.append(datum_strip(found.after, "w now"))

@@ -9,6 +9,7 @@ from floatlab import Context, train
 from floatlab.render.text import to_text
 from floatlab.training import (
     SGD,
+    Adam,
     Comparison,
     Setup,
     check_gradient,
@@ -22,6 +23,7 @@ from floatlab.training.step import Why
 from floatlab.views.causes import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
 from floatlab.views.gradients import check_page, fate_of, underflow_page
 from floatlab.views.learnings import learnings_page, verdict_words
+from floatlab.views.page import Role, Row
 from floatlab.views.training import training_page, values_chart
 from floatlab.views.updates import stage_table, step_page, why_words
 
@@ -68,6 +70,22 @@ def test_thresholds_are_told_in_ulps_of_what_the_update_meets():
     said = text(step_page(step("1", grad="1", lr="0.1", master="fp32")))
     assert "counts up just above 2^-24, 0.5 ulp of the master copy" in said
     assert "counts down just above 2^-25, 0.25 ulp of the master copy" in said
+
+
+def test_stages_of_adam_fit_and_its_corrections_are_numbers():
+    found = step("0.5", grad="0.003", optimizer=Adam("0.001"), weights="bf16", master="fp32")
+    page = to_text(step_page(found, brief=True))
+    assert "u ← lr/c1 × q        binary32  0x3a831252" in page  # one line each, since errors are short
+    assert "−0.488006591796875" not in page
+    assert f"in this step lr/c1 0.01, c2 {np.float32((1 - 0.999) ** 0.5)!s}" in text(step_page(found))
+    assert "in this step" not in text(step_page(step("0.5", grad="0.003", lr="0.1")))
+
+
+def test_what_is_no_number_any_more_is_no_good_end():
+    found = step("0.5", grad="0.003", optimizer=Adam("0.001"), weights="fp16")
+    moved = next(each for each in step_page(found).blocks if isinstance(each, Row) and each.label == "moved")
+    assert found.moved
+    assert moved.content[0].role is Role.BAD
 
 
 def test_values_of_a_run_are_numpys():
@@ -141,7 +159,7 @@ def test_bins_of_gradients_end_where_fates_change():
 
 def test_a_scale_that_loses_nothing_is_said_and_one_that_must():
     said = text(underflow_page(measure_underflow([1e-9, 0.25], "fp16")))
-    assert "a loss scale of 131,072 loses none of them" in said
+    assert "any loss scale from 32 to 131,072 loses none of them" in said
     said = text(underflow_page(measure_underflow([1e-9, 60000.0], "fp16")))
     assert "no scale keeps all: 1 still loses 1, 50 %" in said
 
