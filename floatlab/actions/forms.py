@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from floatlab.actions.laboratory import form_of
 from floatlab.actions.question import Question
 from floatlab.record import Record
 
@@ -48,6 +47,16 @@ PARTS = (
     Part("reported", ("check",), none="none"),
     Part("h", ("check",), none="by theory"),
 )
+
+
+def form_of(question: Question) -> str:
+    """Return which form of `train` a question has: step, network, underflow, check, or run, which is many steps.
+
+    >>> form_of(Question("train", ("1.125",)))
+    'run'
+    """
+    first = question.values[0] if question.values else ""
+    return first if first in FORMS else "run"
 
 
 def has(question: Question, part: Part) -> bool:

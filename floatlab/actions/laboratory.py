@@ -5,23 +5,31 @@ from __future__ import annotations
 from functools import partial
 
 from floatlab.actions.answer import Answer
+from floatlab.actions.forms import form_of
 from floatlab.actions.nodes import Happening, asked
 from floatlab.actions.question import Question
 from floatlab.actions.train import (
-    FORMS,
     NETWORK_STEPS,
     NETWORKS,
     STEPS,
     learned_answer,
     reference_of,
-    setup_options,
+    setup_of,
     shape_of,
     train_question,
     training_answer,
 )
 from floatlab.errors import UnsupportedError
-from floatlab.record import Record
-from floatlab.training import Learner, Setup, Step, Training, compare_learnings, make_problem, parse_remedy
+from floatlab.training import (
+    Comparison,
+    Learner,
+    Learning,
+    Step,
+    Training,
+    compare_learnings,
+    make_problem,
+    parse_remedy,
+)
 from floatlab.training.networks import Configuration, parse_configurations
 from floatlab.views.laboratory import Look, Switch, look_at_losses, look_at_weights
 
@@ -31,14 +39,6 @@ if TYPE_CHECKING:
 
 _KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
 _MOST = 1 << 23  # and beyond it
-
-
-class Change(Record):
-    """What was changed on the way: after which step, in which line, and to what."""
-
-    step: int
-    place: int
-    word: str
 
 
 class Laboratory:
@@ -51,7 +51,7 @@ class Laboratory:
     def __init__(self, question: Question) -> None:
         """Stand at the start; raises FloatlabError for a question that cannot be answered."""
         self.question = question
-        self.changes: tuple[Change, ...] = ()
+        self.changes: tuple[Switch, ...] = ()
         self.goal = self.wanted = 0  # how far it is to go, and how far the question wanted it to
         self.restart()
 
@@ -106,7 +106,7 @@ class Laboratory:
 
     # What all of them do.
 
-    def restart(self, changes: tuple[Change, ...] = ()) -> None:
+    def restart(self, changes: tuple[Switch, ...] = ()) -> None:
         """Stand at the start again; these changes will be made on the way, each after its step."""
         self.steps, self.changes = 0, ()
         self._ahead = list(changes)
@@ -133,7 +133,7 @@ class Laboratory:
     def change(self, place: int, word: str) -> None:
         """Let a line go on under another remedy; raises FloatlabError for one that there is not."""
         self._change(place, word)
-        self.changes = (*self.changes, Change(self.steps, place, word))
+        self.changes = (*self.changes, Switch(self.steps, place, word))
 
     def extend(self, steps: int) -> None:
         """Set the goal so many steps further; raises UnsupportedError where there is no room or nothing left."""
@@ -147,11 +147,6 @@ class Laboratory:
         if goal // self.every * self.width > _MOST:
             raise UnsupportedError("there is no room to record more: --every N records one step in N")
         self.goal = goal
-
-    @property
-    def switches(self) -> tuple[Switch, ...]:
-        """The changes as pictures show them."""
-        return tuple(Switch(each.step, each.place, each.word) for each in self.changes)
 
     @property
     def command(self) -> str:
@@ -195,12 +190,12 @@ class Weights(Laboratory):
 
     def _change(self, place: int, word: str) -> None:
         trainer = self.training.trainers[place]
-        trainer.change(parse_remedy(word)(_base(self.question)))
+        trainer.change(parse_remedy(word)(setup_of(self.question)))
         trainer.label = word
 
     def look(self) -> Look:
         """Return the chart of the weights so far, and the table of remedies."""
-        return look_at_weights(self.training, self.goal, self.switches)
+        return look_at_weights(self.training, self.goal, self.changes)
 
     def answer(self) -> Answer:
         """Return what the command line would answer at this place."""
@@ -263,28 +258,28 @@ class Networks(Laboratory):
                 each.advance(steps)
 
     def _change(self, place: int, word: str) -> None:
-        made = Configuration.named(word)
         others = [label for i, label in enumerate(self.labels) if i != place]
         label = word
         while label in others:  # tables tell configurations apart by name
             label += "'"
-        made = Configuration(
-            label, made.setup, made.forward, made.backward, made.outputs, made.accumulator, made.machine
-        )
+        made = Configuration.named(word).replace(label=label)
         for each in self.learners[place]:
             each.change(made)
 
-    def look(self) -> Look:
-        """Return the loss curves so far, and the table of configurations."""
+    @property
+    def _learned(self) -> tuple[list[list[Learning]], list[Comparison], str]:
+        """What was learned so far, how that compares, and beside which configuration."""
         found = [[each.learning for each in row] for row in self.learners]
         reference = reference_of(each.configuration for (each, *_) in self.learners)
-        return look_at_losses(found, compare_learnings(found, reference), reference, self.goal, self.switches)
+        return found, compare_learnings(found, reference), reference
+
+    def look(self) -> Look:
+        """Return the loss curves so far, and the table of configurations."""
+        return look_at_losses(*self._learned, self.goal, self.changes)
 
     def answer(self) -> Answer:
         """Return what the command line would answer at this place."""
-        found = [[each.learning for each in row] for row in self.learners]
-        reference = reference_of(each.configuration for (each, *_) in self.learners)
-        return learned_answer(found, compare_learnings(found, reference), reference)
+        return learned_answer(*self._learned)
 
     def next_step(self, place: int) -> Step:
         """Refuse: a step of a network is thousands of roundings."""
@@ -308,16 +303,6 @@ class Networks(Laboratory):
         return 1
 
 
-def form_of(question: Question) -> str:
-    """Return which form of `train` a question has: step, network, underflow, check, or run, which is many steps.
-
-    >>> form_of(Question("train", ("1.125",)))
-    'run'
-    """
-    first = question.values[0] if question.values else ""
-    return first if first in FORMS else "run"
-
-
 def laboratory_for(question: Question) -> Laboratory | None:
     """Return the training that a question asks for, at its start; None where there is nothing that goes on.
 
@@ -338,15 +323,9 @@ def stage_questions(found: Step) -> list[Happening]:
     return [each for stage in found.stages for each in asked([stage.derivation])]
 
 
-def _base(question: Question) -> Setup:
-    """Return the setup of a question, before any remedy."""
-    options = setup_options(question)
-    return Setup(update=options.pop("update_format", None), **options, context=question.context)
-
-
 def check_remedy(question: Question, word: str) -> None:
     """Refuse a remedy, or a configuration, that there is not; raises FloatlabError."""
     if form_of(question) == "network":
         Configuration.named(word)
     else:
-        parse_remedy(word)(_base(question))
+        parse_remedy(word)(setup_of(question))

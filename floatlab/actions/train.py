@@ -6,6 +6,7 @@ import sys
 from contextlib import redirect_stdout
 
 from floatlab.actions.answer import Answer
+from floatlab.actions.forms import form_of
 from floatlab.actions.functions import function_of
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.files import open_array
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from floatlab.training import Comparison, Configuration, Learning
     from floatlab.views.page import Chart, Page
 
-FORMS = ("step", "network", "underflow", "check")  # without one of these words, it is many steps
 STEPS, NETWORK_STEPS = 100, 500  # what is done unless told
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
 _FORMATS = ("grads", "accumulator", "state", "master", "update_format")
@@ -79,7 +79,14 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def setup_options(question: Question) -> dict[str, Any]:
+def setup_of(question: Question) -> Setup:
+    """Return the setup of a question, before any remedy."""
+    formats = _formats_of(question)
+    formats["update"] = formats.pop("update_format", None)  # its name where there is no update beside it
+    return Setup(**formats, context=question.context)
+
+
+def _formats_of(question: Question) -> dict[str, Any]:
     """Return the formats of a setup as the question has them."""
     options = {name: question.option(name) for name in _FORMATS if question.option(name) is not None}
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
@@ -94,9 +101,7 @@ def trace_step(question: Question) -> Step:
     """
     _, weight, *rest = question.values
     grad, update = question.option("grad"), question.option("update", rest[0] if rest else None)
-    given = setup_options(question)
-    given["update"] = given.pop("update_format", None)  # its name where there is no update beside it
-    setup = Setup(**given, context=question.context)
+    setup = setup_of(question)
     for word in question.option("remedies", ()):
         setup = parse_remedy(word)(setup)
     optimizer = None if grad is None else parse_optimizer(question.option("optimizer"), question.option("lr"), False)
@@ -156,7 +161,7 @@ def train_question(question: Question, started: Started | None = None) -> Traini
         remedies=question.option("remedies"),
         context=question.context,
         every=every,
-        **setup_options(question),
+        **_formats_of(question),
     )
     more = 0 if found.reference.is_exact else 1
     found.advance(steps, None if started is None else started(steps * (len(found.trainers) + more), "steps"))
@@ -345,7 +350,7 @@ def _check_answer(question: Question) -> Answer:
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: in the form that its first value names, else many steps."""
-    form = question.values[0] if question.values else ""
+    form = form_of(question)
     if form == "step":
         return [_step_answer(question)]
     if form == "network":

@@ -202,14 +202,19 @@ def one_format(options: argparse.Namespace, reason: str, more: str = "") -> tupl
     return tuple(found)
 
 
+# What the rules of rounding are where no option says otherwise.
+USUAL_RULES = {
+    "overflow": "native", "absent": "largest", "nan": "first", "tininess": "after", "ftz": False, "daz": False,
+}  # fmt: skip
+
+
 def add_direction(parser: Parser) -> argparse._ArgumentGroup:
     """Add the direction that is rounded in, where no other rule can be chosen; return the group."""
     group = parser.add_argument_group("rounding")
     directions = "|".join(direction.value for direction in Direction)
     group.add_argument("-r", "--rounding", default="RNE", metavar="DIR", help=f"{directions}, or TestFloat's words")
     group.add_argument("--seed", metavar="N", help="what SR draws from (default 0)")
-    usual = {"overflow": "native", "absent": "largest", "nan": "first", "tininess": "after", "ftz": False, "daz": False}
-    parser.set_defaults(**usual)
+    parser.set_defaults(**USUAL_RULES)
     return group
 
 

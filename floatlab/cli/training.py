@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from floatlab.actions import ACTIONS
 from floatlab.actions.question import Question
-from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, add_rounding, context_of, whole_number
+from floatlab.cli.parser import (
+    USUAL_RULES,
+    Parser,
+    UsageError,
+    add_formats,
+    add_output,
+    add_rounding,
+    context_of,
+    one_format,
+    whole_number,
+)
 from floatlab.errors import guess, quoted
 
 TYPE_CHECKING = False
@@ -114,15 +124,10 @@ def train_question(options: argparse.Namespace) -> Question:
     _check_options(form, options)
     least, most, wants = _WANTED[form]
     if not least <= len(values) <= most:
-        raise UsageError(f"train {form if form != 'run' else 'W'} takes {wants}")
+        raise UsageError(f"train {_called(form)} takes {wants}")
     _check_given(form, values, options)
-    formats = options.formats or []
-    if len(formats) > 1:
-        names = ", ".join(format.name for format in formats)
-        raise UsageError(
-            f"train {form} has one format by -f, and {names} were given; remedies such as bf16 name others"
-        )
-    question = Question("train", tuple(values), tuple(formats), context_of(options))
+    formats = one_format(options, f"train {_called(form)} takes one format", "; remedies such as bf16 name others")
+    question = Question("train", tuple(values), formats, context_of(options))
     found: dict[str, object] = {name: getattr(options, name) for name in sorted(_FORMS[form] - {"plot", "csv"})}
     for name, limit in _MOST.items():
         if found.get(name) is not None:
@@ -141,6 +146,11 @@ def _forms() -> str:
     return " ".join(each for each in _FORMS if each != "run")
 
 
+def _called(form: str) -> str:
+    """Return a form as the command line has it: many steps begin with the weight."""
+    return form if form != "run" else "W"
+
+
 def _listed(text: str, option: str) -> tuple[str, ...]:
     names = tuple(each.strip() for each in text.split(","))
     if not all(names):
@@ -152,25 +162,10 @@ def _check_options(form: str, options: argparse.Namespace) -> None:
     """Refuse what a form would ignore."""
     for name in sorted(set().union(*_FORMS.values())):
         if getattr(options, name) not in (None, False) and name not in _FORMS[form]:
-            here = form if form != "run" else "W"
-            where = " ".join(each if each != "run" else "W" for each, has in _FORMS.items() if name in has)
-            raise UsageError(f"--{name.replace('_', '-')} means nothing to train {here} (it goes with: {where})")
-    if form in _WITHOUT_RULES:
-        usual: dict[str, object] = {
-            "overflow": "native",
-            "absent": "largest",
-            "nan": "first",
-            "tininess": "after",
-            "ftz": False,
-            "daz": False,
-        }
-        if form != "underflow":
-            usual["rounding"] = "RNE"
-        if form == "check":
-            usual["seed"] = None
-        for name, value in usual.items():
-            if getattr(options, name) != value:
-                raise UsageError(f"--{name} means nothing to train {form}: it rounds to nearest in its own ways")
+            where = " ".join(_called(each) for each, has in _FORMS.items() if name in has)
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} means nothing to train {_called(form)} (it goes with: {where})")
+    _check_rules(form, options)
     if form == "network" and options.formats:
         raise UsageError("train network takes its formats by --configs fp32,bf16,…, and -f names another")
     if options.formats and (
@@ -187,6 +182,20 @@ def _check_options(form: str, options: argparse.Namespace) -> None:
         require_matplotlib()  # before the work, not after it
 
 
+def _check_rules(form: str, options: argparse.Namespace) -> None:
+    """Refuse rules of rounding where a form has its own."""
+    if form not in _WITHOUT_RULES:
+        return
+    usual: dict[str, object] = dict(USUAL_RULES)
+    if form != "underflow":
+        usual["rounding"] = "RNE"
+    if form == "check":
+        usual["seed"] = None
+    for name, value in usual.items():
+        if getattr(options, name) != value:
+            raise UsageError(f"--{name} means nothing to train {form}: it rounds to nearest in its own ways")
+
+
 def _check_given(form: str, values: list[str], options: argparse.Namespace) -> None:
     """Refuse updates and gradients that are missing, or are given twice."""
     if form == "check" and options.h is not None and options.reported is None:
@@ -198,7 +207,8 @@ def _check_given(form: str, values: list[str], options: argparse.Namespace) -> N
         raise UsageError("train step has one update: after the weight, or as --update U")
     if bool(updates) == (options.grad is not None):
         wanted = "both were given" if updates else "neither was"
-        raise UsageError(f"train takes an update (--update U) or a gradient (--grad G --lr L), and {wanted}")
+        name, said = ("train step", "train step W U, or --update U") if form == "step" else ("train", "--update U")
+        raise UsageError(f"{name} takes an update ({said}) or a gradient (--grad G --lr L), and {wanted}")
     if updates and (options.lr is not None or options.optimizer is not None):
         name = "--lr" if options.lr is not None else "--optimizer"
         raise UsageError(f"an update is added as it is: {name} goes with --grad G")

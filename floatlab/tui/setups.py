@@ -6,8 +6,7 @@ from functools import partial
 
 from textual.binding import Binding
 
-from floatlab.actions.forms import FORMS, in_form, turned
-from floatlab.actions.laboratory import form_of
+from floatlab.actions.forms import FORMS, form_of, in_form, turned
 from floatlab.actions.question import Question
 from floatlab.actions.train import NETWORKS
 from floatlab.formats.names import short_name
@@ -75,13 +74,6 @@ class Setups(Task, inherit_bindings=False):
     def labels(self) -> tuple[str, ...]:
         """The remedies, or configurations, of all lines."""
         raise NotImplementedError
-
-    @property
-    def small(self) -> bool:
-        """Whether there is little room."""
-        # The classes of the screen come too late for its first picture.
-        width, height = self.app.size
-        return width < self.HORIZONTAL_BREAKPOINTS[1][0] or height < self.VERTICAL_BREAKPOINTS[1][0]
 
     def change(self, **options: Any) -> bool:
         """Ask with other options."""

@@ -120,6 +120,13 @@ class Task(Asking, inherit_bindings=False):
 
     # What all of them do.
 
+    @property
+    def small(self) -> bool:
+        """Whether there is little room."""
+        # The classes of the screen come too late for its first picture.
+        width, height = self.app.size
+        return width < self.HORIZONTAL_BREAKPOINTS[1][0] or height < self.VERTICAL_BREAKPOINTS[1][0]
+
     def compose(self) -> ComposeResult:
         """Put the body between head and foot.
 

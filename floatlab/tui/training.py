@@ -10,8 +10,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Label, Static
 
-from floatlab.actions.forms import PARTS, has, text_in, with_text
-from floatlab.actions.laboratory import Laboratory, form_of, laboratory_for, stage_questions
+from floatlab.actions.forms import PARTS, form_of, has, text_in, with_text
+from floatlab.actions.laboratory import Laboratory, laboratory_for, stage_questions
 from floatlab.errors import FloatlabError
 from floatlab.record import Record
 from floatlab.training import Step
@@ -139,9 +139,12 @@ class Train(Course, inherit_bindings=False):
         laboratory = laboratory_for(question)
         if laboratory is None:
             return question.answers(started)
-        goal = laboratory.goal if self._until is None else min(self._until, laboratory.goal)
-        Running(laboratory, goal, None).run(monotonic() + self.GRACE / 2)
+        Running(laboratory, self._end_of(laboratory), None).run(monotonic() + self.GRACE / 2)
         return [laboratory.answer().replace(found=laboratory)]
+
+    def _end_of(self, laboratory: Laboratory) -> int:
+        """Return how far a laboratory is to go by itself."""
+        return laboratory.goal if self._until is None else min(self._until, laboratory.goal)
 
     def prepare(self, question: Question, answers: list[Answer]) -> Sight:
         """Look at what was found, for the first time."""
@@ -189,10 +192,9 @@ class Train(Course, inherit_bindings=False):
                 self.pace = usual_pace(self.laboratory.wanted)
         self.draw_all()
         if self.laboratory is not None and self.running is None:
-            goal = self.laboratory.goal if self._until is None else min(self._until, self.laboratory.goal)
-            self._until = None
-            if self.laboratory.steps < goal and not self.laboratory.has_ended:
-                self.go(goal, None)
+            end, self._until = self._end_of(self.laboratory), None
+            if self.laboratory.steps < end and not self.laboratory.has_ended:
+                self.go(end, None)
 
     def _fill(self) -> None:
         """Let the boxes hold the parts of the question."""

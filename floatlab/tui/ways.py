@@ -130,13 +130,6 @@ class Ways(Task, inherit_bindings=False):
         return (*rows, ("reveal", "ask a library …"))
 
     @property
-    def small(self) -> bool:
-        """Whether there is little room."""
-        # The classes of the screen come too late for its first picture.
-        width, height = self.app.size
-        return width < self.HORIZONTAL_BREAKPOINTS[1][0] or height < self.VERTICAL_BREAKPOINTS[1][0]
-
-    @property
     def element_words(self) -> str:
         """Name the element of a product that is shown."""
         return ""
