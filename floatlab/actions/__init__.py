@@ -203,8 +203,8 @@ ACTIONS: dict[str, Action] = {
             "Optimizers: sgd momentum adam adamw. train network teaches linear, logistic or a two-layer network in "
             "configurations such as fp16+master+dynamic, bf16+stochastic, fp8+master. train underflow ARRAY is what a "
             "format's range does to gradients. train check FUNCTION X is why finite differences fail: x^2 x^3 x^4 1/x "
-            "sqrt rosenbrock sin cos tan exp log tanh sigmoid softplus, or MODULE:FUNCTION, which is imported and called; "
-            "with --reported D the status is 1 where D is a bug.",
+            "sqrt rosenbrock sin cos tan exp log tanh sigmoid softplus, or MODULE:FUNCTION, which is imported and "
+            "called; with --reported D the status is 1 where D is a bug.",
         ),
         Action(
             "tui",

@@ -145,6 +145,8 @@ def check_page(curves: list[Curve], check: Check | None, name: str) -> Page:
     """
     first = curves[0]
     title = f"{name} at {first.x:.9g} in {first.format.name}: its derivative is {first.derivative:.9g}"
+    if check is not None:
+        title += f"; {check.reported:.9g} {_SAID[check.verdict]}"
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), Gap(), errors_chart(curves)]
     blocks += [Note(line(Run("letters  ", Role.LABEL), legend(errors_chart(curves)))), Gap(), _steps_table(curves)]
     if check is not None:
@@ -203,6 +205,7 @@ def _parts(check: Check) -> Line:
     return line(f"rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}")
 
 
+_SAID = {"agrees": "agrees", "a bug": "is a bug", "unclear": "remains unclear"}
 _VERDICTS = {
     "agrees": "rounding and the finite step explain the mismatch",
     "a bug": "a bug: the mismatch is more than ten times what rounding and the finite step explain",
