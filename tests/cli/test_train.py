@@ -207,6 +207,7 @@ step -inf 1 | the weight is a finite number, not '-inf'
 1 --update 1 --lr 3 | --lr goes with --grad G
 1 --update 1 --grad 1 --lr 1 | both were given
 1 | neither was
+step 1 | train step takes an update (train step W U
 1 --update 1 --remedies static:0 | the scale of static is a finite number above 0, not '0'
 1 --update 1 --remedies mastr | did you mean 'master'?
 1 --update 1 --remedies plain,,master | a name is missing between commas
