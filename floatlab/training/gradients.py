@@ -175,8 +175,10 @@ class Gradients:
             found = np.asarray(self.function(weights, step), np.float64)
             self.raw = np.broadcast_to(found.reshape(-1), (self.count,))
         except (TypeError, ValueError) as trouble:
+            plural = "number" if self.count == 1 else "numbers"
             raise UnsupportedError(
-                f"the gradient's function gave what are not {self.count} numbers: {str(trouble).splitlines()[0]}"
+                "a gradient's function takes the weights and the number of the step, and gives "
+                f"{self.count:,} {plural}: {str(trouble).splitlines()[0]}"
             ) from None
         return self._rounded(self.raw[None], scale, format, context)
 

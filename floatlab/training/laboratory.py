@@ -233,10 +233,13 @@ def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
         return given
     if given is None:
         given = "updates" if adds else "sgd"
-    known = [*OPTIMIZERS]
-    if given not in known or (given == "updates") != adds:
-        what = "updates are added as they are" if adds else f"optimizer is one of {' '.join(known[1:])}"
-        raise UnsupportedError(f"{what}, not {quoted(str(given))}{guess(str(given), known[1:])}")
+    known = [each for each in OPTIMIZERS if each != "updates"]
+    if adds and given != "updates":
+        raise UnsupportedError(f"updates are added as they are: optimizer {quoted(str(given))} goes with a gradient")
+    if not adds and given not in known:
+        raise UnsupportedError(
+            f"optimizer is one of {' '.join(known)}, not {quoted(str(given))}{guess(str(given), known)}"
+        )
     if given == "updates":
         if lr is not None:
             raise UnsupportedError("updates are added as they are: a learning rate goes with a gradient")

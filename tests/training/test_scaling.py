@@ -97,8 +97,9 @@ def test_nothing_to_measure():
         ({"update": float("inf")}, "update is a finite number"),
         ({"update": [1.0, 2.0], "start": [1.0, 2.0, 3.0]}, "2 numbers for 3 weights"),
         ({"update": [1.0, 2.0], "steps": 3}, "numbers for 2 steps, not for 3"),
-        ({"update": lambda w, k: "x"}, "the gradient's function gave"),
-        ({"update": lambda w, k: [1.0, 2.0]}, "the gradient's function gave"),
+        ({"update": lambda w, k: "x"}, "and gives 1 number: could not convert"),
+        ({"update": lambda w: w}, "takes the weights and the number of the step"),
+        ({"update": lambda w, k: [1.0, 2.0]}, "and gives 1 number"),
         ({"remedies": "magic"}, "there is no remedy 'magic'"),
         ({"remedies": "static:0"}, "the scale of static is a finite number above 0"),
         ({"remedies": "static:nan"}, "the scale of static is a finite number above 0"),
@@ -115,7 +116,7 @@ def test_nothing_to_measure():
         ({"steps": -1}, "steps is a whole number"),
         ({"steps": 1.5}, "steps is a whole number"),
         ({"lr": 1}, "updates are added as they are"),
-        ({"optimizer": "adam"}, "updates are added as they are"),
+        ({"optimizer": "adam"}, "added as they are: optimizer 'adam' goes with a gradient"),
     ],
 )
 def test_refusals(asked, match):
