@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+MOST = 1 << 40  # steps, and whatever else is counted: more than anybody waits for
+
 
 def exactly(value: Any, name: str) -> Fraction:
     """Return a finite number exactly as it was given; raises UnsupportedError, which calls it by its name.
@@ -54,6 +56,19 @@ def checked_number(value: Any, name: str, at_least: float | None = None, above: 
     if not (number >= at_least if at_least is not None else number > above if above is not None else number == number):
         raise UnsupportedError(f"{name} is a finite number{bound}, not {quoted(str(value))}")
     return number
+
+
+def checked_whole(value: Any, name: str, least: int, most: float = MOST) -> int:
+    """Return a whole number within bounds, as an int; raises UnsupportedError, which calls it by its name.
+
+    >>> checked_whole(101, "steps", 0)
+    101
+    """
+    whole = hasattr(value, "__index__") and not isinstance(value, bool)
+    if whole and least <= value.__index__() <= most:
+        return int(value)
+    bound = f"up to {most:,}" if whole and value.__index__() > most else f"from {least} up"
+    raise UnsupportedError(f"{name} is a whole number {bound}, not {quoted(str(value))}")
 
 
 def listed_words(given: Any, name: str) -> list[Any]:

@@ -16,13 +16,13 @@ import numpy as np
 from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.numbers import Context, Direction
 from floatlab.record import Record
-from floatlab.training.given import listed_words
+from floatlab.training.given import checked_whole, listed_words
 from floatlab.training.gradients import numbers_of, running_totals
 from floatlab.training.optimizers import OPTIMIZERS, SGD, Adam, Optimizer, Updates
 from floatlab.training.run import Run
 from floatlab.training.setup import USUAL, Setup, parse_remedy
 from floatlab.training.step import Why
-from floatlab.training.trainer import MAX_VALUES, Trainer, checked_steps
+from floatlab.training.trainer import MAX_VALUES, Trainer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Training:
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
         """Do more steps of each; `tick` is told how many steps of any trainer were done."""
-        checked_steps(steps, "steps", 0)
+        checked_whole(steps, "steps", 0)
         for each in self.trainers:
             each.advance(steps, tick)
         self.reference.advance(steps, tick)
@@ -292,7 +292,7 @@ def train(
     given, chosen = (update if adds else gradient), parse_optimizer(optimizer, lr, adds)
     rules = context if context is not None else Context(rounding, seed=seed)
     base = Setup(weights, grads, update_format, accumulator, state, context=rules)
-    number = checked_steps(steps, "steps", 0)
+    number = checked_whole(steps, "steps", 0)
     begin = numbers_of(start, "start")
     count = len(begin) if isinstance(begin, list) else max(begin.size, 1)
     often = max(1, -(-number * count // MAX_VALUES)) if every is None else every

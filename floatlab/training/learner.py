@@ -8,13 +8,14 @@ import time
 import numpy as np
 
 from floatlab.errors import UnsupportedError
-from floatlab.record import Record
+from floatlab.record import Individual, Record
+from floatlab.training.given import checked_whole
 from floatlab.training.laboratory import parse_optimizer
 from floatlab.training.networks import Configuration, Network, parse_configurations
 from floatlab.training.optimizers import Optimizer
 from floatlab.training.problems import Problem, exact_loss, loss_of, make_problem
 from floatlab.training.run import Divergence
-from floatlab.training.trainer import Trainer, checked_steps
+from floatlab.training.trainer import Trainer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Learning(Record):
+class Learning(Individual):
     """What came of learning: the loss at recorded steps, by the network's own outputs, and in the end by binary64.
 
     `at` are the recorded steps, 0 before the first; `losses` are of the outputs that the formats gave, computed in
@@ -44,12 +45,6 @@ class Learning(Record):
     unmoved: int  # weights that no step ever moved
     diverged: Divergence | None
     seconds: float
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by identity: it holds arrays."""
-        return self is other
-
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         """Show what was learned."""
@@ -82,7 +77,7 @@ class Learner:
         (self.configuration,) = parse_configurations([configuration])
         self.network = Network(problem, self.configuration)
         chosen = parse_optimizer(optimizer, _usual_rate(optimizer, lr), False)
-        self.every = checked_steps(every, "every", 1)
+        self.every = checked_whole(every, "every", 1)
         self.trainer = Trainer(problem.start, 0.0, chosen, self.configuration.setup, every=1 << 40, lane=lane)
         self._at: list[int] = []
         self._losses: list[float] = []
@@ -106,7 +101,7 @@ class Learner:
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
         """Do more steps, or as many as there are before weights or loss are no numbers."""
         start = time.perf_counter()
-        for _ in range(checked_steps(steps, "steps", 0)):
+        for _ in range(checked_whole(steps, "steps", 0)):
             if self.trainer.diverged is not None:
                 break
             self._step()

@@ -7,12 +7,13 @@ of the noise. Data and starting weights come from NumPy's `default_rng` (PCG64),
 from __future__ import annotations
 
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.record import Individual
-from floatlab.training.given import checked_number
+from floatlab.training.given import checked_number, checked_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,10 +88,8 @@ def make_problem(
             f"a problem is one of {' '.join(KINDS)}, not {quoted(str(kind))}{guess(str(kind), [*KINDS])}"
         )
     for name, value in (("samples", samples), ("features", features), ("hidden", hidden)):
-        if not hasattr(value, "__index__") or value < 1:
-            raise UnsupportedError(f"{name} is a whole number from 1 up, not {quoted(str(value))}")
-    if not hasattr(seed, "__index__") or seed < 0:
-        raise UnsupportedError(f"a seed is a whole number from 0 up, not {quoted(str(seed))}")
+        checked_whole(value, name, 1)
+    checked_whole(seed, "a seed", 0, inf)
     noisy = checked_number(noise, "noise", at_least=0)
     rng = np.random.default_rng(seed)
     layers = (features, hidden, 1) if kind == "network" else (features, 1)

@@ -9,9 +9,10 @@ import numpy as np
 
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.recurrences import Recurrence, blockwise
-from floatlab.errors import UnsupportedError, quoted
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, encode
+from floatlab.training.given import checked_whole
 from floatlab.training.gradients import Gradients, numbers_of
 from floatlab.training.optimizers import Optimizer, Updates
 from floatlab.training.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 _AHEAD = 1 << 10  # steps that schedules are made for
 _CHUNK = 1 << 16  # numbers that a walk goes through at a time, so that it can be interrupted
 MAX_VALUES = 1 << 24  # numbers that a run keeps where nothing else is asked for
-MAX_STEPS = 1 << 40
 
 
 class Trainer:
@@ -61,7 +61,7 @@ class Trainer:
         """Read the start, and write the program."""
         self.optimizer = Updates() if optimizer is None else optimizer
         self.label, self.lane = label, lane
-        self.every = checked_steps(every, "every", 1)
+        self.every = checked_whole(every, "every", 1)
         begin = numbers_of(start, "start")
         self.alone = isinstance(begin, list) and (isinstance(start, str) or not hasattr(start, "__len__"))
         if not isinstance(begin, list):
@@ -158,7 +158,7 @@ class Trainer:
 
         Raises UnsupportedError where the gradients that were given do not last.
         """
-        left = checked_steps(steps, "steps", 0)
+        left = checked_whole(steps, "steps", 0)
         length = self.gradients.length
         if length is not None and self.steps + left > length:
             raise UnsupportedError(
@@ -380,10 +380,3 @@ class Trainer:
 def _into(numbers: Array, format: Any) -> Array:
     found: Array = quantize(numbers, format) if isinstance(format, Format) else blockwise(numbers, format, Context())
     return found
-
-
-def checked_steps(value: Any, name: str, least: int) -> int:
-    """Return a number of steps; raises UnsupportedError for what is none."""
-    if not hasattr(value, "__index__") or isinstance(value, bool) or not least <= value.__index__() <= MAX_STEPS:
-        raise UnsupportedError(f"{name} is a whole number from {least} up, not {quoted(str(value))}")
-    return int(value)

@@ -7,6 +7,7 @@ from functools import partial
 from textual.binding import Binding
 
 from floatlab.actions.forms import FORMS, form_of, in_form, turned
+from floatlab.actions.functions import NAMES as FUNCTIONS
 from floatlab.actions.question import Question
 from floatlab.actions.train import NETWORKS
 from floatlab.formats.names import short_name
@@ -42,7 +43,6 @@ PROBLEMS = {
     "linear": "linear regression",
     "logistic": "logistic regression",
 }
-_FUNCTIONS = ("x^2", "x^3", "x^4", "1/x", "sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "sigmoid", "softplus")
 _AUTOMATIC = "automatic"
 _RATE = "0.1"
 
@@ -213,7 +213,7 @@ class Setups(Task, inherit_bindings=False):
             current = self.question.option("problem", "network")
             self.app.push_screen(Picker("Problem", rows, (current,)), self.take_subject)
         else:
-            rows = [Choice(name, name) for name in _FUNCTIONS]
+            rows = [Choice(name, name) for name in FUNCTIONS]
             title = "Function, or any module:function"
             self.app.push_screen(Picker(title, rows, self.question.values[1:2], free=True), self.take_subject)
 
