@@ -16,7 +16,7 @@ from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, St
 from floatlab.views.scale import number_line
 from floatlab.views.words import bracketed, error_words, signed_text, verdict_line
 
-_CELL = 14  # characters of an error in a table
+_CELL = 18  # characters of an error in a table
 _PICTURED = 3  # stages: of so many, each is drawn digit by digit
 _SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
 _LONG = {"g": "gradient", "c": "carried"}
