@@ -61,37 +61,9 @@ def train_parser() -> Parser:
     parser.add_argument(
         "values", nargs="*", metavar="VALUE", help="a weight; or: step W U, network, underflow ARRAY, check FUNCTION X"
     )
-    group = parser.add_argument_group("steps")
-    group.add_argument("--update", metavar="U", help="what is added to the weight in each step")
-    group.add_argument("--grad", metavar="G", help="or a gradient: w ← w − lr·g")
-    group.add_argument("--lr", metavar="L", help="the learning rate")
-    group.add_argument("--optimizer", metavar="NAME", help="sgd (default), momentum, adam, adamw")
-    group.add_argument("--steps", metavar="N", help="so many (default 100; of network 500)")
-    group.add_argument(
-        "--remedies", metavar="LIST", help="plain,master,stochastic,kahan,static:1024,dynamic,bf16+kahan,…"
-    )
-    group.add_argument("--every", metavar="N", help="record every so many steps")
-    group = parser.add_argument_group("formats of the stages (default: as the weights)")
-    group.add_argument(
-        "--weights", metavar="F", help="what weights are stored in (default fp16); blocks such as mxfp4, too"
-    )
-    group.add_argument("--grads", metavar="F", help="what gradients, or updates, arrive in")
-    group.add_argument("--update-format", metavar="F", help="what lr·g, and an optimizer's arithmetic, is rounded to")
-    group.add_argument("--accumulator", metavar="F", help="what w − update is computed in")
-    group.add_argument("--state", metavar="F", help="of momentum and of Adam's moments")
-    group.add_argument("--master", metavar="F", help="of a master copy (of a step; of many, see --remedies)")
-    group = parser.add_argument_group("network")
-    group.add_argument("--problem", metavar="NAME", help="network (default), linear, logistic")
-    group.add_argument("--configs", metavar="LIST", help="fp32,fp16,fp16+master+dynamic,bf16+stochastic,fp8+master,…")
-    group.add_argument("--seeds", metavar="K", help="so many seeds, from --seed on (default 1)")
-    for name, what in (
-        ("samples", "of the data (default 64)"),
-        ("features", "(default 16)"),
-        ("hidden", "units (default 56)"),
-    ):
-        group.add_argument(f"--{name}", metavar="N", help=what)
-    group.add_argument("--noise", metavar="X", help="of the answers (default 0.05)")
-    group.add_argument("--weight", metavar="X", help="of the loss: a small one makes gradients small (default 1)")
+    _add_steps(parser)
+    _add_stages(parser)
+    _add_network(parser)
     group = parser.add_argument_group("underflow and check")
     group.add_argument("--scale", metavar="S", help="the loss scale that gradients are multiplied by")
     group.add_argument("--reported", metavar="D", help="a derivative to be checked")
@@ -107,6 +79,46 @@ def train_parser() -> Parser:
     add_rounding(parser)
     add_output(parser)
     return parser
+
+
+def _add_steps(parser: Parser) -> None:
+    group = parser.add_argument_group("steps")
+    group.add_argument("--update", metavar="U", help="what is added to the weight in each step")
+    group.add_argument("--grad", metavar="G", help="or a gradient: w ← w − lr·g")
+    group.add_argument("--lr", metavar="L", help="the learning rate")
+    group.add_argument("--optimizer", metavar="NAME", help="sgd (default), momentum, adam, adamw")
+    group.add_argument("--steps", metavar="N", help="so many (default 100; of network 500)")
+    group.add_argument(
+        "--remedies", metavar="LIST", help="plain,master,stochastic,kahan,static:1024,dynamic,bf16+kahan,…"
+    )
+    group.add_argument("--every", metavar="N", help="record every so many steps")
+
+
+def _add_stages(parser: Parser) -> None:
+    group = parser.add_argument_group("formats of the stages (default: as the weights)")
+    group.add_argument(
+        "--weights", metavar="F", help="what weights are stored in (default fp16); blocks such as mxfp4, too"
+    )
+    group.add_argument("--grads", metavar="F", help="what gradients, or updates, arrive in")
+    group.add_argument("--update-format", metavar="F", help="what lr·g, and an optimizer's arithmetic, is rounded to")
+    group.add_argument("--accumulator", metavar="F", help="what w − update is computed in")
+    group.add_argument("--state", metavar="F", help="of momentum and of Adam's moments")
+    group.add_argument("--master", metavar="F", help="of a master copy (of a step; of many, see --remedies)")
+
+
+def _add_network(parser: Parser) -> None:
+    group = parser.add_argument_group("network")
+    group.add_argument("--problem", metavar="NAME", help="network (default), linear, logistic")
+    group.add_argument("--configs", metavar="LIST", help="fp32,fp16,fp16+master+dynamic,bf16+stochastic,fp8+master,…")
+    group.add_argument("--seeds", metavar="K", help="so many seeds, from --seed on (default 1)")
+    for name, what in (
+        ("samples", "of the data (default 64)"),
+        ("features", "(default 16)"),
+        ("hidden", "units (default 56)"),
+    ):
+        group.add_argument(f"--{name}", metavar="N", help=what)
+    group.add_argument("--noise", metavar="X", help="of the answers (default 0.05)")
+    group.add_argument("--weight", metavar="X", help="of the loss: a small one makes gradients small (default 1)")
 
 
 def train_question(options: argparse.Namespace) -> Question:

@@ -24,7 +24,7 @@ from floatlab.training.thresholds import Threshold, is_drawn, is_total, smallest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from floatlab.formats.blocks import BlockFormat
@@ -78,6 +78,11 @@ class Step(Record):
     def __repr__(self) -> str:
         """Show what became of w."""
         return f"Step({self.before!r} → {self.after!r}: {self.why.value})"
+
+    @property
+    def total(self) -> TracedStage:
+        """The stage in which the update meets w."""
+        return _total(self.program, self.stages)
 
     @property
     def moved(self) -> bool:
@@ -259,8 +264,7 @@ def judged(
     )  # fmt: skip
 
 
-def _total(program: Program, stages: list[TracedStage]) -> TracedStage:
-    """Return the stage in which the update meets w."""
+def _total(program: Program, stages: Sequence[TracedStage]) -> TracedStage:
     return next(each for each in stages if is_total(program, each.stage))
 
 

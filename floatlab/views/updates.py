@@ -8,7 +8,7 @@ from floatlab.arrays.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
 from floatlab.numbers.decimals import rounded_decimal, shortest
 from floatlab.training.step import Step, TracedStage, Why
-from floatlab.training.thresholds import Threshold, is_drawn, is_total
+from floatlab.training.thresholds import Threshold, is_drawn
 from floatlab.views.causes import exactly_shown, figures, optimizer_words, setup_words
 from floatlab.views.derivations import stages
 from floatlab.views.numbers import coded, datum_strip
@@ -47,7 +47,7 @@ def step_page(found: Step, brief: bool = False) -> Page:
     if not whole:
         blocks += [Gap(), stage_table(found)]
     for each in found.stages if not brief else ():
-        if whole or (is_total(program, each.stage) and each.derivation.flags):
+        if whole or (each is found.total and each.derivation.flags):
             blocks += [Gap(), *stage_blocks(each, names_of(found))]
     return Page((*blocks, Gap(), *verdict_blocks(found), *([] if brief else _line(found))), title)
 
@@ -83,9 +83,8 @@ def reading_rows(found: Step) -> list[Block]:
 
 
 def names_of(found: Step) -> dict[str, str]:
-    """Return what the rows of a program are called on a page."""
-    adds = found.program.optimizer.adds
-    return {"g": "u" if adds else "g", "sum": "sum"}
+    """Return what rows of a program are called on a page, where that is not their own name."""
+    return {"g": "u"} if found.program.optimizer.adds else {}
 
 
 def _formula(each: TracedStage, names: dict[str, str]) -> str:
@@ -217,9 +216,8 @@ def _power(x: Fraction) -> str:
 
 def _line(found: Step) -> list[Block]:
     """Draw w among its neighbours, with the sum above them."""
-    total = next(each for each in found.stages if is_total(found.program, each.stage))
+    total, w = found.total, _kept(found)
     truth = total.derivation.truth
-    w = _kept(found)
     if not isinstance(truth, Exact) or not w.is_finite:
         return []
     sign = _SIGNS[total.stage.operation]
