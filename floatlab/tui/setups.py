@@ -179,9 +179,10 @@ class Setups(Task, inherit_bindings=False):
     def action_remedies(self) -> None:
         """Mark the remedies that stand side by side."""
         if self.form == "network":
-            title, marked = "Configurations, or any such as bf16+kahan", self.question.option("configs", NETWORKS)
+            title = "Configurations: space marks; or type one, such as bf16+kahan"
+            marked = self.question.option("configs", NETWORKS)
         else:
-            title = "Remedies, or any such as bf16+stochastic"
+            title = "Remedies: space marks; or type one, such as bf16+stochastic"
             marked = self.question.option("remedies") or self.labels
         self.app.push_screen(Marking(title, self.remedy_choices(), tuple(marked)), self.take_remedies)
 
