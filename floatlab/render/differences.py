@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 from floatlab.numbers import Datum
-from floatlab.render.wire import SCHEMA, datum_to_wire, integer
+from floatlab.render.wire import SCHEMA, datum_to_wire, integer, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,23 +48,17 @@ def differences_to_wire(found: Differences) -> Wire:
                 "index": list(each.index),
                 "actual": datum_to_wire(Datum(found.actual.format, each.actual_code)),
                 "expected": datum_to_wire(Datum(found.expected.format, each.expected_code)),
-                "absolute": _number(each.absolute),
+                "absolute": number(each.absolute),
                 "ulps": None if each.ulps < 0 else integer(each.ulps),
-                "share": _number(each.share),
+                "share": number(each.share),
             }
             for each in found.worst
         ],
     }  # fmt: skip
 
 
-def _number(x: float | int | None) -> float | int | str | None:
-    if isinstance(x, int):
-        return integer(x)
-    return x if x is None or isfinite(x) else str(x)
-
-
 def _extreme(found: Extreme | None) -> Wire | None:
-    return None if found is None else {"value": _number(found.value), "index": list(found.index)}
+    return None if found is None else {"value": number(found.value), "index": list(found.index)}
 
 
 def _operand(operand: Operand) -> Wire:
@@ -75,7 +67,7 @@ def _operand(operand: Operand) -> Wire:
 
 
 def _errors(errors: Errors) -> Wire:
-    return {"largest": _extreme(errors.largest), "mean": _number(errors.mean), "count": integer(errors.count)}
+    return {"largest": _extreme(errors.largest), "mean": number(errors.mean), "count": integer(errors.count)}
 
 
 def _tolerance(near: Tolerance) -> Wire:
@@ -113,9 +105,9 @@ def judgement_to_wire(found: Judgement) -> Wire:
     return {
         "terms": found.terms,
         "format": found.format.name,
-        "q": {"rms": _number(found.rms), "largest": _number(found.largest), "limit": found.limit},
+        "q": {"rms": number(found.rms), "largest": number(found.largest), "limit": found.limit},
         "trials": [
-            {"cause": each.cause.value, "rms": _number(each.rms), "largest": _number(each.largest)}
+            {"cause": each.cause.value, "rms": number(each.rms), "largest": number(each.largest)}
             for each in found.effects
         ],
         "causes": [each.value for each in found.causes],

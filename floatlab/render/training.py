@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isfinite
 
 from floatlab.formats import Format
 from floatlab.numbers import encode
 from floatlab.numbers.decimals import fraction_text
-from floatlab.render.wire import SCHEMA, context_to_wire, datum_to_wire, integer, to_wire
+from floatlab.render.wire import SCHEMA, context_to_wire, datum_to_wire, integer, number, to_wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     Wire = dict[str, Any]
 
 _MANY = 64  # weights that are listed
-
-
-def _number(x: float | None) -> float | str | None:
-    return x if x is None or isfinite(x) else str(x)
 
 
 def _fraction(x: Fraction | None) -> str | None:
@@ -97,7 +92,7 @@ def training_to_wire(found: Training, seed: int = 0) -> Wire:
 
 def _finals(found: Training) -> list[Any]:
     final = found.reference.final(found.steps)[:_MANY]
-    return [_fraction(each) if isinstance(each, Fraction) else _number(each) for each in final]
+    return [_fraction(each) if isinstance(each, Fraction) else number(each) for each in final]
 
 
 def _line(run: Run, each: Line) -> Wire:
@@ -107,10 +102,10 @@ def _line(run: Run, each: Line) -> Wire:
     return {
         "name": each.label,
         "setup": setup_to_wire(run.setup),
-        "final": [datum_to_wire(encode(x, fmt)) if isinstance(fmt, Format) else _number(x) for x in final],
-        "carried": None if each.carried_error is None else [_number(x) for x in carried],
-        "error": _number(each.error),
-        "carried_error": _number(each.carried_error),
+        "final": [datum_to_wire(encode(x, fmt)) if isinstance(fmt, Format) else number(x) for x in final],
+        "carried": None if each.carried_error is None else [number(x) for x in carried],
+        "error": number(each.error),
+        "carried_error": number(each.carried_error),
         "moves": integer(each.moves),
         "stalled": each.stalled,
         "still": each.still,
@@ -139,9 +134,9 @@ def learnings_to_wire(learnings: list[list[Learning]], compared: list[Comparison
                 "setup": setup_to_wire(row[0].configuration.setup),
                 **{name: getattr(row[0].configuration, name).name
                    for name in ("forward", "backward", "outputs", "accumulator")},
-                "losses": [_number(loss) for loss in each.finals],
-                "ratio": _number(each.ratio),
-                "spread": _number(each.spread),
+                "losses": [number(loss) for loss in each.finals],
+                "ratio": number(each.ratio),
+                "spread": number(each.spread),
                 "worse": each.worse,
                 "diverged": each.diverged,
                 "unmoved": [one.unmoved for one in row],
@@ -196,7 +191,7 @@ def check_to_wire(name: str, curves: list[Curve], check: Check | None) -> Wire:
 
 def _point(point: Point | Check) -> Wire:
     values = {name: getattr(point, name) for name in point._fields}
-    return {name: each if isinstance(each, str) else _number(each) for name, each in values.items()}
+    return {name: each if isinstance(each, str) else number(each) for name, each in values.items()}
 
 
 def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -6,6 +6,7 @@ Integers beyond 2^53 are strings, since many readers of JSON hold numbers as bin
 from __future__ import annotations
 
 from enum import Enum
+from math import isfinite
 
 from floatlab.errors import FormatError
 from floatlab.formats import Format, Row, parse_format
@@ -50,6 +51,13 @@ def integer(n: int) -> int | str:
     if n.bit_length() > _LONG_BITS:
         return hex(n)
     return f"{'-' * (n < 0)}{digits_of(abs(n))}"
+
+
+def number(x: float | int | None) -> float | int | str | None:
+    """Return a measure: as text where JSON has no such number."""
+    if isinstance(x, int):
+        return integer(x)
+    return x if x is None or isfinite(x) else str(x)
 
 
 def datum_to_wire(datum: Datum) -> Wire:
