@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.formats import Format
+
 MOST = 1 << 40  # steps, and whatever else is counted: more than anybody waits for
 
 
@@ -69,6 +71,16 @@ def checked_whole(value: Any, name: str, least: int, most: float = MOST) -> int:
         return int(value)
     bound = f"up to {most:,}" if whole and value.__index__() > most else f"from {least} up"
     raise UnsupportedError(f"{name} is a whole number {bound}, not {quoted(str(value))}")
+
+
+def beyond(what: str, format: Format) -> UnsupportedError:
+    """Return the error that says of a number that a format ends before it.
+
+    >>> from floatlab.formats import parse_format
+    >>> print(beyond("x, 1e9,", parse_format("fp16")))
+    x, 1e9, is beyond binary16, whose largest is 65504
+    """
+    return UnsupportedError(f"{what} is beyond {format.name}, whose largest is {float(format.largest):g}")
 
 
 def listed_words(given: Any, name: str) -> list[Any]:

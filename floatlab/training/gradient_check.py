@@ -20,7 +20,7 @@ from floatlab.arrays.recurrences import recurrence_format
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.record import Record
-from floatlab.training.given import checked_number
+from floatlab.training.given import beyond, checked_number
 from floatlab.training.scaling import check_needs
 
 TYPE_CHECKING = False
@@ -223,7 +223,7 @@ def _checked(function: Any, x: Any, format: Any) -> tuple[float, Format]:
     check_needs(fmt, "the format")
     point = _rounded(checked_number(x, "x"), fmt)
     if not math.isfinite(point):
-        raise UnsupportedError(f"x, {x}, is beyond {fmt.name}, whose largest is {float(fmt.largest):g}")
+        raise beyond(f"x, {x},", fmt)
     return point, fmt
 
 

@@ -17,10 +17,10 @@ takes draw number k·n + i.
 from __future__ import annotations
 
 from floatlab.arrays.recurrences import CONVERT, Stage
-from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.record import Record
+from floatlab.training.given import beyond
 from floatlab.training.setup import Setup
 
 TYPE_CHECKING = False
@@ -134,9 +134,7 @@ class _Writer:
         fmt = self.setup.update
         datum = encode(value, fmt)
         if not datum.is_finite:
-            raise UnsupportedError(
-                f"{name}, {float(value):g}, is beyond {fmt.name}, whose largest is {float(fmt.largest):g}"
-            )
+            raise beyond(f"{name}, {float(value):g},", fmt)
         if value and not datum.exact:
             self.vanished.append(name)
         self.constants.append((name, datum))

@@ -16,7 +16,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
 from floatlab.numbers.context import Flags
 from floatlab.record import Record
-from floatlab.training.given import exactly
+from floatlab.training.given import beyond, exactly
 from floatlab.training.optimizers import SGD, Adam, Optimizer, Updates
 from floatlab.training.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
 from floatlab.training.setup import Setup
@@ -235,8 +235,7 @@ def _read(
     rows |= {row: made.result for row, made in found}
     for row in (WEIGHTS, MASTER):
         if row in rows and not rows[row].is_finite:
-            fmt = rows[row].format
-            raise UnsupportedError(f"the weight {weight} is beyond {fmt.name}, whose largest is {float(fmt.largest):g}")
+            raise beyond(f"the weight {weight}", rows[row].format)
     return found, rows
 
 

@@ -12,7 +12,7 @@ from floatlab.arrays.recurrences import Recurrence, blockwise
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, encode
-from floatlab.training.given import checked_whole
+from floatlab.training.given import beyond, checked_whole
 from floatlab.training.gradients import Gradients, numbers_of
 from floatlab.training.optimizers import Optimizer, Updates
 from floatlab.training.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
@@ -129,7 +129,7 @@ class Trainer:
                 given = f"{float(self._begin[i]):g}"
             except OverflowError:
                 given = "given"
-            raise UnsupportedError(f"start {given} is beyond {format.name}, whose largest is {float(format.largest):g}")
+            raise beyond(f"start {given}", format)
         return found
 
     @property
