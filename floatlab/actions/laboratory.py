@@ -177,10 +177,7 @@ class Weights(Laboratory):
         steps = question.option("steps")
         usual = (first.gradients.length or STEPS) if steps is None else steps
         self.wanted, self.goal = usual, max(usual, self.goal)
-        if self.limit is not None and self.goal > self.limit:
-            raise UnsupportedError(
-                f"{first.gradients.name} has numbers for {self.limit:,} steps, not for {self.goal:,}"
-            )
+        first.gradients.check_last(self.goal)
         wanted = max(1, -(-usual * first.count // _KEPT))
         if question.option("every") is None and wanted > 1:
             self.training = train_question(question.having(steps=0, every=wanted))

@@ -98,6 +98,11 @@ class Gradients:
         """Whether every step is given the same."""
         return self.function is None and self.length is None
 
+    def check_last(self, steps: int) -> None:
+        """Refuse so many steps where there are numbers for fewer: UnsupportedError."""
+        if self.length is not None and steps > self.length:
+            raise UnsupportedError(f"{self.name} has numbers for {self.length:,} steps, not for {steps:,}")
+
     def at(self, step: int, element: int) -> Fraction | None:
         """Return what one weight is given in a step, exactly; None where that is no number.
 

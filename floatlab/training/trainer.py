@@ -159,11 +159,7 @@ class Trainer:
         Raises UnsupportedError where the gradients that were given do not last.
         """
         left = checked_whole(steps, "steps", 0)
-        length = self.gradients.length
-        if length is not None and self.steps + left > length:
-            raise UnsupportedError(
-                f"{self.gradients.name} has numbers for {length:,} steps, not for {self.steps + left:,}"
-            )
+        self.gradients.check_last(self.steps + left)
         while left and self.diverged is None:
             did = self._advance(min(left, max(_CHUNK // self.count, 1)))
             left -= did
