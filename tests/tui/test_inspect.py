@@ -81,7 +81,9 @@ async def test_the_cursor_stays_on_the_bits():
         assert row.cursor == 0
 
 
-@pytest.mark.parametrize("name", sorted(EDITS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name not in ("up", "negate") else []) for name in EDITS]
+)
 @driven
 async def test_every_edit_by_key_and_by_mouse(name):
     for text, format in (("1.12156456132", "fp16"), ("-3", "e4m3"), ("0.5", "fp64")):
