@@ -64,7 +64,7 @@ def test_every_code_of_the_small_formats(fmt):
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_any_code_of_any_format(data):
     fmt = data.draw(strategies.formats)
     check(fmt, data.draw(strategies.codes(fmt)))

@@ -116,7 +116,7 @@ def same_digits(ours: str, theirs: str) -> bool:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=1000)
+@settings(max_examples=500)
 def test_binary64s_shortest_is_pythons_repr(x):
     text = shortest(encode(x, "fp64"))
     assert same_digits(text, repr(x))
@@ -163,7 +163,7 @@ EXACTLY = DecimalContext(prec=20_000, Emax=10**9, Emin=-(10**9))
 
 
 @given(st.booleans(), st.integers(0, 1 << 130), st.integers(-1200, 1200))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_the_complete_decimal_is_decimal_decimals(negative, c, q):
     text = exact_decimal(Exact(negative, c, q))
     two = EXACTLY.power(Decimal(2), abs(q))
@@ -174,7 +174,7 @@ def test_the_complete_decimal_is_decimal_decimals(negative, c, q):
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_the_complete_decimal_of_a_float_is_decimals(x):
     assert Decimal(exact_text(encode(x, "fp64"))) == Decimal(x)
 
@@ -217,7 +217,7 @@ def test_the_longest_decimal_of_binary128_has_11563_digits():
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=500)
+@settings(max_examples=250)
 def test_hexadecimal_reads_as_pythons_and_is_written_as_it_for_normal_numbers(x):
     text = hexadecimal(encode(x, "fp64"))
     assert float.fromhex(text) == x
@@ -277,7 +277,7 @@ def test_every_text_of_every_code_reads_back(fmt):
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_texts_of_any_catalog_code_read_back(data):
     fmt = data.draw(strategies.catalog_formats)
     reads_back(fmt, data.draw(strategies.codes(fmt)))

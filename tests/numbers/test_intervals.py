@@ -110,7 +110,7 @@ def test_the_edge_of_flushing_lies_half_a_finer_unit_below_the_smallest_normal_n
 
 
 @given(code=st.integers(0, 0xFFFF), name=st.sampled_from(["fp16", "bf16"]), direction=st.sampled_from(list(Direction)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_ends_say_truly_whether_they_belong(code, name, direction):
     context = Context(rounding=direction)
     datum = decode(code, name)

@@ -236,7 +236,7 @@ def test_the_longest_midpoint_of_any_named_shape_has_fewer_digits_than_are_kept(
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=500)
+@settings(max_examples=250)
 def test_any_text_is_read_or_refused_with_floatlabs_own_error(text):
     try:
         read(text, "binary32")
@@ -245,7 +245,7 @@ def test_any_text_is_read_or_refused_with_floatlabs_own_error(text):
 
 
 @given(st.text(alphabet="0123456789.+-eEpPxXbB_/*^ nasif()", max_size=30))
-@settings(max_examples=2000)
+@settings(max_examples=1000)
 def test_text_from_the_alphabet_of_numbers_is_read_or_refused_with_floatlabs_own_error(text):
     try:
         read(text, "binary32")
@@ -257,7 +257,7 @@ def test_text_from_the_alphabet_of_numbers_is_read_or_refused_with_floatlabs_own
     st.from_regex(r"[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3})?", fullmatch=True),
     st.sampled_from(["binary16", "binary32", "binary64", "binary128", "e4m3fn", "x87"]),
 )
-@settings(max_examples=500)
+@settings(max_examples=250)
 def test_decimal_text_is_the_fraction_that_python_reads(text, name):
     if not text.isascii():
         return

@@ -130,7 +130,7 @@ def test_operands_that_the_format_has_no_code_for(fmt, absent):
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_any_format_any_rule_any_rational(data):
     fmt = data.draw(strategies.formats)
     x = data.draw(strategies.rationals(fmt))
@@ -156,7 +156,7 @@ def test_rounding_is_monotone_over_the_grid(fmt, direction):
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_rounding_is_monotone_in_any_format(data):
     fmt = data.draw(strategies.formats)
     direction = data.draw(st.sampled_from(oracle.DIRECTIONS))
@@ -169,7 +169,7 @@ def test_rounding_is_monotone_in_any_format(data):
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_directed_roundings_enclose_and_the_nearest_is_one_of_them(data):
     fmt = data.draw(strategies.formats.filter(lambda f: f.signed and f.zero))
     x = data.draw(strategies.rationals(fmt))
@@ -183,7 +183,7 @@ def test_the_directed_roundings_enclose_and_the_nearest_is_one_of_them(data):
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_verdict_keeps_what_it_saw(data):
     fmt = data.draw(strategies.formats)
     x = data.draw(strategies.near_ties(fmt).filter(is_dyadic))
@@ -280,7 +280,7 @@ def test_a_sticky_bit_above_the_last_digit_is_refused():
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_sticky_bit_stands_for_any_smaller_addend(data):
     fmt = data.draw(strategies.formats)
     x = data.draw(strategies.near_ties(fmt).filter(is_dyadic))
@@ -295,7 +295,7 @@ def test_a_sticky_bit_stands_for_any_smaller_addend(data):
         assert (rounded.code, frozenset(rounded.flags.names)) == expected(fmt, true, rules)
 
 
-@pytest.mark.parametrize("name", ["e19m236", "e19m2fn", "e19m0f", "e15m236fnuz"])
+@pytest.mark.parametrize("name", [pytest.param("e19m236", marks=pytest.mark.slow), "e19m2fn", "e19m0f", "e15m236fnuz"])
 def test_the_widest_formats_at_their_edges(name):
     fmt = parse_format(name)
     last, t = oracle.largest_magnitude(fmt), fmt.precision - 1

@@ -191,7 +191,7 @@ def test_numpy_scalars_that_are_no_real_numbers_are_refused(scalar):
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_conversion_of_any_code_between_any_formats(data):
     source, target = data.draw(strategies.small_formats), data.draw(strategies.small_formats)
     datum = decode(data.draw(strategies.codes(source)), source)

@@ -12,7 +12,7 @@ from tests import oracle, strategies
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_error_is_result_less_truth_exactly(data):
     fmt = data.draw(strategies.small_formats)
     x = data.draw(strategies.rationals(fmt))

@@ -18,7 +18,7 @@ from floatlab.tui.settings import read_session, read_settings, session_file, set
 from floatlab.tui.tasks import TASKS, entry_for
 from floatlab.tui.themes import CYCLE
 from floatlab.views.page import Role
-from tests.tui.stage import ANY_SIZE, SIZES, Person, driven, opened, seen
+from tests.tui.stage import ANY_SIZE, Person, driven, opened, seen
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_every_screen_starts_with_a_question_of_its_own():
         assert question.answers()
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_screens_are_reached_by_key_and_by_mouse(size):
     async with opened("", size) as person:

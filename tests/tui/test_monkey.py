@@ -61,7 +61,7 @@ async def torment(seed, events):
             assert app.opened[name].question.answers()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_a_short_visit(seed):
     asyncio.run(torment(seed, 500))
 
