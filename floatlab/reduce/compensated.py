@@ -20,7 +20,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
 from floatlab.record import Record
 from floatlab.reduce.adders import Adder, Node, Term, check_count
-from floatlab.reduce.engines import Codes, Floats
+from floatlab.reduce.engines import MANY, ROWS, SOME, Codes, Floats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from floatlab.reduce.steps import Steps
 
     Array = np.ndarray[Any, np.dtype[Any]]
-
-
-_MANY, _FEW = 64, 1 << 10  # terms, and sums: of these a walk along the terms is quicker than a call an operation
-_ROWS = 1 << 14  # terms that it takes at once
 
 
 class Rule(Record):
@@ -250,7 +246,7 @@ class Compensated(Record):
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: Codes) -> tuple[Array, ...] | None:
         """Return what few sums are after many terms, in one go; None where no compiled walk goes so far."""
-        if engine.drawn or len(order) < _MANY or state[0].size > _FEW or not holds(DOUBLE, self.accumulator):
+        if engine.drawn or len(order) < MANY or state[0].size > SOME or not holds(DOUBLE, self.accumulator):
             return None
         names = [f"state {i}" for i in range(len(state))]
         line = _Stages(self.accumulator, self.context).recurrence(RULES[self.rule], names)
@@ -258,8 +254,8 @@ class Compensated(Record):
             return None
         start = {name: engine.doubles(each).reshape(-1) for name, each in zip(names, state, strict=True)}
         rows = line.rows(state[0].size, start)
-        for first in range(0, len(order), _ROWS):
-            part = np.array(order[first : first + _ROWS])
+        for first in range(0, len(order), ROWS):
+            part = np.array(order[first : first + ROWS])
             terms = engine.doubles(engine.leaf(part)).reshape(len(part), -1)
             if not np.isfinite(terms).all() or line.walk(rows, len(part), {"x": terms}, finite=names) < len(part):
                 return None

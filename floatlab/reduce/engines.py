@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _FEW = 64  # sums; below that NumPy's own loop along the terms is quicker than one call a term
-_SOME = 1 << 10  # sums; below that a compiled walk along the terms is
-_ROWS = 1 << 14  # terms that such a loop takes at once
+MANY = 64  # terms; from that on such a loop is worth its beginning
+SOME = 1 << 10  # sums; up to that a compiled walk along the terms is quicker
+ROWS = 1 << 14  # terms that such a loop takes at once
 
 
 class Codes:
@@ -100,7 +101,7 @@ class Codes:
         """Return sums to which terms (links, several, lanes) were added several at once, after each link."""
         made = np.empty((len(slots), *sums.shape), sums.dtype)
         add = summer(self.format, self.adder.context) if sums.size < _FEW else None
-        rows = max(1, _ROWS // slots.shape[1])
+        rows = max(1, ROWS // slots.shape[1])
         for start in range(0, len(slots), rows):
             part = slots[start : start + rows]
             numbers = None
@@ -146,14 +147,12 @@ class Codes:
         found = []
         for leafy, what in arguments:
             if leafy and exactly:
+                factors = (decode(side.codes[what], side.format, np.float64) for side in sides)
                 with np.errstate(all="ignore"):
-                    value = np.multiply(*(decode(side.codes[what], side.format, np.float64) for side in sides))
-                value = spread_over(value, self.batch) if value.shape != shape else value
+                    value = np.multiply(*factors)
             else:
-                value = self.leaf(what) if leafy else what
-                value = decode(value, self.format, np.float64) if value.dtype.kind == "u" else value
-            with np.errstate(invalid="ignore"):  # of signaling NaNs
-                found.append(np.broadcast_to(value, shape).astype(np.float64, copy=False))
+                value = self.doubles(self.leaf(what)) if leafy else decode(what, self.format, np.float64)
+            found.append(np.broadcast_to(value, shape))
         return found
 
     def _sum_doubles(self, numbers: list[Array], found: Array) -> Array:
@@ -209,13 +208,13 @@ class Codes:
         """
         factors = [side for side in (self.x, self.y) if side is not None] if self.fma else []
         formats = [self.format, *(side.format for side in factors)]
-        if self.drawn or len(slots) < _FEW or not all(holds(DOUBLE, each) for each in formats):
+        if self.drawn or len(slots) < MANY or not all(holds(DOUBLE, each) for each in formats):
             return sums, 0
         walk = self._walk(sums.size)
         if walk is None:
             return sums, 0
-        for start in range(0, len(slots), _ROWS):
-            part = slots[start : start + _ROWS]
+        for start in range(0, len(slots), ROWS):
+            part = slots[start : start + ROWS]
             terms = [Source(side.codes[part.reshape(-1)], side.format) for side in factors]
             if not self.fma:
                 terms = [Source(self.leaf(part.reshape(-1)), self.format)]
@@ -223,15 +222,15 @@ class Codes:
                 spread_over(decode(each.codes, each.format, np.float64), self.batch).reshape(len(part), -1)
                 for each in terms
             ]
-            before = decode(sums, self.format, np.float64).reshape(-1)
+            before = self.doubles(sums).reshape(-1)
             if not all(np.isfinite(each).all() for each in (before, *numbers)):
                 return sums, start
             found = walk(before, numbers)
             if len(found) < len(part) or not np.isfinite(found[-1]).all():
                 return sums, start
             if trail is not None:
-                trail[start : start + len(part)] = self._encoded(found).reshape(len(part), *sums.shape)
-            sums = self._encoded(found[-1]).reshape(sums.shape)
+                trail[start : start + len(part)] = self.from_doubles(found).reshape(len(part), *sums.shape)
+            sums = self.from_doubles(found[-1]).reshape(sums.shape)
         return sums, len(slots)
 
     def _walk(self, count: int) -> Callable[[Array, list[Array]], Array] | None:
@@ -246,7 +245,7 @@ class Codes:
                 made, rows = np.empty((len(terms[0]), count)), line.rows(count, {"s": sums})
                 return made[: line.walk(rows, len(made), dict(zip(fed, terms, strict=True)), {"s": made}, 1, ["s"])]
 
-            return walked if line.is_compiled and count <= _SOME else None
+            return walked if line.is_compiled and count <= SOME else None
 
         def one_by_one(sums: Array, terms: list[Array]) -> Array:
             columns = zip(sums.tolist(), terms[0].T.tolist(), strict=True)
@@ -254,9 +253,6 @@ class Codes:
             return np.array([each[: min(map(len, found))] for each in found]).T
 
         return one_by_one if not self.fma and count <= FEW and can_add_one_by_one(format, context) else None
-
-    def _encoded(self, numbers: Array) -> Array:
-        return np.asarray(encode(numbers, self.format))
 
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""
@@ -370,7 +366,7 @@ class Floats(Codes):
         """Return sums to which terms were added one after the other."""
         if not (self.fuses if self.fma else self.plain):
             return super().update(sums, slots, ids)
-        if not self.fma and sums.size < _FEW and len(slots) >= _FEW:
+        if not self.fma and sums.size < _FEW and len(slots) >= MANY:
             return self._along(sums, slots)
         # What leaf and add return is new, and only what is new is written into.
         found = sums if sums.base is None and sums.flags.writeable else np.array(sums)
@@ -402,8 +398,8 @@ class Floats(Codes):
 
     def _along(self, sums: Array, slots: Array) -> Array:
         """Add many terms to few sums: accumulation, which NumPy does in order, in place of a call a term."""
-        for start in range(0, len(slots), _ROWS):
-            sums = self._accumulated(sums, slots[start : start + _ROWS])[-1]
+        for start in range(0, len(slots), ROWS):
+            sums = self._accumulated(sums, slots[start : start + ROWS])[-1]
         return sums
 
     def _accumulated(self, sums: Array, slots: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Sums of several binary64 numbers rounded once, one after the other, in Python's own floats.
+"""Sums rounded in Python's own floats: a number of binary64 to a narrower format, and several numbers added at once.
 
 `math.fsum` gives the number of binary64 that is nearest to an exact sum, and of what that misses the sign. Rounded to
 odd, 53 digits then stand for all of them (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved
@@ -20,7 +20,27 @@ if TYPE_CHECKING:
 
     from floatlab.formats import Format
 
-_FLOAT, _WORD = struct.Struct("=d"), struct.Struct("=q")
+FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
+
+
+def nearest_normal(format: Format) -> Callable[[float], float | None]:
+    """Return what rounds numbers of binary64 to nearest even in a format, from its normal ones on; None for overflow.
+
+    >>> from floatlab.formats import parse_format
+    >>> near = nearest_normal(parse_format("fp16"))
+    >>> near(2049.0), near(-2051.0), near(65520.0)
+    (2048.0, -2052.0, None)
+    """
+    drop, most = 53 - format.precision, float(format.largest)
+    below, kept = (1 << drop - 1) - 1, ~((1 << drop) - 1)
+    put, word_of, made, float_of = FLOAT.pack, WORD.unpack, WORD.pack, FLOAT.unpack
+
+    def near(number: float) -> float | None:
+        (word,) = word_of(put(number))
+        (found,) = float_of(made((word + below + (word >> drop & 1)) & kept))
+        return found if -most <= found <= most else None
+
+    return near
 
 
 def odd_sum(numbers: Sequence[float]) -> float | None:
@@ -36,11 +56,11 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
         return None
     if not missed:
         return near if near and isfinite(near) else None
-    (word,) = _WORD.unpack(_FLOAT.pack(near))
+    (word,) = WORD.unpack(FLOAT.pack(near))
     if word & 1:
         return near
     back = (missed > 0) != (near > 0)
-    return float(_FLOAT.unpack(_WORD.pack(word - 1 if back else word + 1))[0])
+    return float(FLOAT.unpack(WORD.pack(word - 1 if back else word + 1))[0])
 
 
 def summer(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
@@ -59,10 +79,7 @@ def summer(format: Format, context: Context) -> Callable[[Sequence[float]], floa
         return _nearest_sum
     if not (format.signed and format.subnormals and format.precision >= 2 and is_enough(DOUBLE, format)):
         return None
-    drop = 53 - format.precision
-    below, kept = (1 << drop - 1) - 1, ~((1 << drop) - 1)
-    normal, most, place = 2.0**format.emin, float(format.largest), format.qmin
-    put, word_of, made, float_of = _FLOAT.pack, _WORD.unpack, _WORD.pack, _FLOAT.unpack
+    near, normal, place = nearest_normal(format), 2.0**format.emin, format.qmin
 
     def add(numbers: Sequence[float]) -> float | None:
         odd = odd_sum(numbers)
@@ -70,9 +87,7 @@ def summer(format: Format, context: Context) -> Callable[[Sequence[float]], floa
             return None
         if -normal < odd < normal:
             return ldexp(round(ldexp(odd, -place)), place) or None
-        (word,) = word_of(put(odd))
-        (near,) = float_of(made((word + below + (word >> drop & 1)) & kept))
-        return near if -most <= near <= most else None
+        return near(odd)
 
     return add
 

@@ -16,6 +16,7 @@ from floatlab.arrays import compiled
 from floatlab.arrays.pairs import to_odd, two_sum
 from floatlab.arrays.reading import DOUBLE
 from floatlab.numbers import Context, Direction
+from floatlab.reduce.exactly import FLOAT, WORD, nearest_normal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _NORMAL = 2.0**-126
 _LEAST_PLACE = -149
 _ENDS, _TIE = int(_BELOW), int(_HALF)
 FEW = 4  # sums; below that Python's own floats are quicker than arrays of so few
-_WORDS = struct.Struct("=d"), struct.Struct("=Q")
 _SINGLE = struct.Struct("=f")
 
 
@@ -122,7 +122,7 @@ def fused_trail(sums: Array, x: Array, y: Array) -> Array:
 
 def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
     """Fuse, one number after the other, in Python's own floats."""
-    put, read = _WORDS[0].pack, _WORDS[1].unpack
+    put, read = FLOAT.pack, WORD.unpack
     found = []
     for product in products:
         near = product + total
@@ -153,19 +153,14 @@ def added_one_by_one(total: float, terms: list[float], format: Format) -> list[f
     >>> added_one_by_one(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
     [2047.0, 2048.0, 2048.0, 2052.0]
     """
-    (put, made), drop = (each.pack for each in _WORDS), 53 - format.precision
-    float_of, word_of = _WORDS[0].unpack, _WORDS[1].unpack
-    below, kept = (1 << drop - 1) - 1, ~((1 << drop) - 1)
-    normal, most = 2.0**format.emin, float(format.largest)
+    nearest, normal = nearest_normal(format), 2.0**format.emin
     found = []
     for term in terms:
         near = total + term
-        if not -normal < near < normal:
-            (word,) = word_of(put(near))
-            (near,) = float_of(made((word + below + (word >> drop & 1)) & kept))
-            if not -most <= near <= most:
-                break
-        total = near
+        rounded = near if -normal < near < normal else nearest(near)
+        if rounded is None:
+            break
+        total = rounded
         found.append(total)
     return found
 

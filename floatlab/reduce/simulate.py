@@ -134,17 +134,20 @@ def _runs(leafy: Array, start: int) -> Iterator[tuple[int, int]]:
 def _wide_chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
     """Return the ends of chains each node of which adds all that it takes at once."""
     head = _argument(step.first, n, store)
-    for i, (link, made) in enumerate(zip(step.rest, ids, strict=True)):
-        if i and not engine.fuses_all and bool((step.rest[i:] < n).all()):
-            trail = engine.many_along(head[1], step.rest[i:], ids[i:])
-            if observe:
-                observe(ids[i:], trail)
-            found: Array = trail[-1]
-            return found
+    # From here on there is a sum, and nothing but terms is added to it.
+    (sums,) = np.nonzero((step.rest >= n).any(axis=(1, 2)))
+    start = len(ids) if engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
+    for link, made in zip(step.rest[:start], ids[:start], strict=True):
         head = False, engine.many([head, *(_argument(each, n, store) for each in link)], made)
         if observe:
             observe(made, head[1])
-    return head[1]
+    if start >= len(ids):
+        return head[1]
+    trail = engine.many_along(head[1], step.rest[start:], ids[start:])
+    if observe:
+        observe(ids[start:], trail)
+    found: Array = trail[-1]
+    return found
 
 
 def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | Joined) -> Array:
