@@ -9,7 +9,8 @@ it is the shortest time on the wall, since these depend on who else is at work. 
 writes into an array that is there, where a library can. The ratio is to `numpy.copyto` of the float array, in the same
 rounds. Whoever would take longer than half a second gets fewer elements, and the last column says how many. jax has
 threads of its own, which cannot be told: its processor time counts them all. pychop and apytypes are asked only for
-formats that are IEEE's in all but size.
+formats that are IEEE's in all but size. What a processor without AVX-512 gets: an extension built with
+CFLAGS=-DFLOATLAB_MOST=3, and ATEN_CPU_CAPABILITY=avx2 for torch.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         LiteralError,
         MissingPartError,
         PlanError,
+        TruthValueError,
         UnsupportedError,
     )
     from floatlab.formats import (
@@ -66,18 +67,28 @@ if TYPE_CHECKING:
         encode,
         read,
     )
+    from floatlab.presenter import Presenter
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
     from floatlab.reduce.attribution import attribute
     from floatlab.reduce.revelation import reveal
+    from floatlab.render.unwire import from_json
     from floatlab.training import train
 
 __version__ = "0.1.0"
+
+
+def _presenter() -> Presenter:
+    """Return what draws the pages of answers; `floatlab.presenter` asks for it."""
+    from floatlab.actions import presenting
+
+    return presenting
+
 
 # The public names and the rooms they live in; each room is opened when its first name is used (PEP 562).
 _ROOMS = {
     "floatlab.errors": (
         "ContextError", "FileFormatError", "FloatlabError", "FormatError", "LiteralError", "MissingPartError",
-        "PlanError", "UnsupportedError",
+        "PlanError", "TruthValueError", "UnsupportedError",
     ),
     "floatlab.formats": (
         "Format", "parse_format",
@@ -104,6 +115,7 @@ _ROOMS = {
     "floatlab.reduce.attribution": (
         "attribute",
     ),
+    "floatlab.render.unwire": ("from_json",),
     "floatlab.training": (
         "train",
     ),
@@ -116,10 +128,10 @@ __all__ = [
     "Absent", "Comparison", "Context", "ContextError", "Contrast", "Datum", "Derivation", "Differences", "Direction",
     "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError", "IntegerResult",
     "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
-    "Relation", "Rounded", "Schedule", "Tininess", "UnsupportedError", "add", "attribute", "compare", "contrast",
-    "convert", "decode", "divide", "dot", "encode", "equal", "fma", "from_integer", "less", "less_equal", "matmul",
-    "multiply", "multiply_then_add", "parse_format", "read", "remainder", "reveal", "round_to_integral", "sqrt",
-    "subtract", "sum", "to_integer", "train",
+    "Relation", "Rounded", "Schedule", "Tininess", "TruthValueError", "UnsupportedError", "add", "attribute",
+    "compare", "contrast", "convert", "decode", "divide", "dot", "encode", "equal", "fma", "from_integer", "from_json",
+    "less", "less_equal", "matmul", "multiply", "multiply_then_add", "parse_format", "read", "remainder", "reveal",
+    "round_to_integral", "sqrt", "subtract", "sum", "to_integer", "train",
 ]  # fmt: skip
 
 
@@ -129,9 +141,17 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'floatlab' has no attribute {name!r}")
     from importlib import import_module
 
+    from floatlab.fpmode import DefaultMode
+
+    room = f"floatlab.{name}" if name in _OPEN_ROOMS else _ROOM_OF[name]
+    try:
+        with DefaultMode():  # the constants of a module are rounded when it is compiled and imported
+            module = import_module(room)
+    except ValueError:  # the mode cannot be set: functions that depend on it say so
+        module = import_module(room)
     if name in _OPEN_ROOMS:
-        return import_module(f"floatlab.{name}")
-    value = getattr(import_module(_ROOM_OF[name]), name)
+        return module
+    value = getattr(module, name)
     globals()[name] = value
     return value
 

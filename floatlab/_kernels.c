@@ -1,10 +1,9 @@
 /* The compiled lane: arrays of words into codes and back, one pass over memory, without the interpreter's lock.
 
    It takes buffers only (the stable ABI, no NumPy headers), and is optional: without it the NumPy lane serves.
-   The decision of numbers/rounding.py stands here a second time; tests hold the lanes equal, bit for bit.
-   What depends on the format and the context only was settled by the scalar kernel and comes in as a Recipe. */
+   The decision of numbers/rounding.py is written here a second time; tests check that the lanes agree bit for bit.
+   The scalar kernel decides whatever depends on the format and the context only; its decisions come as a Recipe. */
 
-#define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <fenv.h>
@@ -17,36 +16,46 @@
 #define INLINE inline
 #endif
 
-/* One binary, compiled for several generations of processors and chosen at load, where the tools know how. */
+/* Loops are compiled for several generations of x86-64 processors and chosen at load, where compiler and C library can.
+   FLOATLAB_MOST is the highest level: 4 has AVX-512, 3 has AVX2; below 3, there is only the compiler's own target. */
+#ifndef FLOATLAB_MOST
+#define FLOATLAB_MOST 4
+#endif
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#if FLOATLAB_MOST >= 4
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
+#elif FLOATLAB_MOST == 3
+#define CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#endif
+#endif
+#ifndef CLONES
 #define CLONES
 #endif
 
-enum { NEAREST_EVEN, DIRECTED, STOCHASTIC };
-enum { ANY, LEVEL, SWIFT };
-enum { SHIFTED, IEEE, OTHER };
-enum { INVALID = 1, OVERFLOW_ = 4, UNDERFLOW = 8, INEXACT = 16 }; /* the values of `Flags` */
-enum { SPECIAL = 64, REFUSED = 128 };                            /* and what arrays/compiled.py sees to */
-enum { CHUNK = 1024 };
-enum { OPERATIONS = 10 }; /* in the order of arrays/compiled.py */
+enum { WHOLE, ANY, DRAWN, FIXED, MAGIC }; /* paths of rounding */
+enum { SHIFTED, IEEE, OTHER };            /* paths of reading: same fields as the word, IEEE specials, others */
+enum { INVALID = 1, UNDERFLOW = 8, INEXACT = 16 }; /* the values of `Flags` */
+enum { SPECIAL = 64, REFUSED = 128 };              /* and what arrays/compiled.py handles */
+enum { PIECE = 8192 };                             /* bytes of words in a chunk */
+enum { OPERATIONS = 10 };                          /* in the order of arrays/compiled.py */
 static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
 
 typedef struct {
     int64_t code, flags;
 } Settled;
 
-/* arrays/compiled.py packs these, in this order. */
+/* arrays/compiled.py packs these, in this order; pairs are for positive and negative numbers. */
 typedef struct {
-    int64_t plain, how;
-    int64_t doubled, less, any; /* the addend of a directed rounding, a bit for each sign and parity */
-    int64_t t, cut, low, lift, top;
+    int64_t way, drawn, refuses;
+    int64_t select[2], to_odd, half, odd, up; /* the addend of `cut`: masks for each sign and for odd digits, … */
+    int64_t t, low, lift, top;
     int64_t sign, negative_zero /* a mask */, is_signed, zero, payload /* a mask */;
-    int64_t sign_place, largest; /* where the sign bit is, and the word of the largest number */
-    int64_t flush_inputs, flush_results, after;
-    int64_t own; /* the processor has this very conversion */
-    int64_t one; /* 1, which must not be a constant: GCC 12 makes no vectors of a 64-bit constant's shifts */
+    int64_t sign_place, largest;           /* place of the sign bit; largest word that the path takes, or -1 */
+    int64_t edge[2];                       /* the words from which numbers are not tiny, for each sign */
+    int64_t sliver, places, after, normal; /* words from `sliver` up to `normal` may be tiny or not, by their draw */
+    int64_t flush_inputs, flush_results;
+    int64_t own; /* 1 + direction, where the processor has this conversion */
+    int64_t one; /* 1; GCC 12 cannot vectorise shifts of a 64-bit constant */
     uint64_t seed;
     Settled overflow[2], infinity[2], nan[2], zeros[2], negatives[2];
 } Recipe;
@@ -54,10 +63,11 @@ typedef struct {
 typedef struct {
     int64_t how, cut, adjust, qmin, magnitudes, sign, sign_shift, top, infinity;
     int64_t normal; /* the smallest magnitude that only changes its bias */
-    int64_t subnormals /* a mask */, nan_for_negative_zero;
+    int64_t subnormals; /* a mask */
+    int64_t no_zero;    /* the code in the place of -0 that is a NaN, or -1 */
 } Reading;
 
-/* What is done to a run of elements; arrays/compiled.py says it with `run`. */
+/* The work of one call of `run`. */
 typedef struct {
     int operation, operands;
     const void *codes[3]; /* of each operand, `sizes` bytes an element */
@@ -68,6 +78,7 @@ typedef struct {
     const void *to_reading; /* how the codes become values; NULL where codes are wanted */
     uint8_t *flags, *marks;
     int negative_zero; /* an exact zero from a sum of opposite signs is negative */
+    int reads_only;    /* there is no recipe: write the words */
     uint64_t first;
     Recipe recipe;
 } Work;
@@ -76,15 +87,6 @@ typedef struct {
     Py_ssize_t inner, row, column;
 } Strides;
 
-/* Output `index` of SplitMix64(seed), upper half: numbers/rounding.py, draw(). */
-static INLINE uint64_t draw(uint64_t seed, uint64_t index)
-{
-    uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return (z ^ (z >> 31)) >> 32;
-}
-
 typedef float Float32;
 typedef double Float64;
 #define fused32 __builtin_fmaf
@@ -92,52 +94,71 @@ typedef double Float64;
 #define root32 __builtin_sqrtf
 #define root64 __builtin_sqrt
 
-/* Conversions that processors have: binary32 to binary16, where this is x86 with F16C, and binary64 to binary32. */
+/* Conversions in hardware: binary32 to binary16 in four directions (x86 with F16C), binary64 to binary32 to nearest. */
+typedef uint16_t Half32;
+typedef uint32_t Half64;
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-__attribute__((target("avx512f"))) static Py_ssize_t halves_by_16(const uint32_t *words, uint16_t *codes,
-                                                                  Py_ssize_t count)
+#define HALVES(name, target_, step, Vector, load, convert, store, direction)                                       \
+    __attribute__((target(target_))) static void name(const uint32_t *words, uint16_t *codes, Py_ssize_t count)    \
+    {                                                                                                              \
+        Py_ssize_t i = 0;                                                                                          \
+        for (; i + step <= count; i += step)                                                                       \
+            store((Vector *)(codes + i), convert(load((const float *)words + i), direction));                      \
+        for (; i < count; i++) {                                                                                   \
+            union { uint32_t bits; float number; } word = {words[i]};                                              \
+            codes[i] = _cvtss_sh(word.number, direction);                                                          \
+        }                                                                                                          \
+    }
+#define HALVES_BOTH(direction)                                                                                     \
+    HALVES(halves_by_16_##direction, "avx512f,f16c", 16, __m256i, _mm512_loadu_ps, _mm512_cvtps_ph,                \
+           _mm256_storeu_si256, direction)                                                                         \
+    HALVES(halves_by_8_##direction, "avx,f16c", 8, __m128i, _mm256_loadu_ps, _mm256_cvtps_ph, _mm_storeu_si128, direction)
+HALVES_BOTH(0) /* to nearest even */
+HALVES_BOTH(1) /* toward -inf */
+HALVES_BOTH(2) /* toward +inf */
+HALVES_BOTH(3) /* toward zero */
+
+static int has_own32(void)
 {
-    Py_ssize_t i = 0;
-    for (; i + 16 <= count; i += 16)
-        _mm256_storeu_si256((__m256i *)(codes + i),
-                            _mm512_cvtps_ph(_mm512_loadu_ps(words + i), _MM_FROUND_TO_NEAREST_INT));
-    return i;
+    return __builtin_cpu_supports("f16c");
 }
 
-__attribute__((target("avx,f16c"))) static Py_ssize_t halves_by_8(const uint32_t *words, uint16_t *codes,
-                                                                  Py_ssize_t count)
+static void convert32(const uint32_t *words, uint16_t *codes, Py_ssize_t count, int own)
 {
-    Py_ssize_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        _mm_storeu_si128((__m128i *)(codes + i),
-                         _mm256_cvtps_ph(_mm256_loadu_ps((const float *)words + i), _MM_FROUND_TO_NEAREST_INT));
-    return i;
-}
-
-/* Return how many of the first words were converted. */
-static Py_ssize_t halves(const uint32_t *words, uint16_t *codes, Py_ssize_t count)
-{
-    if (__builtin_cpu_supports("avx512f"))
-        return halves_by_16(words, codes, count);
-    return __builtin_cpu_supports("f16c") ? halves_by_8(words, codes, count) : 0;
+    typedef void (*Halves)(const uint32_t *, uint16_t *, Py_ssize_t);
+    static const Halves ways[2][4] = {
+        {halves_by_8_0, halves_by_8_1, halves_by_8_2, halves_by_8_3},
+        {halves_by_16_0, halves_by_16_1, halves_by_16_2, halves_by_16_3},
+    };
+    ways[FLOATLAB_MOST >= 4 && __builtin_cpu_supports("avx512f")][own - 1](words, codes, count);
 }
 #else
-static Py_ssize_t halves(const uint32_t *words, uint16_t *codes, Py_ssize_t count)
+static int has_own32(void)
 {
     return 0;
 }
+
+static void convert32(const uint32_t *words, uint16_t *codes, Py_ssize_t count, int own)
+{
+}
 #endif
 
-CLONES static Py_ssize_t singles(const uint64_t *restrict words, uint32_t *restrict codes, Py_ssize_t count)
+static int has_own64(void)
 {
+    return 1;
+}
+
+CLONES static void convert64(const uint64_t *restrict words, uint32_t *restrict codes, Py_ssize_t count, int own)
+{
+    (void)own;
     for (Py_ssize_t i = 0; i < count; i++) {
-        union { uint64_t bits; double number; } wide = {.bits = words[i]};
+        union { uint64_t bits; double number; } wide = {words[i]};
         union { uint32_t bits; float number; } narrow = {.number = (float)wide.number};
         codes[i] = narrow.bits;
     }
-    return count;
 }
 
 #define BITS 32
@@ -160,6 +181,14 @@ static int fits(Py_ssize_t have, Py_ssize_t need, const char *what)
     return 0;
 }
 
+static int is_aligned(const void *to, Py_ssize_t size, const char *what)
+{
+    if ((uintptr_t)to % (uintptr_t)size == 0)
+        return 1;
+    PyErr_Format(PyExc_ValueError, "%s does not lie at a multiple of %zd bytes", what, size);
+    return 0;
+}
+
 static int has_kernel(int word_size, int code_size)
 {
     int small = code_size == 1 || code_size == 2 || code_size == 4;
@@ -169,11 +198,38 @@ static int has_kernel(int word_size, int code_size)
     return 0;
 }
 
+static int is_within(int64_t number, int64_t least, int64_t most)
+{
+    return least <= number && number <= most;
+}
+
+/* Check that no number of a recipe leads to an undefined shift or access; results may still be nonsense. */
+static int is_sound(const Recipe *r, int word_size, int code_size)
+{
+    int digits = word_size == 4 ? 23 : 52;
+    if (is_within(r->way, WHOLE, MAGIC) && (r->way != DRAWN || r->drawn) && is_within(r->half, 0, 1) &&
+        is_within(r->t, 0, digits) && is_within(r->low, 1, 1 << 30) && is_within(r->lift, 0, digits) &&
+        is_within(r->sign_place, 0, 8 * word_size - 1) && is_within(r->places, 0, 8 * word_size - 1) &&
+        is_within(r->own, 0, 4) && (!r->own || code_size == word_size / 2))
+        return 1;
+    PyErr_SetString(PyExc_ValueError, "a recipe has a number that is none of a format's");
+    return 0;
+}
+
+/* The same of a reading. */
+static int is_readable(const Reading *r, int word_size)
+{
+    if (is_within(r->cut, 0, 8 * word_size - 1) && is_within(r->sign_shift, 0, 8 * word_size - 1))
+        return 1;
+    PyErr_SetString(PyExc_ValueError, "a reading has a number that is none of a format's");
+    return 0;
+}
+
 PyDoc_STRVAR(run_doc,
              "run(word_size, operation, operands, to, to_size, code_size, to_reading, flags, marks, recipe, first,\n"
-             "    negative_zero) -> union of the flags and marks of the elements\n\n"
-             "Read operands, each (codes, size, reading or None), as words, operate on them (0: do not), round to codes,\n"
-             "and write these, or the values that to_reading makes of them.");
+             "    negative_zero) -> union of the marks of the elements, and of what the context refuses\n\n"
+             "Read operands, each (codes, size, reading or None), as words, apply an operation (0: none), round to codes,\n"
+             "and write the codes, or with to_reading their values. Without a recipe, write the words that were read.");
 
 enum { MOST_BUFFERS = 3 * 2 + 5 }; /* operands and their readings, and the rest */
 
@@ -182,8 +238,8 @@ typedef struct {
     int count;
 } Buffers;
 
-/* Take an object's buffer; None gives NULL where it may.  Returns 0 with an exception set. */
-static int take(Buffers *held, PyObject *from, int flags, Py_ssize_t need, const char *what, void **to)
+/* Take an object's buffer of whole elements of `size` bytes; None gives NULL. Returns 0 with an exception set. */
+static int take(Buffers *held, PyObject *from, int flags, Py_ssize_t need, Py_ssize_t size, const char *what, void **to)
 {
     *to = NULL;
     if (from == Py_None)
@@ -193,12 +249,16 @@ static int take(Buffers *held, PyObject *from, int flags, Py_ssize_t need, const
         return 0;
     held->count++;
     *to = buffer->buf;
-    return need < 0 || fits(buffer->len, need, what);
+    return is_aligned(buffer->buf, size, what) && (need < 0 || fits(buffer->len, need, what));
 }
 
-static Py_ssize_t reading_size(int code_size, int word_size)
+/* Take how codes are read: fields, or for codes of one byte a table. */
+static int take_reading(Buffers *held, PyObject *from, int code_size, int word_size, const char *what, void **to)
 {
-    return code_size == 1 ? 256 * word_size : (Py_ssize_t)sizeof(Reading);
+    int table = code_size == 1;
+    Py_ssize_t need = table ? 256 * word_size : (Py_ssize_t)sizeof(Reading);
+    return take(held, from, PyBUF_SIMPLE, need, table ? word_size : (Py_ssize_t)sizeof(int64_t), what, to) &&
+           (!*to || table || is_readable(*to, word_size));
 }
 
 static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, PyObject *to, PyObject *to_reading,
@@ -211,22 +271,25 @@ static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, P
     w->operands = arity[w->operation];
     *count = -1;
     for (int i = 0; i < w->operands; i++) {
-        PyObject *codes, *reading;
+        PyObject *operand = PyTuple_GetItem(operands, i), *codes, *reading;
         void *at;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(operands, i), "OiO", &codes, &w->sizes[i], &reading) ||
-            !has_kernel(word_size, w->sizes[i]))
+        if (!PyTuple_Check(operand)) {
+            PyErr_SetString(PyExc_TypeError, "an operand is a tuple of codes, size and reading");
+            return 0;
+        }
+        if (!PyArg_ParseTuple(operand, "OiO", &codes, &w->sizes[i], &reading) || !has_kernel(word_size, w->sizes[i]))
             return 0;
         Py_ssize_t need = *count < 0 ? -1 : *count * w->sizes[i];
-        if (!take(held, codes, PyBUF_SIMPLE, need, "an operand", &at))
+        if (!take(held, codes, PyBUF_SIMPLE, need, w->sizes[i], "an operand", &at))
             return 0;
         if (!at) {
-            PyErr_SetString(PyExc_TypeError, "an operand is a buffer, not None");
+            PyErr_SetString(PyExc_TypeError, "an operand is a buffer of elements, not None");
             return 0;
         }
         w->codes[i] = at;
         if (i == 0)
             *count = held->each[held->count - 1].len / w->sizes[0];
-        if (!take(held, reading, PyBUF_SIMPLE, reading_size(w->sizes[i], word_size), "a reading", &at))
+        if (!take_reading(held, reading, w->sizes[i], word_size, "a reading", &at))
             return 0;
         w->readings[i] = at;
         if (!at && w->sizes[i] != word_size) {
@@ -234,27 +297,26 @@ static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, P
             return 0;
         }
     }
-    void *read, *packed, *told, *marked;
+    void *read, *packed, *with_flags, *marked;
     if (!has_kernel(word_size, w->code_size) || !has_kernel(word_size, w->to_size) ||
-        !take(held, to_reading, PyBUF_SIMPLE, reading_size(w->code_size, word_size), "to_reading", &read) ||
-        !take(held, to, PyBUF_WRITABLE, *count * w->to_size, "to", &w->to) ||
-        !take(held, flags, PyBUF_WRITABLE, *count, "flags", &told) ||
-        !take(held, marks, PyBUF_WRITABLE, *count, "marks", &marked) ||
-        !take(held, recipe, PyBUF_SIMPLE, sizeof(Recipe), "recipe", &packed))
+        !take_reading(held, to_reading, w->code_size, word_size, "to_reading", &read) ||
+        !take(held, to, PyBUF_WRITABLE, *count * w->to_size, w->to_size, "to", &w->to) ||
+        !take(held, flags, PyBUF_WRITABLE, *count, 1, "flags", &with_flags) ||
+        !take(held, marks, PyBUF_WRITABLE, *count, 1, "marks", &marked) ||
+        !take(held, recipe, PyBUF_SIMPLE, sizeof(Recipe), 1, "recipe", &packed))
         return 0;
-    if (w->to_size != (read ? word_size : w->code_size) || !w->to || !packed || (w->operation && !marked)) {
-        PyErr_SetString(PyExc_ValueError, "to, recipe or marks does not go with the rest");
-        return 0;
-    }
-    if (((const Recipe *)packed)->own && w->code_size != word_size / 2) {
-        PyErr_SetString(PyExc_ValueError, "the processor's own conversions halve a word");
+    if (w->to_size != (read ? word_size : w->code_size) || !w->to || (w->operation && !marked) ||
+        (!packed && (w->operation || !w->readings[0] || read || with_flags || w->to_size != word_size))) {
+        PyErr_SetString(PyExc_ValueError, "to, flags, marks or recipe does not go with the rest");
         return 0;
     }
     w->to_reading = read;
-    w->flags = told;
+    w->flags = with_flags;
     w->marks = marked;
-    memcpy(&w->recipe, packed, sizeof(Recipe));
-    return 1;
+    w->reads_only = !packed;
+    if (packed)
+        memcpy(&w->recipe, packed, sizeof(Recipe));
+    return !packed || is_sound(&w->recipe, word_size, w->code_size);
 }
 
 static PyObject *run(PyObject *self, PyObject *args)
@@ -285,42 +347,27 @@ static PyObject *run(PyObject *self, PyObject *args)
     return result;
 }
 
-PyDoc_STRVAR(read_doc, "read_codes(codes, code_size, words, word_size, reading)\n\n"
-                       "Read codes as binary32 or binary64 words; codes of one byte through a table of 256 words.");
+PyDoc_STRVAR(count_doc, "count(flags, counts)\n\nAdd to 256 integers of 64 bits how many bytes have each value.");
 
-static PyObject *read_codes(PyObject *self, PyObject *args)
+static PyObject *count(PyObject *self, PyObject *args)
 {
-    Py_buffer codes, words, reading;
-    int code_size, word_size;
-    if (!PyArg_ParseTuple(args, "y*iw*iy*", &codes, &code_size, &words, &word_size, &reading))
+    Py_buffer flags, counts;
+    if (!PyArg_ParseTuple(args, "y*w*", &flags, &counts))
         return NULL;
-    PyObject *result = NULL;
-    if (!has_kernel(word_size, code_size))
-        goto done;
-    Py_ssize_t count = codes.len / code_size;
-    if (!fits(words.len, count * word_size, "words") ||
-        !fits(reading.len, code_size == 1 ? 256 * word_size : (Py_ssize_t)sizeof(Reading), "reading"))
-        goto done;
-    Py_BEGIN_ALLOW_THREADS
-    if (code_size == 1 && word_size == 4)
-        look_up32(codes.buf, words.buf, count, reading.buf);
-    else if (code_size == 1)
-        look_up64(codes.buf, words.buf, count, reading.buf);
-    else {
-        Reading own;
-        memcpy(&own, reading.buf, sizeof own);
-        if (word_size == 4)
-            read_codes32(codes.buf, code_size, words.buf, count, &own);
-        else
-            read_codes64(codes.buf, code_size, words.buf, count, &own);
+    int good = fits(counts.len, 256 * sizeof(uint64_t), "counts") && is_aligned(counts.buf, sizeof(uint64_t), "counts");
+    if (good) {
+        const uint8_t *from = flags.buf;
+        uint64_t apart[4][256] = {{0}}, *to = counts.buf; /* the same place twice in a row would have to wait */
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i < flags.len; i++)
+            apart[i & 3][from[i]]++;
+        for (int i = 0; i < 256; i++)
+            to[i] += apart[0][i] + apart[1][i] + apart[2][i] + apart[3][i];
+        Py_END_ALLOW_THREADS
     }
-    Py_END_ALLOW_THREADS
-    result = Py_NewRef(Py_None);
-done:
-    PyBuffer_Release(&codes);
-    PyBuffer_Release(&words);
-    PyBuffer_Release(&reading);
-    return result;
+    PyBuffer_Release(&flags);
+    PyBuffer_Release(&counts);
+    return good ? Py_NewRef(Py_None) : NULL;
 }
 
 PyDoc_STRVAR(accumulate_doc,
@@ -359,6 +406,8 @@ static PyObject *accumulate(PyObject *self, PyObject *args)
         goto done;
     }
     Py_ssize_t rows = each[0].shape[0], columns = each[0].shape[1], shape[3] = {inner, rows, columns};
+    if (!is_aligned(each[0].buf, size, "sums") || !is_aligned(each[1].buf, size, "x") || !is_aligned(each[2].buf, size, "y"))
+        goto done;
     if (!strides_of(&each[1], shape, size, &x) || !strides_of(&each[2], shape, size, &y))
         goto done;
     fenv_t mode;
@@ -382,40 +431,58 @@ done:
 
 PyDoc_STRVAR(reset_doc, "reset_mode() -> mode\n\nMake this thread round to nearest and keep subnormal numbers; return what it did.");
 
+static const char mode_name[] = "floatlab._kernels.mode"; /* of a capsule, which nobody else can make */
+
+static void free_mode(PyObject *capsule)
+{
+    PyMem_Free(PyCapsule_GetPointer(capsule, mode_name));
+}
+
 static PyObject *reset_mode(PyObject *self, PyObject *args)
 {
-    fenv_t mode;
-    fegetenv(&mode);
+    fenv_t *mode = PyMem_Malloc(sizeof *mode);
+    if (!mode)
+        return PyErr_NoMemory();
+    PyObject *capsule = PyCapsule_New(mode, mode_name, free_mode);
+    if (!capsule) {
+        PyMem_Free(mode);
+        return NULL;
+    }
+    fegetenv(mode);
     fesetenv(FE_DFL_ENV);
-    return PyBytes_FromStringAndSize((const char *)&mode, sizeof mode);
+    return capsule;
 }
 
 PyDoc_STRVAR(restore_doc, "restore_mode(mode)\n\nMake this thread compute as it did before reset_mode.");
 
-static PyObject *restore_mode(PyObject *self, PyObject *args)
+static PyObject *restore_mode(PyObject *self, PyObject *mode)
 {
-    const char *bytes;
-    Py_ssize_t size;
-    fenv_t mode;
-    if (!PyArg_ParseTuple(args, "y#", &bytes, &size) || !fits(size, sizeof mode, "mode"))
+    const fenv_t *before = PyCapsule_GetPointer(mode, mode_name);
+    if (!before)
         return NULL;
-    memcpy(&mode, bytes, sizeof mode);
-    fesetenv(&mode);
+    fesetenv(before);
     return Py_NewRef(Py_None);
 }
 
 static PyMethodDef methods[] = {
     {"reset_mode", reset_mode, METH_NOARGS, reset_doc},
-    {"restore_mode", restore_mode, METH_VARARGS, restore_doc},
+    {"restore_mode", restore_mode, METH_O, restore_doc},
+    {"count", count, METH_VARARGS, count_doc},
     {"accumulate", accumulate, METH_VARARGS, accumulate_doc},
     {"run", run, METH_VARARGS, run_doc},
     {"walk", walk_steps, METH_VARARGS, walk_doc},
-    {"read_codes", read_codes, METH_VARARGS, read_doc},
     {0},
 };
 
+/* Nothing here changes but what the buffers of a call hold: a free-threaded Python needs no lock for it. */
+#ifdef Py_GIL_DISABLED
+static PyModuleDef_Slot slots[] = {{Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}};
+#else
+#define slots NULL
+#endif
+
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "floatlab._kernels", "The compiled lane of floatlab.arrays.", 0, methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "floatlab._kernels", "The compiled lane of floatlab.arrays.", 0, methods, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__kernels(void)

@@ -1,4 +1,5 @@
 from collections.abc import Buffer  # type: ignore[attr-defined]  # of Python 3.12; read by type checkers only
+from typing import Any
 
 def run(
     word_size: int,
@@ -10,11 +11,11 @@ def run(
     to_reading: Buffer | None,
     flags: Buffer | None,
     marks: Buffer | None,
-    recipe: bytes,
+    recipe: Buffer | None,
     first: int,
     negative_zero: bool,
 ) -> int: ...
-def read_codes(codes: Buffer, code_size: int, words: Buffer, word_size: int, reading: Buffer) -> None: ...
+def count(flags: Buffer, counts: Buffer) -> None: ...
 def accumulate(sums: Buffer, x: Buffer, y: Buffer, fma: bool) -> None: ...
 def walk(
     registers: Buffer,
@@ -30,5 +31,5 @@ def walk(
     steps: int,
     first: int,
 ) -> int: ...
-def reset_mode() -> bytes: ...
-def restore_mode(mode: bytes) -> None: ...
+def reset_mode() -> Any: ...  # what restore_mode takes
+def restore_mode(mode: Any) -> None: ...

@@ -4,6 +4,7 @@
    (its marks say so) ends the walk before the step that it stands in: arrays/recurrences.py does that step.  A row that
    is to stay finite ends it after the step in which it does not. */
 
+#define MOST_STEPS ((int64_t)1 << 62) /* so that no number of a step wraps */
 enum { MOST_STAGES = 256, MOST_ROWS = 256, MOST_COLUMNS = 32 };
 
 /* arrays/recurrences.py packs these, in this order. */
@@ -24,6 +25,7 @@ typedef struct {
     int row;
     uint64_t *numbers; /* words of binary64, as everywhere here */
     Py_ssize_t size;
+    int is_wide; /* has numbers for every element */
 } Column;
 
 static int is_row(int64_t row, Py_ssize_t rows)
@@ -38,19 +40,23 @@ static int prepare(const Stage *stages, Py_ssize_t many, Work *to, uint64_t *reg
     for (Py_ssize_t i = 0; i < many; i++) {
         const Stage *s = &stages[i];
         Work *w = &to[i];
-        int known = s->operation >= 0 && s->operation < OPERATIONS && is_row(s->to, rows) && s->recipe.cut >= 0;
+        int known = s->operation >= 0 && s->operation < OPERATIONS && is_row(s->to, rows);
         int size = s->code_size == 1 || s->code_size == 2 || s->code_size == 4 || s->code_size == 8;
         memset(w, 0, sizeof *w);
         w->operands = known ? arity[s->operation] : 0;
-        for (int j = 0; j < w->operands; j++) {
+        for (int j = 0; j < w->operands; j++)
             known &= is_row(s->operands[j], rows);
+        if (!known || !size) {
+            PyErr_SetString(PyExc_ValueError, "a stage has an operation and rows that there are");
+            return 0;
+        }
+        for (int j = 0; j < w->operands; j++) {
             w->codes[j] = registers + s->operands[j] * count;
             w->sizes[j] = 8;
         }
-        if (!known || !size || (s->recipe.own && s->code_size != 4)) {
-            PyErr_SetString(PyExc_ValueError, "a stage has an operation, rows and a recipe that there are");
+        int fields = s->code_size != 1 && s->code_size != 8;
+        if (!is_sound(&s->recipe, 8, (int)s->code_size) || (fields && !is_readable(&s->reading.fields, 8)))
             return 0;
-        }
         w->operation = (int)s->operation;
         w->to = registers + s->to * count;
         w->to_size = 8;
@@ -82,8 +88,8 @@ static Py_ssize_t walk(Walk *w, Py_ssize_t steps, uint64_t first)
         memcpy(w->before, w->registers, (size_t)w->rows * row);
         for (Py_ssize_t i = 0; i < w->ins; i++) {
             uint64_t *to = w->registers + w->in[i].row * w->count;
-            if (w->in[i].size == steps * w->count)
-                memcpy(to, w->in[i].numbers + k * w->count, row);
+            if (w->in[i].is_wide)
+                memmove(to, w->in[i].numbers + k * w->count, row);
             else
                 for (Py_ssize_t j = 0; j < w->count; j++)
                     to[j] = w->in[i].numbers[k];
@@ -108,11 +114,11 @@ static Py_ssize_t walk(Walk *w, Py_ssize_t steps, uint64_t first)
                 beyond |= !(now.number - now.number == 0);
             }
             w->last[j] = moved ? (int64_t)(first + (uint64_t)k + 1) : w->last[j];
-            w->moves[j] += moved;
+            w->moves[j] = (int64_t)((uint64_t)w->moves[j] + (uint64_t)moved);
         }
         if ((first + (uint64_t)k + 1) % (uint64_t)w->every == 0) {
             for (Py_ssize_t i = 0; i < w->outs; i++)
-                memcpy(w->out[i].numbers + recorded * w->count, w->registers + w->out[i].row * w->count, row);
+                memmove(w->out[i].numbers + recorded * w->count, w->registers + w->out[i].row * w->count, row);
             recorded++;
         }
         if (beyond)
@@ -131,8 +137,12 @@ static Py_ssize_t take_columns(PyObject *pairs, Column *to, Py_buffer *held, Py_
         return -1;
     }
     for (Py_ssize_t i = 0; i < many; i++) {
-        PyObject *buffer;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(pairs, i), "iO", &to[i].row, &buffer))
+        PyObject *pair = PyTuple_GetItem(pairs, i), *buffer;
+        if (!PyTuple_Check(pair)) {
+            PyErr_SetString(PyExc_TypeError, "a column is a tuple of a row and a buffer");
+            return -1;
+        }
+        if (!PyArg_ParseTuple(pair, "iO", &to[i].row, &buffer))
             return -1;
         if (!is_row(to[i].row, rows)) {
             PyErr_SetString(PyExc_ValueError, "no such row");
@@ -143,8 +153,16 @@ static Py_ssize_t take_columns(PyObject *pairs, Column *to, Py_buffer *held, Py_
         to[i].numbers = held[*holding].buf;
         to[i].size = held[*holding].len / (Py_ssize_t)sizeof(double);
         ++*holding;
+        if (!is_aligned(to[i].numbers, sizeof(double), "a column"))
+            return -1;
     }
     return many;
+}
+
+/* Whether there are numbers for so many rows, without the product of the two, which may wrap. */
+static int has_rows(Py_ssize_t size, Py_ssize_t rows, Py_ssize_t count)
+{
+    return size % count == 0 && size / count == rows;
 }
 
 /* Take numbers of rows; return how many, -1 with an exception set. */
@@ -196,7 +214,10 @@ static PyObject *walk_steps(PyObject *self, PyObject *args)
     w->last = held[1].buf;
     w->moves = held[2].buf;
     Py_ssize_t count = w->count;
-    if (rows < 1 || rows > MOST_ROWS || every < 1 || steps < 0 || count < 1 || w->stages > MOST_STAGES ||
+    if (rows < 1 || rows > MOST_ROWS || every < 1 || steps < 0 || steps > MOST_STEPS || first > MOST_STEPS || count < 1 ||
+        w->stages > MOST_STAGES || !is_aligned(held[0].buf, sizeof(double), "registers") ||
+        !is_aligned(held[1].buf, sizeof(int64_t), "last") || !is_aligned(held[2].buf, sizeof(int64_t), "moves") ||
+        !is_aligned(held[3].buf, sizeof(int64_t), "stages") ||
         !fits(held[0].len, rows * count * (Py_ssize_t)sizeof(double), "registers") ||
         !fits(held[1].len, count * (Py_ssize_t)sizeof(int64_t), "last") ||
         !fits(held[2].len, count * (Py_ssize_t)sizeof(int64_t), "moves") ||
@@ -215,11 +236,17 @@ static PyObject *walk_steps(PyObject *self, PyObject *args)
         goto done;
     Py_ssize_t recorded = (Py_ssize_t)((first + (uint64_t)steps) / (uint64_t)every - first / (uint64_t)every);
     for (Py_ssize_t i = 0; i < w->outs; i++)
-        if (!fits(w->out[i].size, recorded * count, "an output"))
+        if (!has_rows(w->out[i].size, recorded, count)) {
+            PyErr_SetString(PyExc_ValueError, "an output has room for a row of each step that is recorded");
             goto done;
-    for (Py_ssize_t i = 0; i < w->ins; i++)
-        if (w->in[i].size != steps && !fits(w->in[i].size, steps * count, "an input"))
+        }
+    for (Py_ssize_t i = 0; i < w->ins; i++) {
+        w->in[i].is_wide = has_rows(w->in[i].size, steps, count);
+        if (!w->in[i].is_wide && w->in[i].size != steps) {
+            PyErr_SetString(PyExc_ValueError, "an input has a row of numbers for each step, or one number");
             goto done;
+        }
+    }
     w->before = PyMem_Malloc((size_t)(rows * count) * sizeof(uint64_t));
     marks = PyMem_Malloc((size_t)count);
     if (!w->before || !marks) {

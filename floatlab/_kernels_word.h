@@ -1,324 +1,353 @@
-/* Rounding and reading, for one width of word; included once for binary32 words and once for binary64 words.
+/* Rounding, reading and arithmetic for one width of word; included once for binary32 words and once for binary64 words.
 
-   The includer defines BITS (32 or 64), T (trailing significand bits), Int and Unsigned, and sees to it that the
-   processor rounds to nearest and keeps subnormal numbers while these run.  Most is arithmetic of integers, without
-   branches, so that compilers turn the loops into vectors. */
+   The includer defines BITS (32 or 64), T (trailing significand bits), Int and Unsigned, and makes the processor round
+   to nearest and keep subnormal numbers while these functions run.  The loops have no branches and mostly one width of
+   element, so that compilers vectorise them; `narrow` packs their results.  Each element is shifted by its own amount,
+   which vector instructions can do from AVX2 on. */
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 #define NAME(name) PASTE(name, BITS)
 
-#define HIDDEN ((Int)1 << T)
+#define HIDDEN ((Unsigned)1 << T)
 #define MAGNITUDE (~((Unsigned)1 << (BITS - 1)))
-#define INFINITE ((Int)(MAGNITUDE >> T << T)) /* the exponent field all ones */
-#define FAR (BITS - 2)                        /* a cut this high keeps nothing of a significand */
+#define INFINITE (MAGNITUDE >> T << T) /* the exponent field all ones */
+#define FAR (BITS - 2)                 /* a shift by this much leaves nothing of a significand */
+#define CHUNK (PIECE / (BITS / 8))     /* elements */
 
 typedef union {
     NAME(Float) number;
-    Int bits;
+    Unsigned bits;
 } NAME(Punned);
 
-/* Cut c `shift` places up and round; `base` is the code's distance to the kept digits, for its parity.
-   Sets *lost where the tail is not zero.  The decision of numbers/rounding.py, as an addend: with U = 2^shift,
-   (2c + A) >> (shift + 1) where A = 0 keeps, U adds half, 2U - 1 goes away from zero whatever is lost. */
-static INLINE Int NAME(cut)(Int c, Int shift, Int base, Int negative, const Recipe *r, int how, uint64_t draw,
-                            Int *lost)
+/* Conditions are masks, all ones or all zeros: GCC 12 cannot vectorise a comparison combined with a loop-invariant flag. */
+#define MASK(condition) ((condition) ? ~(Unsigned)0 : 0)
+#define CHOOSE(mask, one, other) (((one) & (mask)) | ((other) & ~(mask)))
+
+/* A recipe in this width; `Recipe` explains the fields.  The second entry of a pair is the XOR of the values for positive
+   and negative numbers. */
+typedef struct {
+    Unsigned one, select[2], to_odd, half, odd, up, sign, negative_zero, payload, edge[2], sliver, after;
+    Unsigned lift, no_zero, no_sign, flush_inputs, flush_results, codes[5][2], flags[5][2];
+    Int t, cut, low, sign_shift, places, normal, top;
+} NAME(Rule);
+
+static INLINE NAME(Rule) NAME(rule)(const Recipe *r)
+{
+#define PAIR(positive, negative) {(Unsigned)(positive), (Unsigned)((positive) ^ (negative))}
+#define SETTLED(pair, what) PAIR(r->pair[0].what, r->pair[1].what)
+#define ALL(what)                                                                                                      \
+    {SETTLED(overflow, what), SETTLED(infinity, what), SETTLED(nan, what), SETTLED(zeros, what), SETTLED(negatives, what)}
+    return (NAME(Rule)) {
+        .one = (Unsigned)r->one, .select = PAIR(r->select[0], r->select[1]), .to_odd = (Unsigned)r->to_odd,
+        .half = (Unsigned)r->half, .odd = (Unsigned)r->odd, .up = (Unsigned)r->up, .sign = (Unsigned)r->sign,
+        .negative_zero = (Unsigned)r->negative_zero, .payload = (Unsigned)r->payload,
+        .edge = PAIR(r->edge[0], r->edge[1]), .sliver = (Unsigned)r->sliver, .after = MASK(r->after),
+        .lift = (Unsigned)r->lift, .no_zero = MASK(!r->zero), .no_sign = MASK(!r->is_signed),
+        .flush_inputs = MASK(r->flush_inputs), .flush_results = MASK(r->flush_results),
+        .codes = ALL(code), .flags = ALL(flags), .t = (Int)r->t, .cut = T - (Int)r->t, .low = (Int)r->low - 1,
+        .sign_shift = BITS - 1 - (Int)r->sign_place, .places = (Int)r->places, .normal = (Int)r->normal, .top = (Int)r->top,
+    };
+#undef ALL
+#undef SETTLED
+#undef PAIR
+}
+
+/* Stochastic rounding steps away from zero when the draw is below floor(2^32 * rest / 2^shift). */
+static INLINE Unsigned NAME(steps)(Unsigned rest, Int shift, Unsigned draw)
+{
+    Int left = 31 - shift > 0 ? 31 - shift : 0, right = shift - 32 > 0 ? shift - 32 : 0;
+    right = right < BITS - 1 ? right : BITS - 1;
+    Unsigned few = (rest << 1) << left, many = rest >> right, threshold = shift < 32 ? few : many;
+    return draw < threshold;
+}
+
+/* Drop the lowest `shift` bits of c and round.  The decision of numbers/rounding.py, written as an addend: the result is
+   (c + A) >> shift, and with M = 2^shift - 1 the addend A is 0 toward zero, M away from zero, (M + odd) >> 1 to nearest
+   even, (M + 1) >> 1 to nearest with ties away from zero, and to odd M where the kept digits are even, else 0.  `less` is 1
+   where the code is one less than the kept digits, since parity is the code's. */
+static INLINE Unsigned NAME(cut)(Unsigned c, Int shift, Unsigned less, Unsigned negative, const NAME(Rule) *r, int drawn,
+                                 Unsigned draw, Unsigned *lost)
 {
     Int near = shift < FAR ? shift : FAR;
-    Unsigned unit = (Unsigned)r->one << near, u = (Unsigned)c, kept = u >> near;
-    Unsigned rest = u & (unit - 1), addend;
-    *lost = rest != 0;
-    if (how == STOCHASTIC) {
-        /* floor(2^32 * rest / unit), whatever the shift, without leaving 64 bits */
-        uint64_t wide = (uint64_t)rest, at = (uint64_t)shift;
-        uint64_t threshold = at <= 32 ? (wide << 1) << ((31 - at) & 63) : wide >> (at - 32 < 63 ? at - 32 : 63);
-        threshold = at == 32 ? wide : threshold;
-        return (Int)(kept + (draw < threshold));
-    }
-    Unsigned odd = ((Unsigned)base + kept) & 1;
-    if (how == NEAREST_EVEN)
-        addend = unit - 1 + odd;
-    else {
-        /* One of eight addends, by sign and parity: (unit << doubled) - less, or none. */
-        Int which = (negative & 2) | (Int)odd;
-        Unsigned doubled = (Unsigned)(r->doubled >> which) & 1, less = (Unsigned)(r->less >> which) & 1;
-        Unsigned any = (Unsigned)0 - ((Unsigned)(r->any >> which) & 1);
-        addend = ((unit << doubled) - less) & any;
-    }
-    return (Int)(((u << 1) + addend) >> (near + 1));
+    Unsigned mask = (r->one << near) - 1, kept = c >> near, odd = (kept - less) & 1;
+    *lost = c & mask;
+    if (drawn)
+        return kept + NAME(steps)(*lost, shift, draw);
+    Unsigned select = ((negative & r->select[1]) ^ r->select[0]) & ~(((Unsigned)0 - odd) & r->to_odd);
+    return (c + (((mask & select) + ((odd & r->odd) | r->up)) >> r->half)) >> near;
 }
 
-/* Return the code of one word.  `plain` formats have a sign, a zero and subnormals, and nothing is flushed or
-   told; the others pay for the rest, and *flags gets what was raised, with REFUSED where the context refuses. */
-static INLINE uint64_t NAME(code)(Unsigned word, const Recipe *r, int plain, int how, uint64_t draw, uint8_t *flags)
+/* Tininess after rounding: a number below 2^emin is not tiny if p digits, with an unbounded exponent, would round it up
+   to 2^emin. */
+static INLINE Unsigned NAME(is_tiny)(Unsigned magnitude, Unsigned negative, const NAME(Rule) *r, int drawn, Unsigned draw)
 {
-    Int negative = (Int)word >> (BITS - 1), magnitude = (Int)(word & MAGNITUDE);
-    Int field = magnitude >> T, low = (Int)r->low, t = (Int)r->t;
-    Int c = (magnitude & (HIDDEN - 1)) | (field ? HIDDEN : 0);
-    /* What a format or a context lacks is asked with masks, not branches, or the loop is no loop of vectors. */
-    if (!plain) {
-        c = (field != 0) | !r->flush_inputs ? c : 0;
-        magnitude = (field != 0) | !r->flush_inputs ? magnitude : 0;
-        negative = (c != 0) | !!r->is_signed ? negative : 0;
-    }
-    Int e = field ? field : 1, over = e - low, under = over < 0 ? -over : 0, lost;
-    Int tiny = 0, lifted = 0, shift = (Int)r->cut + under, base = (over > 0 ? over : 0) << t;
-    if (!plain) {
-        tiny = (magnitude < low << T) & (c != 0);
-        lifted = tiny ? (Int)r->lift : 0;
-        shift += lifted;
-        base = lifted ? 0 : base - !r->zero;
-    }
-    Int rank = base + (NAME(cut)(c, shift, base, negative, r, how, draw, &lost) << lifted);
-    if (plain) {
-        Unsigned sign = (Unsigned)negative & (Unsigned)r->sign & (rank ? ~(Unsigned)0 : (Unsigned)r->negative_zero);
-        Unsigned code = (Unsigned)rank | sign;
-        code = rank > (Int)r->top ? (Unsigned)(negative ? r->overflow[1].code : r->overflow[0].code) : code;
-        Unsigned nan = (Unsigned)(negative ? r->nan[1].code : r->nan[0].code);
-        nan |= ((Unsigned)magnitude & (Unsigned)r->payload) >> r->cut;
-        Unsigned infinity = (Unsigned)(negative ? r->infinity[1].code : r->infinity[0].code);
-        Unsigned special = magnitude > INFINITE ? nan : infinity;
-        return magnitude >= INFINITE ? special : code;
-    }
-    /* A tiny number that p digits, were there room below emin, would round up to 2^emin may not be tiny. */
-    Int lowest = low <= 1, binade = ((magnitude >= (low - 1) << T) & !lowest) | ((c >= HIDDEN >> 1) & lowest);
-    Int doubled = r->cut == 0, places = (Int)r->cut + doubled - lowest, beneath = -((Int)1 << t) - !r->zero, _;
-    Int reached = NAME(cut)(c << doubled, places, beneath, negative, r, how, draw, &_) >> (t + 1);
-    tiny &= !(binade & (reached != 0) & !!r->after);
-    Int raised = lost ? (tiny ? UNDERFLOW | INEXACT : INEXACT) : 0;
-    Int below = (negative != 0) & !r->is_signed & ((rank > 0) | !r->zero), flushed = tiny & !!r->flush_results;
-    rank = flushed ? 0 : rank;
-    raised = flushed ? UNDERFLOW | INEXACT : raised;
-    raised = (rank < 0) & (c != 0) & !r->zero ? UNDERFLOW | INEXACT : raised;
-    Unsigned sign = (Unsigned)negative & (Unsigned)r->sign & (rank ? ~(Unsigned)0 : (Unsigned)r->negative_zero);
-    Unsigned code = (Unsigned)(rank > 0 ? rank : 0) | sign;
-    /* Both are loaded before one is chosen: a load under a condition would be a branch. */
-#define SETTLED(where, pair)                                                             \
-    do {                                                                                 \
-        Int here = (where);                                                              \
-        Unsigned positive_code = (Unsigned)(pair)[0].code, negative_code = (Unsigned)(pair)[1].code; \
-        Int positive_flags = (Int)(pair)[0].flags, negative_flags = (Int)(pair)[1].flags; \
-        code = here ? (negative ? negative_code : positive_code) : code;                 \
-        raised = here ? (negative ? negative_flags : positive_flags) : raised;           \
+    if (!drawn)
+        return MASK((Int)magnitude < (Int)((negative & r->edge[1]) ^ r->edge[0]));
+    Unsigned reached = MASK(NAME(steps)(magnitude - r->sliver, r->places, draw) != 0) & r->after;
+    return MASK((Int)magnitude < (Int)r->edge[0]) & ~(MASK((Int)magnitude >= (Int)r->sliver) & reached);
+}
+
+static INLINE Unsigned NAME(raise)(Unsigned lost, Unsigned tiny)
+{
+    return MASK(lost != 0) & (INEXACT | (tiny & UNDERFLOW));
+}
+
+/* Add the sign; not every format has a negative zero. */
+static INLINE Unsigned NAME(sign)(Unsigned word, Unsigned rank, const NAME(Rule) *r)
+{
+    return rank | ((word >> r->sign_shift) & r->sign & (MASK(rank != 0) | r->negative_zero));
+}
+
+/* How far a number's exponent lies below the smallest normal one; at most as far as the word's own subnormal numbers. */
+static INLINE Int NAME(under)(Unsigned magnitude, const NAME(Rule) *r)
+{
+    Int under = r->low + 1 - (Int)(magnitude >> T);
+    under = under < r->low ? under : r->low;
+    return under > 0 ? under : 0;
+}
+
+/* The code of a word not beyond the largest number of a plain format: one with sign, zero and subnormal numbers, in a
+   context without flushing.  c holds the significand and, for normal numbers, the code's exponent field above it, so
+   that both are rounded at once. */
+static INLINE Unsigned NAME(any)(Unsigned word, const NAME(Rule) *r, int with_flags, int drawn, Unsigned draw, Unsigned *raised)
+{
+    Unsigned negative = (Unsigned)((Int)word >> (BITS - 1)), magnitude = word & MAGNITUDE, lost;
+    Int under = NAME(under)(magnitude, r);
+    Unsigned c = magnitude + ((Unsigned)(under - r->low) << T);
+    Unsigned rank = NAME(cut)(c, r->cut + under, 0, negative, r, drawn, draw, &lost);
+    *raised = with_flags ? NAME(raise)(lost, NAME(is_tiny)(magnitude, negative, r, drawn, draw)) : 0;
+    return NAME(sign)(word, rank, r);
+}
+
+/* The code of any word in any format and context. */
+static INLINE Unsigned NAME(whole)(Unsigned word, const NAME(Rule) *r, int drawn, Unsigned draw, Unsigned *flags)
+{
+    Unsigned negative = (Unsigned)((Int)word >> (BITS - 1)), magnitude = word & MAGNITUDE, lost;
+    magnitude &= ~(MASK(magnitude < HIDDEN) & r->flush_inputs);
+    Unsigned zero = MASK(magnitude == 0), tiny = MASK((Int)magnitude < r->normal) & ~zero, lifted = tiny & r->lift;
+    negative &= ~(zero & r->no_sign);
+    Int under = NAME(under)(magnitude, r);
+    Unsigned c = magnitude + ((Unsigned)(under - r->low) << T), lower = r->no_zero & 1;
+    Unsigned kept = NAME(cut)(c, r->cut + under + (Int)lifted, lower, negative, r, drawn, draw, &lost);
+    tiny &= NAME(is_tiny)(magnitude, negative, r, drawn, draw);
+    Unsigned flushed = tiny & r->flush_results, raised = NAME(raise)(lost | flushed, tiny);
+    Int rank = (Int)((kept << lifted) - lower);
+    Unsigned below = negative & r->no_sign & (MASK(rank > 0) | r->no_zero), under_all = MASK(rank < 0);
+    rank &= (Int)~flushed;
+    raised = CHOOSE(under_all & ~zero, UNDERFLOW | INEXACT, raised);
+    Unsigned sign = negative & r->sign & (MASK(rank != 0) | r->negative_zero);
+    Unsigned code = ((Unsigned)rank & ~under_all) | sign;
+    Unsigned nan = MASK(magnitude > INFINITE), signaling = nan & MASK((magnitude & HIDDEN >> 1) == 0);
+#define SETTLED(where, pair)                                                                                           \
+    do {                                                                                                               \
+        Unsigned here = (where);                                                                                       \
+        code = CHOOSE(here, (negative & r->codes[pair][1]) ^ r->codes[pair][0], code);                                 \
+        raised = CHOOSE(here, (negative & r->flags[pair][1]) ^ r->flags[pair][0], raised);                             \
     } while (0)
-    SETTLED(rank > (Int)r->top, r->overflow);
-    SETTLED((c == 0) & !r->zero, r->zeros);
-    SETTLED(below, r->negatives);
-    SETTLED(magnitude == INFINITE, r->infinity);
-    SETTLED(magnitude > INFINITE, r->nan);
+    SETTLED(MASK(rank > r->top), 0);
+    SETTLED(zero & r->no_zero, 3);
+    SETTLED(below, 4);
+    SETTLED(MASK(magnitude == INFINITE), 1);
+    SETTLED(nan, 2);
 #undef SETTLED
-    Int nan = magnitude > INFINITE, quiet = (magnitude & (HIDDEN >> 1)) != 0;
-    code |= nan ? ((Unsigned)magnitude & (Unsigned)r->payload) >> r->cut : 0;
-    raised |= nan & !quiet ? INVALID : 0;
-    *flags = (uint8_t)raised;
-    return code;
+    *flags = raised | (signaling & INVALID);
+    return code | (nan & (magnitude & r->payload) >> r->cut);
 }
 
-#define ROUND_LOOP(name, Out, plain, how)                                                                    \
-    CLONES static void NAME(name)(const Unsigned *restrict words, Out *restrict codes, uint8_t *restrict flags, \
-                                  Py_ssize_t count, const Recipe *r, uint64_t first)                           \
-    {                                                                                                          \
-        const Recipe own = *r;                                                                                 \
-        for (Py_ssize_t i = 0; i < count; i++) {                                                               \
-            uint8_t raised = 0;                                                                                \
-            uint64_t drawn = how == STOCHASTIC ? draw(own.seed, first + (uint64_t)i) : 0;                      \
-            codes[i] = (Out)NAME(code)(words[i], &own, plain, how, drawn, &raised);                            \
-            if (!plain)                                                                                        \
-                flags[i] = raised;                                                                             \
-        }                                                                                                      \
+/* Round to nearest even into a plain format with more than one digit and fewer than the word: the processor rounds when M
+   is added, a power of two whose last place is the format's.  The bits of the sum less those of M are the kept digits. */
+static INLINE Unsigned NAME(magic_add)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
+{
+    const Int low = (Int)((Unsigned)(r->low + 1) << T);
+    Int magnitude = (Int)(word & MAGNITUDE), field = magnitude & (Int)INFINITE;
+    field = field > low ? field : low;
+    NAME(Punned) x = {.bits = (Unsigned)magnitude}, m = {.bits = (Unsigned)field + ((Unsigned)r->cut << T)}, sum, kept;
+    sum.number = x.number + m.number;
+    kept.number = sum.number - m.number;
+    *raised = with_flags ? NAME(raise)(kept.number != x.number, MASK(magnitude < (Int)r->edge[0])) : 0;
+    if (to_value)
+        return kept.bits | (word & ~MAGNITUDE & (MASK(kept.bits != 0) | r->negative_zero));
+    return NAME(sign)(word, sum.bits - m.bits + (((Unsigned)field - (Unsigned)low) >> r->cut), r);
+}
+
+/* The same into a format that is the word without its last digits: sign and exponent stay where they are. */
+static INLINE Unsigned NAME(fixed_shift)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
+{
+    const Unsigned mask = (r->one << r->cut) - 1, half = mask >> 1, parity = mask & 1, magnitude = word & MAGNITUDE;
+    Unsigned code = (word + half + ((word >> r->cut) & parity)) >> r->cut;
+    *raised = with_flags ? NAME(raise)(magnitude & mask, MASK((Int)magnitude < (Int)r->edge[0])) : 0;
+    return to_value ? code << r->cut : code;
+}
+
+/* Loops return the largest magnitude that they met.  Where that is beyond the format's, `whole` does the chunk again. */
+#define ROUND_LOOP(name, Code, Flags, with_flags, code)                                                                \
+    CLONES static Int NAME(name)(const Unsigned *restrict words, const Unsigned *restrict draws,                       \
+                                 Code *restrict codes, Flags *restrict flags, Py_ssize_t count,                        \
+                                 const Recipe *recipe)                                                                 \
+    {                                                                                                                  \
+        const NAME(Rule) rule = NAME(rule)(recipe), *r = &rule;                                                        \
+        Int most = 0;                                                                                                  \
+        (void)draws, (void)flags;                                                                                      \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                                       \
+            Unsigned word = words[i], raised;                                                                          \
+            Int magnitude = (Int)(word & MAGNITUDE);                                                                   \
+            most = magnitude > most ? magnitude : most;                                                                \
+            codes[i] = (Code)(code);                                                                                   \
+            if (with_flags)                                                                                            \
+                flags[i] = (Flags)raised;                                                                              \
+        }                                                                                                              \
+        return most;                                                                                                   \
     }
 
-#define ROUND_LOOPS(Out, out)                             \
-    ROUND_LOOP(even_##out##_, Out, 1, NEAREST_EVEN)       \
-    ROUND_LOOP(directed_##out##_, Out, 1, DIRECTED)       \
-    ROUND_LOOP(drawn_##out##_, Out, 1, STOCHASTIC)        \
-    ROUND_LOOP(told_even_##out##_, Out, 0, NEAREST_EVEN)  \
-    ROUND_LOOP(told_##out##_, Out, 0, DIRECTED)           \
-    ROUND_LOOP(told_drawn_##out##_, Out, 0, STOCHASTIC)   \
-    SWIFT_LOOP(Out, out)
+ROUND_LOOP(round_any, Unsigned, Unsigned, 0, NAME(any)(word, r, 0, 0, 0, &raised))
+ROUND_LOOP(with_flags_any, Unsigned, Unsigned, 1, NAME(any)(word, r, 1, 0, 0, &raised))
+ROUND_LOOP(draw_any, Unsigned, Unsigned, 0, NAME(any)(word, r, 0, 1, draws[i], &raised))
+ROUND_LOOP(with_flags_draw_any, Unsigned, Unsigned, 1, NAME(any)(word, r, 1, 1, draws[i], &raised))
+ROUND_LOOP(round_whole, Unsigned, Unsigned, 1, NAME(whole)(word, r, 0, 0, &raised))
+ROUND_LOOP(draw_whole, Unsigned, Unsigned, 1, NAME(whole)(word, r, 1, draws[i], &raised))
+ROUND_LOOP(fix, Unsigned, Unsigned, 0, NAME(fixed_shift)(word, r, 0, 0, &raised))
+ROUND_LOOP(with_flags_fix, Unsigned, Unsigned, 1, NAME(fixed_shift)(word, r, 1, 0, &raised))
+ROUND_LOOP(fix_values, Unsigned, Unsigned, 0, NAME(fixed_shift)(word, r, 0, 1, &raised))
+ROUND_LOOP(add_magic, Unsigned, Unsigned, 0, NAME(magic_add)(word, r, 0, 0, &raised))
+ROUND_LOOP(with_flags_add_magic, Unsigned, Unsigned, 1, NAME(magic_add)(word, r, 1, 0, &raised))
+ROUND_LOOP(add_magic_values, Unsigned, Unsigned, 0, NAME(magic_add)(word, r, 0, 1, &raised))
 
-/* To nearest even, into a plain format, below its largest number: the way that most arrays go.  Adding M, a power of
-   two whose last place is the format's, lets the processor round; the integer between the sum's bits and M's is what
-   is kept (at precision 1 the code's parity is not the integer's).  A format with the word's own range needs no M: every number is cut at the same place.  Return whether
-   all of the run was below the largest number; if not, it is to be done again by the other way. */
-#define SWIFT_LOOP(Out, out)                                                                                      \
-    CLONES static int NAME(swift_##out##_)(const Unsigned *restrict words, Out *restrict codes, Py_ssize_t count, \
-                                           const Recipe *r)                                                       \
-    {                                                                                                             \
-        const Int low = (Int)(r->low << T), raise = (Int)(r->cut << T), back = T - (Int)r->t;                     \
-        const Unsigned sign = (Unsigned)r->sign, zero = (Unsigned)r->negative_zero;                               \
-        const int shift = BITS - 1 - r->sign_place;                                                               \
-        Int most = 0;                                                                                             \
-        for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
-            Unsigned word = words[i];                                                                             \
-            Int magnitude = (Int)(word & MAGNITUDE), field = magnitude & INFINITE;                                \
-            NAME(Punned) x, m, sum;                                                                               \
-            field = field > low ? field : low;                                                                    \
-            x.bits = magnitude;                                                                                   \
-            m.bits = field + raise;                                                                               \
-            sum.number = x.number + m.number;                                                                     \
-            Int rank = sum.bits - m.bits + ((field - low) >> back);                                               \
-            most = magnitude > most ? magnitude : most;                                                           \
-            codes[i] = (Out)((Unsigned)rank | ((word >> shift) & sign & (rank ? ~(Unsigned)0 : zero)));           \
-        }                                                                                                         \
-        return most <= (Int)r->largest;                                                                           \
-    }                                                                                                             \
-    CLONES static int NAME(level_##out##_)(const Unsigned *restrict words, Out *restrict codes, Py_ssize_t count, \
-                                           const Recipe *r)                                                       \
-    {                                                                                                             \
-        const int cut = (int)r->cut, shift = BITS - 1 - r->sign_place;                                            \
-        const Unsigned sign = (Unsigned)r->sign, zero = (Unsigned)r->negative_zero;                               \
-        const Unsigned half = ((Unsigned)1 << cut >> 1) - (cut > 0), parity = cut > 0;                            \
-        Int most = 0;                                                                                             \
-        for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
-            Unsigned word = words[i], magnitude = word & MAGNITUDE;                                               \
-            Unsigned rank = (magnitude + half + ((magnitude >> cut) & parity)) >> cut;                            \
-            most = (Int)magnitude > most ? (Int)magnitude : most;                                                 \
-            codes[i] = (Out)(rank | ((word >> shift) & sign & (rank ? ~(Unsigned)0 : zero)));                     \
-        }                                                                                                         \
-        return most <= (Int)r->largest;                                                                           \
+typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, Unsigned *, Unsigned *, Py_ssize_t, const Recipe *);
+
+/* Outputs `first`, first + 1, … of SplitMix64(seed), upper halves, as numbers/rounding.py documents. */
+CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, uint64_t seed, uint64_t first)
+{
+    uint64_t state = seed + first * 0x9E3779B97F4A7C15u;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint64_t z = state += 0x9E3779B97F4A7C15u;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+        uint32_t upper = (uint32_t)(z >> 32);
+        draws[i] = upper ^ (upper >> 31); /* of z ^ (z >> 31) */
     }
+}
 
-#define ROUND_LOOP_FOR(Out, out)                                                                              \
-    for (Py_ssize_t at = 0; at < count; at += CHUNK) {                                                        \
-        Py_ssize_t some = count - at < CHUNK ? count - at : CHUNK;                                            \
-        Out *to = (Out *)codes + at;                                                                          \
-        if (r->plain && !flags) {                                                                             \
-            if (way == LEVEL && NAME(level_##out##_)(words + at, to, some, r))                                \
-                continue;                                                                                     \
-            if (way == SWIFT && NAME(swift_##out##_)(words + at, to, some, r))                                \
-                continue;                                                                                     \
-            (how == NEAREST_EVEN ? NAME(even_##out##_) : how == DIRECTED ? NAME(directed_##out##_)            \
-                                                                         : NAME(drawn_##out##_))(             \
-                words + at, to, NULL, some, r, first + (uint64_t)at);                                         \
-            continue;                                                                                         \
-        }                                                                                                     \
-        uint8_t aside[CHUNK], *here = flags ? flags + at : aside;                                             \
-        (how == NEAREST_EVEN ? NAME(told_even_##out##_) : how == DIRECTED ? NAME(told_##out##_)               \
-                                                                          : NAME(told_drawn_##out##_))(       \
-            words + at, to, here, some, r, first + (uint64_t)at);                                             \
-        for (Py_ssize_t i = 0; i < some; i++)                                                                 \
-            all |= here[i];                                                                                   \
-    }
+#if BITS == 32
+/* From float32 to codes of one or two bytes: written directly, since most arrays take these paths. */
+#define NARROW_LOOPS(flagged, prefix)                                                                        \
+    ROUND_LOOP(prefix##fix_to_16_, uint16_t, uint8_t, flagged, fixed_shift32(word, r, flagged, 0, &raised))     \
+    ROUND_LOOP(prefix##magic_to_8_, uint8_t, uint8_t, flagged, magic_add32(word, r, flagged, 0, &raised))       \
+    ROUND_LOOP(prefix##magic_to_16_, uint16_t, uint8_t, flagged, magic_add32(word, r, flagged, 0, &raised))     \
+    ROUND_LOOP(prefix##any_to_8_, uint8_t, uint8_t, flagged, any32(word, r, flagged, 0, 0, &raised))            \
+    ROUND_LOOP(prefix##any_to_16_, uint16_t, uint8_t, flagged, any32(word, r, flagged, 0, 0, &raised))          \
+    ROUND_LOOP(prefix##draw_to_8_, uint8_t, uint8_t, flagged, any32(word, r, flagged, 1, draws[i], &raised))    \
+    ROUND_LOOP(prefix##draw_to_16_, uint16_t, uint8_t, flagged, any32(word, r, flagged, 1, draws[i], &raised))
+NARROW_LOOPS(0, )
+NARROW_LOOPS(1, with_flags_)
+#undef NARROW_LOOPS
 
-ROUND_LOOPS(uint8_t, 8)
-ROUND_LOOPS(uint16_t, 16)
-ROUND_LOOPS(uint32_t, 32)
-#if BITS == 64
-ROUND_LOOPS(uint64_t, 64)
+/* Round a chunk with one of these loops; return 0 if there is none, or if a number was too large for it. */
+static int round_narrow(const uint32_t *words, void *codes, int size, uint8_t *flags, Py_ssize_t count, const Recipe *r,
+                        uint64_t first)
+{
+    Int most = -1;
+    uint32_t draws[CHUNK];
+    if (r->way == DRAWN && size < 4)
+        draw32(draws, count, r->seed, first);
+#define TO(way_, size_, Code, loop)                                                                                    \
+    if (r->way == way_ && size == size_)                                                                               \
+        most = (flags ? with_flags_##loop##32 : loop##32)(words, draws, (Code *)codes, flags, count, r);
+    TO(FIXED, 2, uint16_t, fix_to_16_)
+    TO(MAGIC, 1, uint8_t, magic_to_8_)
+    TO(MAGIC, 2, uint16_t, magic_to_16_)
+    TO(ANY, 1, uint8_t, any_to_8_)
+    TO(ANY, 2, uint16_t, any_to_16_)
+    TO(DRAWN, 1, uint8_t, draw_to_8_)
+    TO(DRAWN, 2, uint16_t, draw_to_16_)
+#undef TO
+    return most >= 0 && most <= (Int)r->largest;
+}
 #endif
 
-/* The same two ways to values instead of codes: what is kept, where it was. */
-CLONES static int NAME(swift_values)(const Unsigned *restrict words, Unsigned *restrict values, Py_ssize_t count,
-                                     const Recipe *r)
+/* Round a chunk of words into codes; return REFUSED if the context refuses an element.  `flags` always has room for the
+   chunk; `again` says that a quicker loop has met a number that is too large. */
+static unsigned NAME(round)(const Unsigned *words, Unsigned *codes, Unsigned *flags, int with_flags, Py_ssize_t count,
+                            const Recipe *r, uint64_t first, int again)
 {
-    const Int low = (Int)(r->low << T), raise = (Int)(r->cut << T);
-    const Unsigned zero = (Unsigned)r->negative_zero;
-    Int most = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        Unsigned word = words[i];
-        Int magnitude = (Int)(word & MAGNITUDE), field = magnitude & INFINITE;
-        NAME(Punned) x, m, kept;
-        field = field > low ? field : low;
-        x.bits = magnitude;
-        m.bits = field + raise;
-        kept.number = (x.number + m.number) - m.number;
-        most = magnitude > most ? magnitude : most;
-        values[i] = (Unsigned)kept.bits | (word & ~MAGNITUDE & (kept.bits ? ~(Unsigned)0 : zero));
-    }
-    return most <= (Int)r->largest;
-}
-
-CLONES static int NAME(level_values)(const Unsigned *restrict words, Unsigned *restrict values, Py_ssize_t count,
-                                     const Recipe *r)
-{
-    const int cut = (int)r->cut;
-    const Unsigned zero = (Unsigned)r->negative_zero;
-    const Unsigned half = ((Unsigned)1 << cut >> 1) - (cut > 0), parity = cut > 0;
-    Int most = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        Unsigned word = words[i], magnitude = word & MAGNITUDE;
-        Unsigned kept = (magnitude + half + ((magnitude >> cut) & parity)) >> cut << cut;
-        most = (Int)magnitude > most ? (Int)magnitude : most;
-        values[i] = kept | (word & ~MAGNITUDE & (kept ? ~(Unsigned)0 : zero));
-    }
-    return most <= (Int)r->largest;
-}
-
-/* Return whether a run was rounded to values at once; it was not where this way does not serve, or a number is large. */
-static int NAME(round_values)(const Unsigned *words, Unsigned *values, Py_ssize_t count, const Recipe *r)
-{
-    if (!r->plain || r->how != NEAREST_EVEN || !r->t || words == values)
+    static const NAME(Round) ways[4][2] = {
+        {NAME(round_any), NAME(with_flags_any)}, {NAME(draw_any), NAME(with_flags_draw_any)},
+        {NAME(fix), NAME(with_flags_fix)}, {NAME(add_magic), NAME(with_flags_add_magic)},
+    };
+    Unsigned draws[CHUNK], all = 0;
+    if (r->drawn)
+        NAME(draw)(draws, count, r->seed, first);
+    if (!again && r->way != WHOLE && ways[r->way - 1][with_flags](words, draws, codes, flags, count, r) <= (Int)r->largest)
         return 0;
-    return (r->low == 1 ? NAME(level_values) : NAME(swift_values))(words, values, count, r);
+    (r->drawn ? NAME(draw_whole) : NAME(round_whole))(words, draws, codes, flags, count, r);
+    if (r->refuses)
+        for (Py_ssize_t i = 0; i < count; i++)
+            all |= flags[i];
+    return (unsigned)all & REFUSED;
 }
 
-/* Round a run of words into codes of `size` bytes; return the union of what was raised where it was looked at. */
-static unsigned NAME(round_words)(const Unsigned *words, void *codes, int size, uint8_t *flags, Py_ssize_t count,
-                                  const Recipe *r, uint64_t first)
-{
-    unsigned all = 0;
-    if (r->own && !flags) {
-        Py_ssize_t done = BITS == 32 ? halves((const uint32_t *)words, (uint16_t *)codes, count)
-                                     : singles((const uint64_t *)words, (uint32_t *)codes, count);
-        words += done, count -= done, codes = (char *)codes + done * size;
+#define NARROW(Out, out)                                                                                               \
+    CLONES static void NAME(narrow_##out##_)(const Unsigned *restrict from, Out *restrict to, Py_ssize_t count)        \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < count; i++)                                                                         \
+            to[i] = (Out)from[i];                                                                                      \
     }
-    int how = (int)r->how, way = how != NEAREST_EVEN ? ANY : r->low == 1 ? LEVEL : r->t ? SWIFT : ANY;
-    if (size == 1) {
-        ROUND_LOOP_FOR(uint8_t, 8)
-    } else if (size == 2) {
-        ROUND_LOOP_FOR(uint16_t, 16)
-    } else if (size == 4) {
-        ROUND_LOOP_FOR(uint32_t, 32)
-    }
+
+NARROW(uint8_t, 8)
+NARROW(uint16_t, 16)
 #if BITS == 64
-    else {
-        ROUND_LOOP_FOR(uint64_t, 64)
-    }
+NARROW(uint32_t, 32)
 #endif
-    return all;
-}
 
-/* Return the word of a code, for formats whose numbers are all words.  A normal number only changes its bias; a
-   subnormal one, an integer below 2^T, gets its exponent from a conversion, which no mode of the processor can round
-   or flush.  `how` is SHIFTED where the fields lie as the word's do, and IEEE where every code past infinity is a NaN
-   with a payload. */
-static INLINE Unsigned NAME(word)(Unsigned code, const Reading *r, int how)
+static void NAME(narrow)(const Unsigned *from, void *to, int size, Py_ssize_t count)
 {
-    if (how == SHIFTED)
-        return code << r->cut;
-    Int magnitude = (Int)(code & (Unsigned)r->magnitudes);
-    Unsigned sign = (code & (Unsigned)r->sign) << r->sign_shift;
-    Unsigned word = ((Unsigned)magnitude << r->cut) + ((Unsigned)r->adjust << T);
-    NAME(Punned) small;
-    small.bits = (magnitude & (HIDDEN - 1)) | ((Int)(T + (1 << (BITS - T - 2)) - 1) << T);
-    small.number -= (NAME(Float))HIDDEN;
-    Unsigned below = (Unsigned)small.bits + ((Unsigned)r->qmin << T);
-    below = magnitude ? below & (Unsigned)r->subnormals : 0;
-    word = magnitude < (Int)r->normal ? below : word;
-    if (how == IEEE)
-        return (word | (magnitude > (Int)r->top ? (Unsigned)INFINITE : 0)) | sign;
-    Unsigned nan = (Unsigned)INFINITE | HIDDEN >> 1, special = magnitude == (Int)r->infinity ? (Unsigned)INFINITE : nan;
-    word = magnitude > (Int)r->top ? special : word;
-    return (r->nan_for_negative_zero && code == (Unsigned)r->sign ? nan : word) | sign;
+    if (size == 1)
+        NAME(narrow_8_)(from, (uint8_t *)to, count);
+    else if (size == 2)
+        NAME(narrow_16_)(from, (uint16_t *)to, count);
+#if BITS == 64
+    else if (size == 4)
+        NAME(narrow_32_)(from, (uint32_t *)to, count);
+#endif
+    else
+        memcpy(to, from, (size_t)count * sizeof *from);
 }
 
-#define READ_LOOP_AS(name, In, how)                                                                               \
-    CLONES static void NAME(name)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count,           \
-                                  const Reading *r)                                                               \
-    {                                                                                                             \
-        const Reading own = *r;                                                                                   \
-        for (Py_ssize_t i = 0; i < count; i++)                                                                    \
-            words[i] = NAME(word)((Unsigned)codes[i], &own, how);                                                 \
+/* Return the word of a code, for formats whose numbers the word holds.  Normal numbers only change their bias; subnormal
+   ones, integers below 2^T, get their exponent from a subtraction, which no mode of the processor can round or flush.
+   `ieee`: every code beyond infinity is a NaN with a payload. */
+static INLINE Unsigned NAME(word)(Unsigned code, const Reading *r, int ieee)
+{
+    Unsigned magnitude = code & (Unsigned)r->magnitudes, sign = (code & (Unsigned)r->sign) << r->sign_shift;
+    Unsigned word = (magnitude << r->cut) + ((Unsigned)r->adjust << T);
+    NAME(Punned) small = {.bits = (magnitude & (HIDDEN - 1)) | (Unsigned)(T + (1 << (BITS - T - 2)) - 1) << T};
+    small.number -= (NAME(Float))HIDDEN;
+    Unsigned below = small.bits + ((Unsigned)r->qmin << T);
+    below = magnitude ? below & (Unsigned)r->subnormals : 0;
+    word = (Int)magnitude < (Int)r->normal ? below : word;
+    if (ieee)
+        return (word | ((Int)magnitude > (Int)r->top ? INFINITE : 0)) | sign;
+    Unsigned nan = INFINITE | HIDDEN >> 1, special = magnitude == (Unsigned)r->infinity ? INFINITE : nan;
+    word = (Int)magnitude > (Int)r->top ? special : word;
+    return (code == (Unsigned)r->no_zero ? nan : word) | sign;
+}
+
+#define READ_LOOP_AS(name, In, word)                                                                                   \
+    CLONES static void NAME(name)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count,                \
+                                  const Reading *r)                                                                    \
+    {                                                                                                                  \
+        const Reading own = *r;                                                                                        \
+        for (Py_ssize_t i = 0; i < count; i++)                                                                         \
+            words[i] = word;                                                                                           \
     }
 
-#define READ_LOOP(In, in)                                                                                       \
-    READ_LOOP_AS(shift_##in##_, In, SHIFTED)                                                                     \
-    READ_LOOP_AS(read_ieee_##in##_, In, IEEE)                                                                    \
-    READ_LOOP_AS(read_other_##in##_, In, OTHER)                                                                  \
-    static void NAME(read_##in##_)(const In *codes, Unsigned *words, Py_ssize_t count, const Reading *r)        \
-    {                                                                                                            \
-        (r->how == SHIFTED ? NAME(shift_##in##_) : r->how == IEEE ? NAME(read_ieee_##in##_)                     \
+#define READ_LOOP(In, in)                                                                                              \
+    READ_LOOP_AS(shift_##in##_, In, (Unsigned)codes[i] << own.cut)                                                     \
+    READ_LOOP_AS(read_ieee_##in##_, In, NAME(word)((Unsigned)codes[i], &own, 1))                                       \
+    READ_LOOP_AS(read_other_##in##_, In, NAME(word)((Unsigned)codes[i], &own, 0))                                      \
+    static void NAME(read_##in##_)(const void *codes, Unsigned *words, Py_ssize_t count, const Reading *r)             \
+    {                                                                                                                  \
+        (r->how == SHIFTED ? NAME(shift_##in##_) : r->how == IEEE ? NAME(read_ieee_##in##_)                            \
                                                                   : NAME(read_other_##in##_))(codes, words, count, r); \
     }
 
@@ -329,35 +358,39 @@ READ_LOOP(uint64_t, 64)
 #endif
 
 /* Codes of at most 8 bits are looked up. */
-static void NAME(look_up)(const uint8_t *restrict codes, Unsigned *restrict words, Py_ssize_t count,
-                          const Unsigned *restrict table)
-{
-    for (Py_ssize_t i = 0; i < count; i++)
-        words[i] = table[codes[i]];
-}
+#define LOOK_UP(name, In)                                                                                              \
+    static void NAME(name)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count,                       \
+                           const Unsigned *restrict table)                                                             \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < count; i++)                                                                         \
+            words[i] = table[(uint8_t)codes[i]];                                                                       \
+    }
 
-static void NAME(read_codes)(const void *codes, int size, Unsigned *words, Py_ssize_t count, const Reading *r)
+LOOK_UP(look_up, uint8_t)
+LOOK_UP(look_up_wide, Unsigned)
+
+static void NAME(read_codes)(const void *codes, int size, Unsigned *words, Py_ssize_t count, const void *how)
 {
-    if (size == 2)
-        NAME(read_16_)((const uint16_t *)codes, words, count, r);
+    if (size == 1)
+        NAME(look_up)((const uint8_t *)codes, words, count, (const Unsigned *)how);
+    else if (size == 2)
+        NAME(read_16_)(codes, words, count, (const Reading *)how);
     else if (size == 4)
-        NAME(read_32_)((const uint32_t *)codes, words, count, r);
+        NAME(read_32_)(codes, words, count, (const Reading *)how);
 #if BITS == 64
     else
-        NAME(read_64_)((const uint64_t *)codes, words, count, r);
+        NAME(read_64_)(codes, words, count, (const Reading *)how);
 #endif
 }
 
-/* Operations on words, rounded to odd: the processor's rounding to nearest, and the sign of what it lost
-   (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  A rounding to a format
-   with two digits less is then right in every direction. */
-static INLINE Int NAME(to_odd)(NAME(Float) nearest, NAME(Float) lost)
+/* Operations on words, rounded to odd from the result to nearest and the sign of its error (Boldo and Melquiond,
+   Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding that to a format with at least two digits
+   less is correct in every direction. */
+static INLINE Unsigned NAME(to_odd)(NAME(Float) nearest, NAME(Float) lost)
 {
-    NAME(Punned) r, rest;
-    r.number = nearest;
-    rest.number = lost;
-    Int even = ~r.bits & 1, apart = (r.bits ^ rest.bits) >> (BITS - 1);
-    return r.bits + (((Unsigned)rest.bits & MAGNITUDE) != 0 ? (even ^ apart) - apart : 0);
+    NAME(Punned) r = {.number = nearest}, rest = {.number = lost};
+    Unsigned even = ~r.bits & 1, apart = (Unsigned)((Int)(r.bits ^ rest.bits) >> (BITS - 1));
+    return r.bits + ((rest.bits & MAGNITUDE) != 0 ? (even ^ apart) - apart : 0);
 }
 
 static INLINE NAME(Float) NAME(sum_error)(NAME(Float) x, NAME(Float) y, NAME(Float) sum)
@@ -368,144 +401,168 @@ static INLINE NAME(Float) NAME(sum_error)(NAME(Float) x, NAME(Float) y, NAME(Flo
 
 /* Whether the errors of a product or a quotient are exact: zero, or neither huge nor tiny.  The last place of a product
    of two such numbers is one of the word's. */
-static INLINE Int NAME(is_tame)(NAME(Punned) x)
+static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
 {
-    Int field = (Int)((Unsigned)x.bits & MAGNITUDE) >> T, middle = ((Int)1 << (BITS - T - 2)) - 1;
+    Int field = (Int)((x.bits & MAGNITUDE) >> T), middle = ((Int)1 << (BITS - T - 2)) - 1;
     return (x.number == 0) | ((field > middle - (middle - 1 - T) / 2) & (field < middle + middle / 2));
 }
 
-#define OPERATION(name, few, ...)                                                                                 \
-    CLONES static void NAME(name)(const Unsigned *restrict xs, const Unsigned *restrict ys,                       \
-                                  const Unsigned *restrict zs, Unsigned *restrict results,                       \
-                                  uint8_t *restrict marks, Py_ssize_t count, Unsigned zero)                       \
-    {                                                                                                             \
-        for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
-            NAME(Punned) x, y, z, r;                                                                              \
-            Int odd, tame;                                                                                        \
-            (void)y, (void)z;                                                                                     \
-            x.bits = (Int)xs[i];                                                                                  \
-            y.bits = few < 2 ? 0 : (Int)ys[i];                                                                    \
-            z.bits = few < 3 ? 0 : (Int)zs[i];                                                                    \
-            __VA_ARGS__                                                                                           \
-            results[i] = (Unsigned)odd;                                                                           \
-            marks[i] = (uint8_t)(tame & ((r.bits & INFINITE) != INFINITE) ? 0 : SPECIAL);                          \
-        }                                                                                                         \
+/* Loops mark the elements that another lane must compute, and return the union of the marks. */
+#define OPERATION(name, few, ...)                                                                                      \
+    CLONES static Unsigned NAME(name)(const Unsigned *restrict xs, const Unsigned *restrict ys,                        \
+                                      const Unsigned *restrict zs, Unsigned *restrict results,                         \
+                                      Unsigned *restrict marks, Py_ssize_t count, Unsigned zero)                       \
+    {                                                                                                                  \
+        Unsigned any = 0;                                                                                              \
+        (void)ys, (void)zs, (void)zero;                                                                                \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                                       \
+            NAME(Punned) x = {.bits = xs[i]}, y = {.bits = few < 2 ? 0 : ys[i]}, z = {.bits = few < 3 ? 0 : zs[i]}, r; \
+            Unsigned odd, exact;                                                                                       \
+            __VA_ARGS__                                                                                                \
+            results[i] = odd;                                                                                          \
+            marks[i] = exact & ((r.bits & INFINITE) != INFINITE) ? 0 : SPECIAL;                                        \
+            any |= marks[i];                                                                                           \
+            (void)y, (void)z;                                                                                          \
+        }                                                                                                              \
+        return any;                                                                                                    \
     }
 
 /* An exact zero from a sum of opposite signs has the direction's sign: `zero`. */
-#define SUM                                                                          \
-    r.number = x.number + y.number;                                                  \
-    odd = NAME(to_odd)(r.number, NAME(sum_error)(x.number, y.number, r.number));     \
-    odd = (((Unsigned)r.bits << 1) == 0) & ((x.bits ^ y.bits) < 0) ? (Int)zero : odd;               \
-    tame = 1;
+#define SUM                                                                                                            \
+    r.number = x.number + y.number;                                                                                    \
+    odd = NAME(to_odd)(r.number, NAME(sum_error)(x.number, y.number, r.number));                                       \
+    odd = ((r.bits << 1) == 0) & ((Int)(x.bits ^ y.bits) < 0) ? zero : odd;                                            \
+    exact = 1;
 
 OPERATION(add, 2, SUM)
 OPERATION(subtract, 2, y.number = -y.number; SUM)
 OPERATION(multiply, 2, r.number = x.number * y.number;
           odd = NAME(to_odd)(r.number, NAME(fused)(x.number, y.number, -r.number));
-          tame = NAME(is_tame)(x) & NAME(is_tame)(y);)
+          exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y);)
 OPERATION(divide, 2, r.number = x.number / y.number;
           NAME(Float) rest = NAME(fused)(-r.number, y.number, x.number);
-          odd = NAME(to_odd)(r.number, y.number > 0 ? rest : -rest);
-          tame = NAME(is_tame)(x) & NAME(is_tame)(y) & (y.number != 0);)
+          NAME(Punned) lost = {.number = rest};
+          lost.bits ^= y.bits & ~MAGNITUDE;
+          odd = NAME(to_odd)(r.number, lost.number);
+          exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y) & (y.number != 0);)
 OPERATION(sqrt, 1, r.number = NAME(root)(x.number);
           odd = NAME(to_odd)(r.number, NAME(fused)(-r.number, r.number, x.number));
-          tame = NAME(is_tame)(x) & (x.number >= 0);)
+          exact = NAME(error_is_exact)(x) & (x.number >= 0);)
 OPERATION(fma, 3, NAME(Float) high = x.number * y.number, low = NAME(fused)(x.number, y.number, -high);
           NAME(Float) second = z.number + low, third = NAME(sum_error)(z.number, low, second);
           NAME(Float) first = high + second, fourth = NAME(sum_error)(high, second, first);
           NAME(Float) rest = third + fourth;
-          NAME(Punned) tail;
-          tail.bits = NAME(to_odd)(rest, NAME(sum_error)(third, fourth, rest));
+          NAME(Punned) tail = {.bits = NAME(to_odd)(rest, NAME(sum_error)(third, fourth, rest))};
           r.number = first + tail.number;
           odd = NAME(to_odd)(r.number, NAME(sum_error)(first, tail.number, r.number));
-          odd = r.number == 0 ? ((x.bits ^ y.bits ^ z.bits) < 0 ? (Int)zero : z.bits & (Int)~MAGNITUDE) : odd;
-          tame = NAME(is_tame)(x) & NAME(is_tame)(y) & NAME(is_tame)(z);)
+          odd = r.number == 0 ? ((Int)(x.bits ^ y.bits ^ z.bits) < 0 ? zero : z.bits & ~MAGNITUDE) : odd;
+          exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y) & NAME(error_is_exact)(z);)
 
 /* The processor's own, for results that are words. */
-OPERATION(fma_to_nearest, 3, r.number = NAME(fused)(x.number, y.number, z.number); odd = r.bits; tame = 1; (void)zero;)
-OPERATION(divide_to_nearest, 2, r.number = x.number / y.number; odd = r.bits; tame = 1; (void)zero;)
-OPERATION(sqrt_to_nearest, 1, r.number = NAME(root)(x.number); odd = r.bits; tame = 1; (void)zero;)
+OPERATION(fma_to_nearest, 3, r.number = NAME(fused)(x.number, y.number, z.number); odd = r.bits; exact = 1;)
+OPERATION(divide_to_nearest, 2, r.number = x.number / y.number; odd = r.bits; exact = 1;)
+OPERATION(sqrt_to_nearest, 1, r.number = NAME(root)(x.number); odd = r.bits; exact = 1;)
 
-typedef void (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, uint8_t *, Py_ssize_t,
-                                Unsigned);
+typedef Unsigned (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, Unsigned *,
+                                    Py_ssize_t, Unsigned);
 static const NAME(Operation) NAME(operations)[] = {
     NULL, NAME(add), NAME(subtract), NAME(multiply), NAME(divide), NAME(sqrt), NAME(fma), NAME(fma_to_nearest),
     NAME(divide_to_nearest), NAME(sqrt_to_nearest),
 };
 
-/* Everything that is done to a run, in pieces that stay in the nearest cache: operands read as words, the operation,
-   the rounding, and codes read as values.  Returns the union of flags and marks. */
+/* Do a run of elements in chunks that stay in the first-level cache: read operands as words, apply the operation, round,
+   and write codes or values.  Returns the union of marks and refusals. */
 static unsigned NAME(run)(const Work *w, Py_ssize_t count)
 {
     unsigned all = 0;
-    Unsigned operands[3][CHUNK], results[CHUNK];
-    uint64_t codes[CHUNK];
-    for (Py_ssize_t at = 0; at < count; at += CHUNK) {
+    Unsigned operands[3][CHUNK], results[CHUNK], codes[CHUNK], flags[CHUNK];
+    const Recipe *r = &w->recipe;
+    const int size = (int)sizeof(Unsigned), with_flags = w->flags != NULL, own = r->own && !with_flags && !w->to_reading && NAME(has_own)();
+    const NAME(Round) to_values = r->way == FIXED ? NAME(fix_values) : r->way == MAGIC ? NAME(add_magic_values) : NULL;
+    if (w->reads_only)
+        NAME(read_codes)(w->codes[0], w->sizes[0], (Unsigned *)w->to, count, w->readings[0]);
+    for (Py_ssize_t at = 0; at < count && !w->reads_only; at += CHUNK) {
         Py_ssize_t some = count - at < CHUNK ? count - at : CHUNK;
         const Unsigned *words[3] = {NULL, NULL, NULL};
         for (int i = 0; i < w->operands; i++) {
             const char *from = (const char *)w->codes[i] + at * w->sizes[i];
-            words[i] = operands[i];
-            if (!w->readings[i])
-                words[i] = (const Unsigned *)from;
-            else if (w->sizes[i] == 1)
-                NAME(look_up)((const uint8_t *)from, operands[i], some, (const Unsigned *)w->readings[i]);
-            else
-                NAME(read_codes)(from, w->sizes[i], operands[i], some, (const Reading *)w->readings[i]);
+            words[i] = w->readings[i] ? operands[i] : (const Unsigned *)from;
+            if (w->readings[i])
+                NAME(read_codes)(from, w->sizes[i], operands[i], some, w->readings[i]);
         }
         if (w->operation) {
-            NAME(operations)[w->operation](words[0], words[1], words[2], results, w->marks + at, some,
-                                           (Unsigned)w->negative_zero << (BITS - 1));
+            unsigned marked = (unsigned)NAME(operations)[w->operation](
+                words[0], words[1], words[2], results, flags, some, (Unsigned)w->negative_zero << (BITS - 1));
+            if (marked)
+                NAME(narrow_8_)(flags, w->marks + at, some);
+            else
+                memset(w->marks + at, 0, (size_t)some);
+            all |= marked;
             words[0] = results;
-            for (Py_ssize_t i = 0; i < some; i++)
-                all |= w->marks[at + i];
         }
         char *to = (char *)w->to + at * w->to_size;
-        if (w->to_reading && !w->flags && NAME(round_values)(words[0], (Unsigned *)to, some, &w->recipe))
+        if (w->to_reading && !with_flags && to_values && (const void *)words[0] != (const void *)to &&
+            to_values(words[0], NULL, (Unsigned *)to, NULL, some, r) <= (Int)r->largest)
             continue;
-        void *coded = w->to_reading ? (void *)codes : (void *)to;
-        uint8_t *flags = w->flags ? w->flags + at : NULL;
-        all |= NAME(round_words)(words[0], coded, w->code_size, flags, some, &w->recipe, w->first + (uint64_t)at);
+        if (own) {
+            NAME(convert)(words[0], (NAME(Half) *)to, some, (int)r->own);
+            continue;
+        }
+        int again = 0;
+#if BITS == 32
+        if (!w->to_reading && w->to_size < 4 && r->way != WHOLE) {
+            if (round_narrow(words[0], to, w->to_size, with_flags ? w->flags + at : NULL, some, r, w->first + (uint64_t)at))
+                continue;
+            again = r->way != FIXED || w->to_size == 2;
+        }
+#endif
+        int direct = !w->to_reading && w->to_size == size && (const void *)words[0] != (const void *)to;
+        Unsigned *coded = direct ? (Unsigned *)to : codes;
+        all |= NAME(round)(words[0], coded, flags, with_flags || r->refuses, some, r, w->first + (uint64_t)at,
+                           again);
+        if (with_flags)
+            NAME(narrow_8_)(flags, w->flags + at, some);
         if (w->to_reading && w->code_size == 1)
-            NAME(look_up)((const uint8_t *)codes, (Unsigned *)to, some, (const Unsigned *)w->to_reading);
+            NAME(look_up_wide)(codes, (Unsigned *)to, some, (const Unsigned *)w->to_reading);
         else if (w->to_reading)
-            NAME(read_codes)(codes, w->code_size, (Unsigned *)to, some, (const Reading *)w->to_reading);
+            NAME(read_codes)(codes, size, (Unsigned *)to, some, w->to_reading);
+        else if (!direct)
+            NAME(narrow)(codes, to, w->to_size, some);
     }
     return all;
 }
 
 /* Add products to sums, one after the other: sums[i, j] takes x[k, i, j] * y[k, i, j] for k = 0, 1, …, each product
    rounded and then each sum, or both at once.  Strides are of elements, and 0 where an operand is broadcast. */
-#define ACCUMULATE(name, ADDED)                                                                                   \
-    CLONES static void NAME(name)(NAME(Float) *restrict sums, const NAME(Float) *xs, const NAME(Float) *ys,       \
-                                  const Strides *x, const Strides *y, Py_ssize_t inner, Py_ssize_t rows,          \
-                                  Py_ssize_t columns)                                                             \
-    {                                                                                                             \
-        for (Py_ssize_t i = 0; i < rows; i++) {                                                                   \
-            NAME(Float) *restrict sum = sums + i * columns;                                                       \
-            for (Py_ssize_t k = 0; k < inner; k++) {                                                              \
-                const NAME(Float) *restrict a = xs + k * x->inner + i * x->row;                                   \
-                const NAME(Float) *restrict b = ys + k * y->inner + i * y->row;                                   \
-                if (x->column == 0 && y->column == 1) {                                                           \
-                    NAME(Float) p = *a;                                                                           \
-                    for (Py_ssize_t j = 0; j < columns; j++) {                                                    \
-                        NAME(Float) q = b[j], s = sum[j];                                                         \
-                        sum[j] = ADDED;                                                                           \
-                    }                                                                                             \
-                } else if (x->column == 1 && y->column == 1) {                                                    \
-                    for (Py_ssize_t j = 0; j < columns; j++) {                                                    \
-                        NAME(Float) p = a[j], q = b[j], s = sum[j];                                               \
-                        sum[j] = ADDED;                                                                           \
-                    }                                                                                             \
-                } else {                                                                                          \
-                    for (Py_ssize_t j = 0; j < columns; j++) {                                                    \
-                        NAME(Float) p = a[j * x->column], q = b[j * y->column], s = sum[j];                       \
-                        sum[j] = ADDED;                                                                           \
-                    }                                                                                             \
-                }                                                                                                 \
-            }                                                                                                     \
-        }                                                                                                         \
+#define ACCUMULATE(name, ADDED)                                                                                        \
+    CLONES static void NAME(name)(NAME(Float) *restrict sums, const NAME(Float) *xs, const NAME(Float) *ys,            \
+                                  const Strides *x, const Strides *y, Py_ssize_t inner, Py_ssize_t rows,               \
+                                  Py_ssize_t columns)                                                                  \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < rows; i++) {                                                                        \
+            NAME(Float) *restrict sum = sums + i * columns;                                                            \
+            for (Py_ssize_t k = 0; k < inner; k++) {                                                                   \
+                const NAME(Float) *restrict a = xs + k * x->inner + i * x->row;                                        \
+                const NAME(Float) *restrict b = ys + k * y->inner + i * y->row;                                        \
+                if (x->column == 0 && y->column == 1) {                                                                \
+                    NAME(Float) p = *a;                                                                                \
+                    for (Py_ssize_t j = 0; j < columns; j++) {                                                         \
+                        NAME(Float) q = b[j], s = sum[j];                                                              \
+                        sum[j] = ADDED;                                                                                \
+                    }                                                                                                  \
+                } else if (x->column == 1 && y->column == 1) {                                                         \
+                    for (Py_ssize_t j = 0; j < columns; j++) {                                                         \
+                        NAME(Float) p = a[j], q = b[j], s = sum[j];                                                    \
+                        sum[j] = ADDED;                                                                                \
+                    }                                                                                                  \
+                } else {                                                                                               \
+                    for (Py_ssize_t j = 0; j < columns; j++) {                                                         \
+                        NAME(Float) p = a[j * x->column], q = b[j * y->column], s = sum[j];                            \
+                        sum[j] = ADDED;                                                                                \
+                    }                                                                                                  \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 ACCUMULATE(add_products, s + p * q)
@@ -514,16 +571,18 @@ ACCUMULATE(add_fused, NAME(fused)(p, q, s))
 #undef PASTE_
 #undef PASTE
 #undef NAME
+#undef MASK
+#undef CHOOSE
 #undef HIDDEN
 #undef MAGNITUDE
 #undef INFINITE
 #undef FAR
+#undef CHUNK
 #undef ROUND_LOOP
-#undef ROUND_LOOPS
-#undef ROUND_LOOP_FOR
+#undef NARROW
 #undef READ_LOOP
 #undef READ_LOOP_AS
-#undef SWIFT_LOOP
+#undef LOOK_UP
 #undef OPERATION
 #undef SUM
 #undef ACCUMULATE

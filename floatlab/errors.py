@@ -19,6 +19,10 @@ class UnsupportedError(FloatlabError, ValueError):
     """A question that has no answer for this value or format, such as the exact value of a NaN."""
 
 
+class TruthValueError(UnsupportedError, TypeError):
+    """An answer that was asked for its truth value and has none; the text says what to ask instead."""
+
+
 class ContextError(FloatlabError, ValueError):
     """A rounding direction, a rule or a seed that there is not."""
 
@@ -31,15 +35,37 @@ class FileFormatError(FloatlabError, ValueError):
     """A file that does not hold what it should."""
 
 
+class RefusedError(FloatlabError):
+    """Something that is not done for a visitor of a served explorer (`floatlab.confinement`)."""
+
+
 class MissingPartError(FloatlabError):
     """An optional library is not installed; the text says which `pip install` brings it."""
+
+
+def printable(text: str) -> str:
+    r"""Return `text` with everything escaped that a terminal would obey, reorder by or not show; all that is shown is.
+
+    Escaped are control characters (C0, C1, DEL), formatting ones such as the bidirectional controls, separators of
+    lines, surrogates and code points without a character. Every place where names become characters asks this function.
+
+    >>> printable("a\x1b[31m\x9b\u202e😀")
+    'a\\x1b[31m\\x9b\\u202e😀'
+    """
+    if text.isprintable():
+        return text
+    return "".join(ch if ch.isprintable() or ch == "\N{NO-BREAK SPACE}" else repr(ch)[1:-1] for ch in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return `text` with each of its lines printable; the ends of lines stay."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def quoted(text: str, limit: int = 40) -> str:
     """Return `text` for an error line: in quotes, printable, and never longer than a glance."""
     shown = text if len(text) <= limit else f"{text[: limit - 8]}…{text[-6:]}"
-    printable = "".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in shown)
-    return f"'{printable}'" + (f" ({len(text):,} characters)" if len(text) > limit else "")
+    return f"'{printable(shown)}'" + (f" ({len(text):,} characters)" if len(text) > limit else "")
 
 
 def guess(word: str, known: list[str]) -> str:

@@ -5,6 +5,8 @@ Importing `dataclasses` costs more than the rest of `floatlab show` together (do
 
 from __future__ import annotations
 
+from floatlab.fpmode import in_default_mode
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar, Self, dataclass_transform
@@ -14,10 +16,10 @@ else:
         return lambda decorated: decorated
 
 
-def _initializer(name: str, fields: tuple[str, ...], defaults: dict[str, object]) -> str:
+def _initializer(fields: tuple[str, ...], defaults: dict[str, object], validated: bool) -> str:
     parameters = ", ".join(f"{f}=_default_{f}" if f in defaults else f for f in fields)
-    body = "; ".join(f"_set_{f}(self, {f})" for f in fields) or "pass"
-    return f"def __init__(self, {parameters}):\n    {body}\n    self.__post_init__()\n"
+    body = [f"_set_{f}(self, {f})" for f in fields] + ["self.__post_init__()"] * validated
+    return f"def __init__(self, {parameters}):\n    {'; '.join(body)}\n"
 
 
 @dataclass_transform(frozen_default=True)
@@ -25,6 +27,7 @@ class RecordType(type):
     """Turns the annotated names of a class body into slots, `__init__`, equality, hash and repr.
 
     The defining module must have `from __future__ import annotations`, which keeps annotations as text.
+    A class that has a method `__post_init__` is validated by it, after its fields are set.
     """
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
@@ -39,7 +42,7 @@ class RecordType(type):
         if fields and "__init__" not in namespace:
             scope: dict[str, Any] = {f"_set_{f}": vars(cls)[f].__set__ for f in fields}
             scope |= {f"_default_{f}": value for f, value in defaults.items()}
-            exec(_initializer(name, fields, defaults), scope)
+            exec(_initializer(fields, defaults, hasattr(cls, "__post_init__")), scope)
             type.__setattr__(cls, "__init__", scope["__init__"])
         return cls
 
@@ -49,9 +52,6 @@ class Record(metaclass=RecordType):
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _hash: ClassVar[int]  # a slot, filled when it is first asked for
-
-    def __post_init__(self) -> None:
-        """Validate; a subclass overrides this."""
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, f) for f in self._fields)
@@ -72,6 +72,7 @@ class Record(metaclass=RecordType):
             object.__setattr__(self, "_hash", hash(self._values()))
             return self._hash
 
+    @in_default_mode
     def __repr__(self) -> str:
         """Show the fields by name."""
         inside = ", ".join(f"{f}={getattr(self, f)!r}" for f in self._fields)

@@ -2,7 +2,11 @@
 
 import os
 import random
+import signal
 import sys
+import zlib
+from collections import defaultdict
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -25,14 +29,64 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_addoption(parser):
-    """Let the tests run as on a machine that had no C compiler."""
+    """Let the tests run as on a machine without a C compiler, let slow ones take turns, and torch be required."""
     parser.addoption("--without-extension", action="store_true", help="hide the compiled lane of floatlab.arrays")
+    parser.addoption("--share", metavar="K/N", help="of the slow tests, run only the K-th of N shares")
+    parser.addoption("--require-torch", action="store_true", help="fail where a test is skipped for want of torch")
 
 
 def pytest_configure(config):
-    """Hide the extension before anything imports it."""
+    """Let programs be interrupted, and hide the extension before anything imports it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a script: children inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--without-extension"):
         sys.modules["floatlab._kernels"] = None
+    share(config)
+
+
+def share(config) -> tuple[int, int]:
+    """Return the share of the slow tests that was asked for, as (K, N)."""
+    text = config.getoption("--share") or "1/1"
+    k, _, n = text.partition("/")
+    if not (k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
+        raise pytest.UsageError(f"--share {text}: K/N with 1 <= K <= N, such as 2/8")
+    return int(k), int(n)
+
+
+def number(item) -> int:
+    """Return a number that depends on the name of a test only."""
+    return zlib.crc32(item.nodeid.encode())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark as slow what `one_in` leaves out of the default run, then drop the slow tests of other shares."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("one_in"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for of_one_test in cases.values():
+        n = of_one_test[0].get_closest_marker("one_in").args[0]
+        of_one_test.sort(key=number)  # neither every n-th format nor every n-th direction: a mixture of both
+        for item in of_one_test[ceil(len(of_one_test) / n) :]:
+            item.add_marker("slow")
+    k, n = share(config)
+    others = [item for item in items if item.get_closest_marker("slow") and number(item) % n != k - 1]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Make a failure of a skip that was for want of torch, if asked to."""
+    report = yield
+    if report.skipped and item.config.getoption("--require-torch"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if "torch" in reason.lower() and ("not installed" in reason or "could not import" in reason):
+            report.outcome = "failed"
+    return report
 
 
 ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
@@ -59,3 +113,13 @@ def generator():
     seed = int(os.environ.get("FLOATLAB_TEST_SEED", 0)) or random.SystemRandom().getrandbits(64)
     print(f"to repeat: FLOATLAB_TEST_SEED={seed}")
     return random.Random(seed)
+
+
+@pytest.fixture
+def confine(monkeypatch):
+    """Confine this process as a served explorer is, until the end of the test."""
+    from floatlab import confinement
+
+    monkeypatch.setattr(confinement, "_bounds", [])
+    monkeypatch.chdir(".")  # and go back where it was
+    return confinement.confine

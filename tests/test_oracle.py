@@ -30,6 +30,7 @@ def test_bisection_finds_the_neighbours_that_a_sorted_list_of_all_values_shows(f
     assert oracle.floor_magnitude(fmt, ordered[0] / 2) == (0 if fmt.zero else None)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fmt", [f for f in LISTED if f.zero], ids=lambda f: f.name)
 def test_rounding_to_nearest_is_a_search_for_the_least_distance(fmt):
     meanings = [oracle.decode(fmt, code) for code in range(1 << fmt.width)]

@@ -24,18 +24,19 @@ class Action(Record):
 
 
 OPERANDS = (
-    "Operands are numbers, read to nearest into the format (-f NAME, or binary32), or VALUE@FORMAT and codes "
-    "(bits:…@FORMAT) of formats of their own. Without -f the result's format is the first of fp16, bf16, fp32, fp64, "
-    "fp128 that holds all operands; with it, the result is rounded once, directly."
+    "Operands are numbers, or VALUE@FORMAT and codes (bits:…@FORMAT) of formats of their own. Without -f the result's "
+    "format is the first of fp16, bf16, fp32, fp64, fp128 that holds all of these, or binary32; with it, the result is "
+    "rounded once, directly. Numbers without a format are read to nearest into the result's; cmp, which has no result, "
+    "reads them into binary32."
 )
 
 ARRAYS = (
     "An array is a list (1.5,-2,0x1p-3), a file (.npy, .npz::NAME, .safetensors::NAME, text), or "
-    "random:normal:1000:seed=1 (uniform, normal, lognormal); text is read to nearest into the format, or into "
-    "binary32, or into FORMAT of ARRAY@FORMAT. Schedules: serial, reversed, pairwise, numpy, blocked(128), "
-    "splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), sorted(up), permuted((2 0 1)), "
-    "trees such as ((0 1) (2 3)), and each inside others: blocked(448, serial, pairwise). Of up to 16 terms "
-    "every rounding is shown."
+    "random:normal:1000:seed=1 (uniform, normal, lognormal), or - for standard input; text is read to nearest into "
+    "the format, or into binary32, or into FORMAT of ARRAY@FORMAT. Schedules: serial, reversed, pairwise, numpy, "
+    "blocked(128), splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), sorted(up), "
+    "permuted((2 0 1)), trees such as ((0 1) (2 3)), and each inside others: blocked(448, serial, pairwise). "
+    "Of up to 16 terms every rounding is shown."
 )
 
 ACTIONS: dict[str, Action] = {
@@ -54,7 +55,7 @@ ACTIONS: dict[str, Action] = {
             "convert",
             "convert",
             "round a value along a path of formats, and say where double rounding changed the answer",
-            ("convert 1.00048828126 --through fp32,fp16", "convert 0x1.01000001p0 --through fp32,bf16"),
+            ("convert 1.00048828126 --through fp32,fp16", "convert 0.1 fp16"),
             "1.00048828126 lies just above the middle of two binary16 numbers. Directly it rounds up, to 0x3c01; "
             "through binary32 it first lands on the middle itself, and the tie then goes to even, 0x3c00.",
         ),
@@ -102,7 +103,7 @@ ACTIONS: dict[str, Action] = {
                     "compare two numbers, of any formats: less, equal, greater or unordered",
                     ("cmp 0.1@fp16 0.1@fp32", "cmp nan 1 --fp16 --signaling"),
                 ),
-                ("toint", 1, "convert to an integer", ("toint 2.5 --fp16", "toint 3e9 --fp32 --int ui32")),
+                ("toint", 1, "convert to an integer", ("toint 2.5 --fp16", "toint 3e9 --fp32 --to u32")),
                 (
                     "rint",
                     1,

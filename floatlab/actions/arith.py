@@ -6,9 +6,9 @@ from floatlab.actions import ARITIES
 from floatlab.actions.answer import Answer
 from floatlab.actions.operand import read_operand
 from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
-from floatlab.arith.operands import reading_context
+from floatlab.arith.operands import DEFAULT_FORMAT, reading_context
 from floatlab.errors import FloatlabError, quoted
-from floatlab.formats import Format
+from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.numbers.literals import Code
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from floatlab.actions.answer import Started
     from floatlab.actions.question import Question
+    from floatlab.arith import Comparison, Contrast, IntegerResult
     from floatlab.views.page import Page
     from floatlab.views.scenes import Scene
 
@@ -88,12 +89,19 @@ def operate(
         raise FloatlabError(f"{verb} takes {takes}, and got {got}")
     values = operands(texts, format, bits, context)
     if verb == "cmp":
+        if format is None:  # no result asks for a format: what has none is a number of the usual one
+            values = tuple(_usual(value, context) if isinstance(value, str) else value for value in values)
         return _compared(values, format, context, signaling)
     if verb == "toint":
         return _to_integer(values[0], format, context, integer, exact)
     if verb == "fma":
         return _fused(values, format, context, steps, brief, why)
-    return _single(compute(verb, values, format, context, exact), steps, brief, why)
+    return derivation_answer(compute(verb, values, format, context, exact), steps, brief, why)
+
+
+def _usual(text: str, context: Context) -> Derivation:
+    """Read text whose format nothing says."""
+    return read_literal(read_operand(text)[0], parse_format(DEFAULT_FORMAT), reading_context(context))
 
 
 def compute(
@@ -124,7 +132,11 @@ def compute(
     return binary[verb](values[0], values[1], format, context)
 
 
-def _single(derivation: Derivation, steps: int | None, brief: bool, why: bool) -> Answer:
+def derivation_answer(
+    derivation: Derivation, steps: int | None = None, brief: bool = False, why: bool = False
+) -> Answer:
+    """Return the answer that shows an operation step by step."""
+
     def page() -> Page:
         from floatlab.views.derivations import derivation_page, summary_page
 
@@ -172,6 +184,11 @@ def _fused(
 
     a, b, c = values
     both = contrast(fma(a, b, c, format, context), multiply_then_add(a, b, c, format, context))
+    return contrast_answer(both, steps, brief, why)
+
+
+def contrast_answer(both: Contrast, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
+    """Return the answer that shows a·b + c fused and separately, side by side."""
 
     def page() -> Page:
         from floatlab.views.contrasts import contrast_page, contrast_summary
@@ -195,7 +212,11 @@ def _fused(
 def _compared(values: tuple[Any, ...], format: Format | None, context: Context, signaling: bool) -> Answer:
     from floatlab.arith import compare
 
-    found = compare(values[0], values[1], format, context, signaling)
+    return comparison_answer(compare(values[0], values[1], format, context, signaling))
+
+
+def comparison_answer(found: Comparison) -> Answer:
+    """Return the answer that shows how two numbers stand."""
 
     def page() -> Page:
         from floatlab.views.relations import comparison_page
@@ -221,7 +242,11 @@ def _to_integer(value: Any, format: Format | None, context: Context, integer: st
     from floatlab.arith import parse_integer, to_integer
 
     kind = parse_integer(integer)
-    found = to_integer(value, kind.width, kind.signed, context, exact, format)
+    return integer_answer(to_integer(value, kind.width, kind.signed, format, context, exact))
+
+
+def integer_answer(found: IntegerResult) -> Answer:
+    """Return the answer that shows a number as an integer."""
 
     def page() -> Page:
         from floatlab.views.relations import integer_page

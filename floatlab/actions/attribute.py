@@ -9,6 +9,9 @@ from floatlab.actions.reduce import operands_of, preset_of
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_array
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Context
+from floatlab.numbers.context import DEFAULT
 from floatlab.reduce.observations import format_of_result, parse_printed
 
 TYPE_CHECKING = False
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from floatlab.views.page import Page
 
 
+@in_default_mode
 def attribute_words(
     operation: str,
     words: tuple[str, ...],
@@ -30,12 +34,14 @@ def attribute_words(
     targets: tuple[str, ...] | None = None,
     format: Format | None = None,
     preset: str | None = None,
+    context: Context = DEFAULT,
     started: Started | None = None,
 ) -> Answer:
     """Return the answer that tells which ways to compute give what was observed; raises FloatlabError.
 
     For one sum or dot product, `observed` is one or two results as they were printed, apart by a comma; for matrices
-    one or two words that name arrays. `targets` are functions whose orders on this machine are tried besides.
+    one or two words that name arrays. `targets` are functions whose orders on this machine are tried besides. Every way
+    rounds by the context, except models of machines.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()
@@ -58,7 +64,14 @@ def attribute_words(
         wanted = format or format_of_result(left, "the first array") or parse_format("binary32")
         goals = [_array(each, wanted) for each in results]
     observed_results = goals[0] if len(goals) == 1 else tuple(goals)
-    found = attribute(left, right, observed_results, difference=difference, targets=targets, started=started)
+    found = attribute(
+        left, right, observed_results, difference=difference, targets=targets, context=context, started=started
+    )
+    return answer_of(found, results)
+
+
+def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
+    """Return the answer that shows what explains results; these are their own words."""
 
     def page() -> Page:
         from floatlab.views.attributions import attribution_page
@@ -84,6 +97,7 @@ def _array(word: str, format: Format) -> Any:
         return source.whole()
 
 
+@in_default_mode
 def attribute_pair(product: Sequence[Source], started: Started | None = None) -> Attribution | None:
     """Return what explains two results of a product: of x, y, and both results.
 

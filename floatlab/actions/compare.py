@@ -15,6 +15,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from floatlab.views.page import Page
 
 
+@in_default_mode
 def compare_words(
     words: tuple[str, ...],
     format: Format | None = None,
@@ -88,6 +90,7 @@ def product_of(words: tuple[str, ...], inputs: tuple[str, str], format: Format |
     return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
 
 
+@in_default_mode
 def judge_product(product: list[Source], format: Format | None = None) -> Judgement:
     """Return what makes two products differ as much as these do: of x, y, and both results.
 
@@ -105,6 +108,7 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
     return judge(x, y, first.reshape(shape), second.reshape(shape), format or product[3].format)
 
 
+@in_default_mode
 def element_codes(found: Differences, element: Element) -> tuple[str, str]:
     """Return both numbers of an element as codes with their formats, which read back whatever they are.
 

@@ -6,6 +6,7 @@ import math
 
 from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.reduce.targets import imported
 from floatlab.training.given import checked_number
@@ -61,6 +62,7 @@ class Target(Record):
         return curve.replace(points=points)
 
 
+@in_default_mode
 def function_of(name: str, x: str, format: Format | None = None) -> Target:
     """Return the function of a name (`x^3`, `sin`, …) or of MODULE:FUNCTION, to be evaluated in a format at x.
 

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 def compare_libraries(
     literal: Literal, formats: tuple[Format, ...], context: Context, libraries: tuple[str, ...]
 ) -> Answer:
-    """Answer what each library rounds a value to in each format, beside the correctly rounded datum."""
+    """Answer what each library rounds a value to in each format, beside the correctly rounded datum.
+
+    A library that is not installed is named in the hints; only where none is installed is the answer not all there.
+    """
     if isinstance(literal.value, Code):
         raise LiteralError(f"{quoted(literal.text)}: --like takes a number to round, not a code")
     libraries = parse_libraries(libraries)
     given = read_literal(literal, parse_format("binary64")).result
-    found, missing = [], ""
+    found, missing = [], dict[str, str]()
     for fmt in formats:
         ours = read_literal(literal, fmt, context)
         opinions: list[Opinion | str] = []
@@ -33,7 +36,7 @@ def compare_libraries(
             try:
                 opinions.append(ask(library, fmt.name, to_python_float(given)))
             except MissingPartError as error:
-                missing = missing or str(error)
+                missing[library] = str(error)
                 opinions.append(library)
         found.append((ours, opinions))
 
@@ -65,4 +68,6 @@ def compare_libraries(
         return wires
 
     plain = answer_for([ours for ours, _ in found])
-    return Answer(page, records, plain.words, plain.codes, missing=missing)
+    if len(missing) == len(libraries):
+        return Answer(page, records, plain.words, plain.codes, missing=next(iter(missing.values())))
+    return Answer(page, records, plain.words, plain.codes, tuple(missing.values()))

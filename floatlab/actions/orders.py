@@ -6,9 +6,10 @@ from fractions import Fraction
 
 from floatlab.actions.question import Question
 from floatlab.errors import FloatlabError
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
 from floatlab.record import Record
-from floatlab.reduce.adders import Adder
+from floatlab.reduce.adders import Adder, PartlyFused
 from floatlab.reduce.compensated import RULES, Compensated
 from floatlab.reduce.expressions import parse_schedule
 from floatlab.reduce.orders import Schedule, Sorted
@@ -56,6 +57,7 @@ class Way(Record):
         return ", ".join(self.names[1:])
 
 
+@in_default_mode
 def ways(found: Reduction) -> list[Way]:
     """Return what becomes of the terms of a reduction in every order, the reduction's own first.
 
@@ -164,6 +166,8 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
         options["accumulator"] = adder.accumulator if adder.accumulator != into else None
         if question.verb != "sum":
             options["products"] = adder.products if adder.products != adder.accumulator else None
+        if isinstance(adder, PartlyFused) and not words:
+            words = "some products are fused and others rounded first, which a single order cannot say"
         if len(adders) > 1 and not words:
             words = "a remainder is added in another way, which a single order cannot say"
     return question.having(**options), words
@@ -174,8 +178,8 @@ def targets(verb: str = "sum") -> list[str]:
 
     They are of NumPy, and of what else is installed.
 
-    >>> targets("matmul")[:2]
-    ['numpy.matmul', 'numpy.sum']
+    >>> targets("einsum")[0], "numpy.matmul" in targets()
+    ('numpy.einsum', True)
     """
     from importlib.util import find_spec
 

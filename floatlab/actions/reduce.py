@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from floatlab.actions.answer import Answer
+from floatlab.arrays.sources import source_of
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from floatlab.actions.answer import Started
     from floatlab.actions.question import Question
+    from floatlab.arrays.streams import ArraySource
     from floatlab.views.page import Page
 
 OPERANDS = {"sum": 1, "dot": 2, "matmul": 2}
@@ -38,6 +41,7 @@ def parse_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
+@in_default_mode
 def reduce_words(
     operation: str,
     words: tuple[str, ...],
@@ -80,6 +84,7 @@ def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[Any]:
     return list(found.data)
 
 
+@in_default_mode
 def operands_of(
     operation: str, words: tuple[str, ...], format: Format | None = None, model: Machine | None = None
 ) -> list[Any]:
@@ -93,7 +98,13 @@ def operands_of(
     if own is not None and own.name == "tf32":
         own = parse_format("binary32")  # the unit itself ignores digits, and does not round
     with open_arrays(words, own or format) as opened:
-        return [each.whole() for each in opened]
+        return [_with_origin(each) for each in opened]
+
+
+def _with_origin(opened: ArraySource) -> Any:
+    """Return a whole array; one of text with what reading it changed."""
+    found = opened.whole()
+    return found if opened.origin is None else source_of(found).replace(origin=opened.origin)
 
 
 def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
@@ -141,7 +152,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
         wanted = {name: options[name] for name in ("observed", "difference", "preset", "targets") if name in options}
         from floatlab.actions.attribute import attribute_words
 
-        return [attribute_words(verb, words, format=format, started=started, **wanted)]
+        return [attribute_words(verb, words, format=format, context=question.context, started=started, **wanted)]
     if "ways" in options:
         from floatlab.actions.ways import ways_answer
 

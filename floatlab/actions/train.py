@@ -11,6 +11,7 @@ from floatlab.actions.functions import function_of
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.files import open_array
 from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
@@ -50,6 +51,7 @@ _FORMATS = ("grads", "accumulator", "state", "master", "update_format")
 _RECORDED = 1 << 20  # numbers that a run keeps of its weights
 
 
+@in_default_mode
 def numbers_named(word: str) -> Any:
     """Return what a word names: a number as text, so that nothing rounds it before its format does, or an array.
 
@@ -79,6 +81,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
+@in_default_mode
 def setup_of(question: Question) -> Setup:
     """Return the setup of a question, before any remedy."""
     formats = _formats_of(question)
@@ -92,6 +95,7 @@ def _formats_of(question: Question) -> dict[str, Any]:
     return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
 
 
+@in_default_mode
 def trace_step(question: Question) -> Step:
     """Return the update that a question asks for; raises FloatlabError.
 
@@ -132,6 +136,7 @@ def _step_answer(question: Question) -> Answer:
     return Answer(page, records, words, codes, results=(found.after,), found=found)
 
 
+@in_default_mode
 def train_question(question: Question, started: Started | None = None) -> Training:
     """Return the steps that a question asks for, done; raises FloatlabError.
 
@@ -178,6 +183,7 @@ def _check_size(numbers: Any, name: str) -> None:
             raise UnsupportedError(f"{name}, {each}, is beyond binary64, which holds the numbers of a run") from None
 
 
+@in_default_mode
 def training_answer(question: Question, found: Training) -> Answer:
     """Return the answer to a question about many steps, as far as they are done; what it shows is as of then."""
     given = question.option("update") or question.option("grad")
@@ -214,6 +220,7 @@ def training_answer(question: Question, found: Training) -> Answer:
     )
 
 
+@in_default_mode
 def learn_question(
     question: Question, started: Started | None = None
 ) -> tuple[list[list[Learning]], list[Comparison], str]:
@@ -255,6 +262,7 @@ def _network_answer(question: Question, started: Started | None) -> Answer:
     return learned_answer(*learn_question(question, started))
 
 
+@in_default_mode
 def learned_answer(found: list[list[Learning]], compared: list[Comparison], reference: str) -> Answer:
     """Return the answer that shows what networks learned."""
 
@@ -348,6 +356,7 @@ def _check_answer(question: Question) -> Answer:
     )
 
 
+@in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: in the form that its first value names, else many steps."""
     form = form_of(question)

@@ -8,6 +8,7 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import native_dtype
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode
 from floatlab.reduce.backends import in_one_format
 from floatlab.reduce.ways import Way, apart, four_ways
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from floatlab.views.page import Page
 
 
+@in_default_mode
 def ways_answer(
     words: tuple[str, ...], format: Format, runs: int, started: Callable[[str], None] | None = None
 ) -> Answer:

@@ -13,7 +13,7 @@ from floatlab.errors import ContextError, LiteralError, UnsupportedError, guess,
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
 from floatlab.formats.format import Format
 from floatlab.formats.names import short_name
-from floatlab.numbers.context import DEFAULT, Context, Flags, Overflow
+from floatlab.numbers.context import DEFAULT, Context, Flags, Overflow, as_context
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber
@@ -22,6 +22,7 @@ from floatlab.numbers.ratio import Ratio
 from floatlab.numbers.reading import encode, read
 from floatlab.numbers.rounding import Direction
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Derivation
+from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
     from typing import Any
+
+    from floatlab.numbers.context import AnyContext
 
     Value = Ratio | Infinity | NotANumber
 
@@ -81,17 +84,19 @@ def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
     return ScaleRule(plain)
 
 
-def element_context(context: Context) -> Context:
+def element_context(context: Context, format: BlockFormat) -> Context:
     """Return how elements are rounded: what is too large for them saturates, as OCP MX 1.0 asks (section 6.3).
 
-    Raises ContextError for flushed inputs: an element has no format before it is scaled.
+    Flushed results mean nothing to integers, which have no subnormal numbers. Raises ContextError for flushed inputs:
+    an element has no format before it is scaled.
 
-    >>> element_context(Context(rounding="RTZ"))
+    >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
     Context(rounding='RTZ', overflow='saturate')
     """
     if context.flush_inputs:
         raise ContextError("flush_inputs is not for blocks: flush subnormal numbers before they are scaled")
-    return context.replace(overflow=Overflow.SATURATE)
+    flushes = context.flush_results and not isinstance(format.element, TwosComplement)
+    return context.replace(overflow=Overflow.SATURATE, flush_results=flushes)
 
 
 class Element(Record):
@@ -122,7 +127,7 @@ class TensorScale(Record):
     datum: Datum
 
 
-class BlockDerivation(Record):
+class BlockDerivation(Answering, Record):
     """A block's way from values to codes.
 
     `amax` is None where a NaN or an infinity is among the values: the block's scale is then NaN. `exponent` is
@@ -140,6 +145,12 @@ class BlockDerivation(Record):
     tensor: TensorScale | None
     elements: tuple[Element, ...]
     literals: tuple[str | None, ...] = ()
+
+    _ASKS = ".flags or .elements"
+
+    def __repr__(self) -> str:
+        """Show the format, the scale and how many elements it has."""
+        return f"BlockDerivation({self.format.name}: {len(self.elements)} elements, scale {self.scale!r})"
 
     @property
     def flags(self) -> Flags:
@@ -159,7 +170,7 @@ def quantize_blocks(
     values: Sequence[Any],
     format: BlockFormat | str,
     rule: ScaleRule | str | None = None,
-    context: Context = DEFAULT,
+    context: AnyContext = DEFAULT,
     tensor_scale: Any = None,
 ) -> tuple[BlockDerivation, ...]:
     """Scale and round values, `format.block` at a time, and show the way; the last block may be shorter.
@@ -175,7 +186,7 @@ def quantize_blocks(
     (Datum(e8m0fnu 0x80 = 2), [('0x7e', '896'), ('0x30', '1')])
     """
     fmt = parse_block_format(format)
-    chosen, rounding = parse_rule(rule, fmt), element_context(context)
+    chosen, rounding = parse_rule(rule, fmt), element_context(as_context(context), fmt)
     found = [_exactly(value) for value in values]
     literals = tuple(_typed(value) for value in values)
     blocks = [slice(first, first + fmt.block) for first in range(0, len(found), fmt.block)]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from enum import Enum
 
-from floatlab.arith.operands import Work, begin, counts_as_nan
+from floatlab.arith.operands import Work, begin, counts_as_nan, in_own_format
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context, Flags
 from floatlab.numbers.datum import Datum, NumberClass
+from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from floatlab.numbers.context import AnyContext
 
 
 class Relation(Enum):
@@ -24,7 +27,7 @@ class Relation(Enum):
     UNORDERED = "unordered"
 
 
-class Comparison(Record):
+class Comparison(Answering, Record):
     """A predicate's answer; it is true or false as itself."""
 
     operation: str
@@ -35,13 +38,18 @@ class Comparison(Record):
     flags: Flags
     literals: tuple[str | None, ...] = ()
 
+    def __repr__(self) -> str:
+        """Show the operands and how they stand."""
+        a, b = self.operands
+        return f"Comparison({self.operation}: {a!r}, {b!r}: {self.relation.value}, {self.holds})"
+
     def __bool__(self) -> bool:
         """Return whether the predicate holds."""
         return self.holds
 
 
 def compare(
-    a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT, signaling: bool = False
+    a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
     """Return how a and b stand; a NaN is unordered with everything, and −0 equals +0.
 
@@ -59,11 +67,12 @@ def _compared(
     holding: tuple[Relation, ...],
     values: tuple[Any, Any],
     format: Format | str | None,
-    context: Context,
+    context: AnyContext,
     signaling: bool,
 ) -> Comparison:
     if format is None:  # no result needs a format: the operands keep theirs, whatever they are
-        format = next((value.format for value in values if isinstance(value, Datum)), None)
+        given = [in_own_format(value) for value in values]
+        format = next((value.format for value in given if isinstance(value, Datum)), None)
     work = begin(operation, values, format, context)
     x, y = work.operands
     flags = Flags.NONE
@@ -73,7 +82,7 @@ def _compared(
             flags = Flags.INVALID
     else:
         relation = _relation(work)
-    return Comparison(operation, work.operands, context, relation, relation in holding, flags, work.literals)
+    return Comparison(operation, work.operands, work.context, relation, relation in holding, flags, work.literals)
 
 
 def _relation(work: Work) -> Relation:
@@ -86,7 +95,7 @@ def _relation(work: Work) -> Relation:
 
 
 def equal(
-    a: Any, b: Any, signaling: bool = False, format: Format | str | None = None, context: Context = DEFAULT
+    a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
     """Say whether a = b (compareQuietEqual, or compareSignalingEqual).
 
@@ -97,7 +106,7 @@ def equal(
 
 
 def less(
-    a: Any, b: Any, signaling: bool = False, format: Format | str | None = None, context: Context = DEFAULT
+    a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
     """Say whether a < b (compareQuietLess, or compareSignalingLess).
 
@@ -108,7 +117,7 @@ def less(
 
 
 def less_equal(
-    a: Any, b: Any, signaling: bool = False, format: Format | str | None = None, context: Context = DEFAULT
+    a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
     """Say whether a ≤ b (compareQuietLessEqual, or compareSignalingLessEqual).
 

@@ -6,23 +6,30 @@ from floatlab.arith.operands import begin
 from floatlab.arith.operations import add, fma, multiply
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.steps import Derivation, Encode, Round
+from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.numbers.context import AnyContext
     from floatlab.numbers.projection import Rounded
 
 
-class Contrast(Record):
+class Contrast(Answering, Record):
     """The two ways to compute a·b + c, side by side."""
 
     fused: Derivation
     separate: Derivation
+    _ASKS = ".same"
+
+    def __repr__(self) -> str:
+        """Show both results."""
+        return f"Contrast(fused {self.fused.result!r}, separate {self.separate.result!r})"
 
     @property
     def same(self) -> bool:
@@ -42,7 +49,7 @@ class Contrast(Record):
 
 
 def multiply_then_add(
-    a: Any, b: Any, c: Any, format: Format | str | None = None, context: Context = DEFAULT
+    a: Any, b: Any, c: Any, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
     """Return a·b rounded, then + c rounded: two roundings, as without a fused operation.
 
@@ -54,12 +61,13 @@ def multiply_then_add(
     """
     work = begin("multiply_then_add", (a, b, c), format, context)
     x, y, z = work.operands
-    product = multiply(x, y, work.format, context)
-    total = add(product.result, z, work.format, context)
-    once = fma(x, y, z, work.format, context)
+    rules = work.context
+    product = multiply(x, y, work.format, rules)
+    total = add(product.result, z, work.format, rules)
+    once = fma(x, y, z, work.format, rules)
     steps = (*product.steps, *total.steps[:-1], Encode(total.result, once.truth))
     flags = product.flags | total.flags
-    return Derivation("multiply_then_add", work.operands, context, steps, total.result, flags, work.literals)
+    return Derivation("multiply_then_add", work.operands, rules, steps, total.result, flags, work.literals)
 
 
 def contrast(fused: Derivation, separate: Derivation) -> Contrast:

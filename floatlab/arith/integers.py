@@ -11,14 +11,17 @@ from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.projection import Rounded, infinity_code, round_to_quantum
+from floatlab.numbers.projection import Rounded, infinity_code, round_exact, round_to_quantum
 from floatlab.numbers.reading import read
-from floatlab.numbers.steps import Combination, Combine, Derivation, Integral, Rule
+from floatlab.numbers.steps import Combination, Combine, Derivation, Integral, Round, Rule
+from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from floatlab.numbers.context import AnyContext
 
 MAX_INTEGER_BITS = 4096
 
@@ -57,23 +60,25 @@ class Integer(Record):
 # The integer types that have names, and the one that is meant where none is named.
 INTEGERS = {kind.name: kind for width in (8, 16, 32, 64, 128) for kind in (Integer(width, True), Integer(width, False))}
 DEFAULT_INTEGER = "i32"
+_INTEGER = re.compile(r"(u?)(int|i|(?<!u)s|)(8|16|32|64|128)(?:_t)?")
 
 
 def parse_integer(name: str) -> Integer:
-    """Return the integer type that a name means: i8 … i128, ui8 … ui128; raises FormatError for others.
+    """Return the integer type that a name means: i8 … i128, ui8 … ui128, or as languages spell them (u32, int64_t).
 
-    >>> parse_integer("ui32")
-    Integer(width=32, signed=False)
+    Raises FormatError for others.
+
+    >>> parse_integer("ui32") == parse_integer("u32") == parse_integer("uint32_t")
+    True
     """
-    plain = name.strip().lower()
-    if plain not in INTEGERS:
-        typed = re.fullmatch(r"(u?)(?:int|s)?(8|16|32|64|128)(?:_t)?", plain)
-        hint = f"; did you mean '{typed[1]}i{typed[2]}'?" if typed else ""
-        raise FormatError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
-    return INTEGERS[plain]
+    found = _INTEGER.fullmatch(name.strip().lower())
+    if not found or not (found[1] or found[2]):
+        hint = f"; did you mean 'i{found[3]}' or 'u{found[3]}'?" if found else ""
+        raise FormatError(f"an integer type is i or u and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
+    return INTEGERS[f"{found[1]}i{found[3]}"]
 
 
-class IntegerResult(Record):
+class IntegerResult(Answering, Record):
     """A conversion to an integer: the integer, the rounding's verdict where there was one, and what was raised."""
 
     operands: tuple[Datum, ...]
@@ -83,6 +88,12 @@ class IntegerResult(Record):
     rounded: Rounded | None
     flags: Flags
     literals: tuple[str | None, ...] = ()
+    _ASKS = ".value"
+
+    def __repr__(self) -> str:
+        """Show the integer, its bits and the flags."""
+        names = ", ".join(self.flags.names) or "no flags"
+        return f"IntegerResult({self.kind.name} {self.value} = {self.hexadecimal_code}, {names})"
 
     @property
     def code(self) -> int:
@@ -96,35 +107,41 @@ class IntegerResult(Record):
 
 
 def round_to_integral(
-    a: Any, format: Format | str | None = None, context: Context = DEFAULT, exact: bool = True
+    a: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, exact: bool = True
 ) -> Derivation:
     """Round to an integral value in the same format (5.9); `exact` raises inexact where that changes it.
+
+    A format with few exponents may not hold the integer (e2m3fn ends at 7.5, and 7.5 rounds to 8). The
+    integer is then rounded into the format as the result of any operation is: by the context's rule for
+    overflow, with overflow and inexact raised. The result stands for the integer then, and its error is
+    counted from there, where it is else counted from the operand.
 
     >>> round_to_integral("2.5", "fp16").result, round_to_integral("-0.2", "fp16").result
     (Datum(binary16 0x4000 = 2), Datum(binary16 0x8000 = -0))
     """
     work = begin("round_to_integral", (a,), format, context)
-    x = work.operands[0]
+    x, rules = work.operands[0], work.context
     if counts_as_nan(x):
         return propagate(work, work.operands)
     if x.is_infinite:
-        code, flags = infinity_code(work.format, context, bool(x.sign_bit))
+        code, flags = infinity_code(work.format, rules, bool(x.sign_bit))
         return work.special(Rule.INFINITE_RESULT, code, flags)
     value = work.exact(0)
-    rounded = round_to_quantum(value, 0, context)
+    rounded = round_to_quantum(value, 0, rules)
     integral = Exact(value.negative, rounded.code, 0)
-    work.steps += [Integral(rounded), Combine(Combination.INTEGER, integral)]
-    done = work.finish(integral, value)
-    return done.replace(flags=done.flags | Flags.INEXACT) if rounded.flags and exact else done
+    held = round_exact(integral, work.format, rules)
+    work.steps += [Integral(rounded), Combine(Combination.INTEGER, integral), Round(work.format, held)]
+    flags = held.flags | rounded.flags if exact else held.flags
+    return work.close(held.code, flags, integral if held.flags else value)
 
 
 def to_integer(
     a: Any,
     width: int = 32,
     signed: bool = True,
-    context: Context = DEFAULT,
-    exact: bool = True,
     format: Format | str | None = None,
+    context: AnyContext = DEFAULT,
+    exact: bool = True,
 ) -> IntegerResult:
     """Convert to an integer of `width` bits (5.8); what does not fit is invalid.
 
@@ -138,23 +155,23 @@ def to_integer(
     """
     kind = Integer(width, signed)
     work = begin("to_integer", (a,), format, context)
-    x = work.operands[0]
+    x, rules = work.operands[0], work.context
 
     def result(value: int, rounded: Rounded | None, flags: Flags) -> IntegerResult:
-        return IntegerResult(work.operands, context, kind, value, rounded, flags, work.literals)
+        return IntegerResult(work.operands, rules, kind, value, rounded, flags, work.literals)
 
     if counts_as_nan(x):
-        return result(_unfit(0, kind, context), None, Flags.INVALID)
+        return result(_unfit(0, kind, rules), None, Flags.INVALID)
     sign = -1 if x.sign_bit else 1
     if x.is_infinite:
-        return result(_unfit(sign, kind, context), None, Flags.INVALID)
+        return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     value = work.exact(0)
     if value and value.exponent > width:  # far too large: not worth writing out
-        return result(_unfit(sign, kind, context), None, Flags.INVALID)
-    rounded = round_to_quantum(value, 0, context)
+        return result(_unfit(sign, kind, rules), None, Flags.INVALID)
+    rounded = round_to_quantum(value, 0, rules)
     n = sign * rounded.code
     if not kind.least <= n <= kind.greatest:
-        return result(_unfit(sign, kind, context), rounded, Flags.INVALID)
+        return result(_unfit(sign, kind, rules), rounded, Flags.INVALID)
     return result(n, rounded, rounded.flags if exact else Flags.NONE)
 
 
@@ -167,7 +184,7 @@ def _unfit(sign: int, kind: Integer, context: Context) -> int:
     return kind.least if sign < 0 else kind.greatest
 
 
-def from_integer(n: int, format: Format | str, context: Context = DEFAULT) -> Derivation:
+def from_integer(n: int, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
     """Convert an integer (5.4.1), rounded once.
 
     >>> from_integer(2049, "fp16").result

@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import Enum
 from functools import lru_cache
 
-from floatlab.errors import FormatError
+from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import Context, Flags
+from floatlab.numbers.carriers import own_datum, whole_number
+from floatlab.numbers.context import Context, Flags, as_context
 from floatlab.numbers.datum import Datum, NumberClass
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import Literal
@@ -20,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.numbers.context import AnyContext
     from floatlab.numbers.steps import Step, Truth
 
 # What operands of several formats are promoted to: the first of these that holds them all.
@@ -84,13 +86,13 @@ def common_format(formats: list[Format]) -> Format:
         if all(holds(parse_format(name), each) for each in formats):
             return parse_format(name)
     names = ", ".join(dict.fromkeys(each.name for each in formats))
-    raise FormatError(f"no promotion format holds {names}: name the result's format with -f")
+    raise FormatError(f"no promotion format holds {names}: name the result's format with -f (format= in Python)")
 
 
 class Work:
     """An operation under way: its steps grow until it is closed into a Derivation."""
 
-    __slots__ = ("context", "format", "literals", "operands", "operation", "steps")
+    __slots__ = ("context", "format", "literals", "operands", "operation", "steps", "values")
 
     def __init__(
         self,
@@ -104,12 +106,22 @@ class Work:
         """Start with what `begin` settled."""
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
+        self.values = [datum.finite_value for datum in operands]
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every operand is a number: no NaN, no infinity, no code that is treated as a NaN."""
+        for value in self.values:  # noqa: SIM110 (a generator would cost as much as adding)
+            if value is None:
+                return False
+        return True
 
     def exact(self, index: int) -> Exact:
         """Return a finite operand's value; zero for a subnormal one where inputs are flushed."""
-        datum = self.operands[index]
-        x = datum.exact
-        if self.context.flush_inputs and datum.is_subnormal:
+        x = self.values[index]
+        if x is None:
+            raise UnsupportedError(f"{self.operands[index]!r} has no exact value")
+        if self.context.flush_inputs and self.operands[index].is_subnormal:
             self.steps.append(Special(Rule.FLUSHED_INPUT, Flags.NONE))
             return Exact(x.negative, 0, x.q)
         return x
@@ -139,16 +151,20 @@ def reading_context(context: Context) -> Context:
     return context.replace(rounding=Direction.RNE, flush_results=False)
 
 
-def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, context: Context) -> Work:
+def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, context: AnyContext) -> Work:
     """Decode the operands, settle the result's format, and promote where formats differ.
 
-    Data, and readings (what `read` returns), keep their formats; everything else is read, to
-    nearest, into the result's: `format`, else what the data have in common, else binary32.
+    Data, readings (what `read` returns), Python floats and NumPy numbers have formats, and keep
+    them. Text, fractions and decimals are read, to nearest, into the result's: `format`, else what
+    the others have in common, else binary32. Integers are exact: one that is no number of that
+    format is refused.
     """
-    given = [value.result if isinstance(value, Derivation) else value for value in values]
-    if format is not None:
-        fmt = parse_format(format)
-    else:
+    context = as_context(context)
+    fmt = None if format is None else parse_format(format)
+    if (shared := _shared_format(values, fmt)) is not None:
+        return Work(operation, values, (), shared, context, [Decode(datum) for datum in values])
+    given = [in_own_format(value) for value in values]
+    if fmt is None:
         typed = [value.format for value in given if isinstance(value, Datum)]
         fmt = common_format(typed) if typed else parse_format(DEFAULT_FORMAT)
     operands: list[Datum] = []
@@ -158,7 +174,7 @@ def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, 
             operands.append(datum)
             literals.append(_typed(value))
         else:
-            operands.append(encode(datum, fmt, reading_context(context)))
+            operands.append(_read_operand(datum, fmt, context))
             literals.append(datum if isinstance(datum, str) else None)
     steps: list[Step] = [Decode(datum) for datum in operands]
     steps += [
@@ -168,6 +184,48 @@ def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, 
     ]
     texts = tuple(literals) if any(text is not None for text in literals) else ()
     return Work(operation, tuple(operands), texts, fmt, context, steps)
+
+
+def _shared_format(values: tuple[Any, ...], format: Format | None) -> Format | None:
+    """Return the format of operands that are data of the result's own, so that nothing is to be read or promoted."""
+    shared: Format | None = format
+    for value in values:
+        if type(value) is not Datum or (shared is not None and value.format is not shared):
+            return None
+        shared = value.format
+    return shared
+
+
+def in_own_format(value: Any) -> Any:
+    """Return the datum that an operand with a format is; text, integers and fractions as they are."""
+    if isinstance(value, Datum):
+        return value
+    if isinstance(value, Derivation):
+        return value.result
+    own = own_datum(value)
+    return value if own is None else own
+
+
+def _read_operand(value: Any, format: Format, context: Context) -> Datum:
+    n = whole_number(value)
+    return encode(value, format, reading_context(context)) if n is None else exact_integer(n, format)
+
+
+def exact_integer(n: int, format: Format) -> Datum:
+    """Return an integer as a number of a format; raises UnsupportedError, which says how to round it, for no such one.
+
+    >>> exact_integer(2048, parse_format("fp16"))
+    Datum(binary16 0x6800 = 2048)
+    """
+    found = encode(n, format)
+    if found.is_finite and found.exact == Exact(n < 0, abs(n), 0):
+        return found
+    short = abs(n) < 1 << 128
+    shown, again = (str(n), str(n)) if short else (f"of {n.bit_length():,} bits", "n")
+    raise UnsupportedError(
+        f"the integer {shown} is not a number of {format.name}: round it explicitly, as in floatlab.encode({again}, "
+        f"'{format.name}'), or ask for a format that holds it"
+    )
 
 
 def _typed(value: Any) -> str | None:

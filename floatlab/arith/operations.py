@@ -11,7 +11,7 @@ from __future__ import annotations
 from floatlab.arith.operands import Work, begin, counts_as_nan
 from floatlab.arith.specials import default_nan, invalid, propagate
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
+from floatlab.numbers.context import DEFAULT, Flags, NanRule
 from floatlab.numbers.exact import Exact, SquareRoot, square_root
 from floatlab.numbers.projection import GUARD_DIGITS, infinity_code
 from floatlab.numbers.ratio import Ratio
@@ -22,8 +22,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.numbers.context import AnyContext
 
-def add(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+
+def add(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Add (5.4.1): align the exponents, add exactly, round once, into `format` or what the operands share.
 
     >>> d = add("1.125", "0.12457275390625", "fp16")
@@ -33,7 +35,7 @@ def add(a: Any, b: Any, format: Format | str | None = None, context: Context = D
     return _sum("add", a, b, format, context, False)
 
 
-def subtract(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+def subtract(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Subtract (5.4.1): as addition, with b's sign changed unless it is a NaN.
 
     >>> subtract("1", "0x1.ffcp-1", "fp16").result
@@ -42,48 +44,35 @@ def subtract(a: Any, b: Any, format: Format | str | None = None, context: Contex
     return _sum("subtract", a, b, format, context, True)
 
 
-def multiply(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+def multiply(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Multiply (5.4.1): the exact product has at most twice the digits; round it once.
 
     >>> multiply("0.1", "10", "fp16").result
     Datum(binary16 0x3c00 = 1)
     """
     work = begin("multiply", (a, b), format, context)
-    x, y = work.operands
-    if counts_as_nan(x) or counts_as_nan(y):
-        return propagate(work, work.operands)
-    negative = x.sign_bit != y.sign_bit
-    if x.is_infinite or y.is_infinite:
-        if _zero_beside_infinity(work):
-            return invalid(work, Rule.ZERO_TIMES_INFINITY)
-        return _infinite(work, negative)
+    if not work.is_finite:
+        return _special_product(work)
     product = work.exact(0) * work.exact(1)
     work.steps.append(Combine(Combination.PRODUCT, product))
     return work.finish(product, product)
 
 
-def divide(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+def divide(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Divide (5.4.1); a finite number by zero gives ∞ and raises divide-by-zero (7.3).
 
     >>> divide("1", "3", "fp16").error_ulps, divide("1", "0", "fp16").flags.names
     (Fraction(-1, 3), ['divide_by_zero'])
     """
     work = begin("divide", (a, b), format, context)
-    x, y = work.operands
-    if counts_as_nan(x) or counts_as_nan(y):
-        return propagate(work, work.operands)
-    negative = x.sign_bit != y.sign_bit
-    if x.is_infinite:
-        return invalid(work, Rule.INFINITY_OVER_INFINITY) if y.is_infinite else _infinite(work, negative)
-    if y.is_infinite:
-        zero = Exact(negative, 0, 0)
-        work.steps.append(Special(Rule.OVER_INFINITY, Flags.NONE))
-        return work.finish(zero, zero)
+    if not work.is_finite:
+        return _special_quotient(work)
     dividend, divisor = work.exact(0), work.exact(1)
+    negative = dividend.negative != divisor.negative
     if not divisor:
         if not dividend:
             return invalid(work, Rule.ZERO_OVER_ZERO)
-        code, _ = infinity_code(work.format, context, negative)
+        code, _ = infinity_code(work.format, work.context, negative)
         return work.special(Rule.DIVISION_BY_ZERO, code, Flags.DIVIDE_BY_ZERO)
     truth = Ratio(negative, dividend.c, divisor.c, dividend.q - divisor.q)
     quotient, sticky = truth.enclose(work.format)
@@ -91,23 +80,16 @@ def divide(a: Any, b: Any, format: Format | str | None = None, context: Context 
     return work.finish(quotient, truth, sticky)
 
 
-def remainder(a: Any, b: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+def remainder(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Return a − n·b with n the integer nearest to a/b, ties to even (5.3.1): always exact in the operands' format.
 
     >>> remainder("5", "3", "fp16").result, remainder("-6", "3", "fp16").result
     (Datum(binary16 0xbc00 = -1), Datum(binary16 0x8000 = -0))
     """
     work = begin("remainder", (a, b), format, context)
-    x, y = work.operands
-    if counts_as_nan(x) or counts_as_nan(y):
-        return propagate(work, work.operands)
-    if x.is_infinite:
-        return invalid(work, Rule.REMAINDER_INVALID)
-    dividend = work.exact(0)
-    if y.is_infinite:
-        work.steps.append(Special(Rule.REMAINDER_BY_INFINITY, Flags.NONE))
-        return work.finish(dividend, dividend)
-    divisor = work.exact(1)
+    if not work.is_finite:
+        return _special_remainder(work)
+    dividend, divisor = work.exact(0), work.exact(1)
     if not divisor:
         return invalid(work, Rule.REMAINDER_INVALID)
     q = min(dividend.q, divisor.q)
@@ -121,7 +103,7 @@ def remainder(a: Any, b: Any, format: Format | str | None = None, context: Conte
     return work.finish(exact, exact)
 
 
-def sqrt(a: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+def sqrt(a: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Return the square root (5.4.1); √−0 is −0, and a negative number's root is invalid.
 
     >>> sqrt("2", "fp16").result, sqrt("-0", "fp16").result
@@ -129,9 +111,9 @@ def sqrt(a: Any, format: Format | str | None = None, context: Context = DEFAULT)
     """
     work = begin("sqrt", (a,), format, context)
     x = work.operands[0]
-    if counts_as_nan(x):
-        return propagate(work, work.operands)
-    if x.is_infinite:
+    if not work.is_finite:
+        if counts_as_nan(x):
+            return propagate(work, work.operands)
         return invalid(work, Rule.NEGATIVE_ROOT) if x.sign_bit else _infinite(work, False)
     radicand = work.exact(0)
     if not radicand:
@@ -144,7 +126,7 @@ def sqrt(a: Any, format: Format | str | None = None, context: Context = DEFAULT)
     return work.finish(root, SquareRoot(radicand) if sticky else root, sticky)
 
 
-def fma(a: Any, b: Any, c: Any, format: Format | str | None = None, context: Context = DEFAULT) -> Derivation:
+def fma(a: Any, b: Any, c: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Return a·b + c rounded once (5.4.1, fusedMultiplyAdd): the product is not rounded on the way.
 
     >>> x = "1.0009765625"
@@ -152,25 +134,98 @@ def fma(a: Any, b: Any, c: Any, format: Format | str | None = None, context: Con
     Datum(binary16 0x0010 = 9.5e-7)
     """
     work = begin("fma", (a, b, c), format, context)
-    x, y, z = work.operands
-    if counts_as_nan(x) or counts_as_nan(y):
-        return propagate(work, work.operands)
-    negative = x.sign_bit != y.sign_bit
-    if x.is_infinite or y.is_infinite:
-        if _zero_beside_infinity(work):
-            return _zero_times_infinity_plus(work)
-        if counts_as_nan(z):
-            return propagate(work, work.operands)
-        if z.is_infinite and negative != z.sign_bit:
-            return invalid(work, Rule.INFINITY_MINUS_INFINITY)
-        return _infinite(work, negative)
-    if counts_as_nan(z):
-        return propagate(work, work.operands)
-    if z.is_infinite:
-        return _infinite(work, bool(z.sign_bit))
+    if not work.is_finite:
+        return _special_fma(work)
     product = work.exact(0) * work.exact(1)
     work.steps.append(Combine(Combination.PRODUCT, product))
     return _added(work, product, work.exact(2))
+
+
+def _sum(operation: str, a: Any, b: Any, format: Format | str | None, context: AnyContext, negated: bool) -> Derivation:
+    work = begin(operation, (a, b), format, context)
+    if not work.is_finite:
+        return _special_sum(work, negated)
+    left, right = work.exact(0), work.exact(1)
+    return _added(work, left, -right if negated else right)
+
+
+def _added(work: Work, left: Exact, right: Exact) -> Derivation:
+    """Align and add two exact terms, settle the sign of a zero sum (6.3), round."""
+    if left.c and right.c:
+        shift = left.exponent - right.exponent
+        work.steps.append(Align(left, right, abs(shift), int(shift >= 0)))
+    total = left + right
+    settled = not total.c and left.negative != right.negative
+    if settled:
+        total = Exact(work.context.rounding is Direction.RTN, 0, total.q)
+    work.steps.append(Combine(Combination.SUM, total))
+    if settled:
+        work.steps.append(Special(Rule.ZERO_SUM, Flags.NONE))
+    return work.finish(total, total)
+
+
+# --- operands that are not all finite -------------------------------------------------------------------------
+
+
+def _special_sum(work: Work, negated: bool) -> Derivation:
+    x, y = work.operands
+    if counts_as_nan(x) or counts_as_nan(y):
+        return propagate(work, work.operands)
+    negative = (y.sign_bit == 1) != negated
+    if x.is_infinite:
+        if y.is_infinite and negative != (x.sign_bit == 1):
+            return invalid(work, Rule.INFINITY_MINUS_INFINITY)
+        return _infinite(work, x.sign_bit == 1)
+    return _infinite(work, negative)
+
+
+def _special_product(work: Work) -> Derivation:
+    x, y = work.operands
+    if counts_as_nan(x) or counts_as_nan(y):
+        return propagate(work, work.operands)
+    if _zero_beside_infinity(work):
+        return invalid(work, Rule.ZERO_TIMES_INFINITY)
+    return _infinite(work, x.sign_bit != y.sign_bit)
+
+
+def _special_quotient(work: Work) -> Derivation:
+    x, y = work.operands
+    if counts_as_nan(x) or counts_as_nan(y):
+        return propagate(work, work.operands)
+    negative = x.sign_bit != y.sign_bit
+    if x.is_infinite:
+        return invalid(work, Rule.INFINITY_OVER_INFINITY) if y.is_infinite else _infinite(work, negative)
+    zero = Exact(negative, 0, 0)
+    work.steps.append(Special(Rule.OVER_INFINITY, Flags.NONE))
+    return work.finish(zero, zero)
+
+
+def _special_remainder(work: Work) -> Derivation:
+    x, y = work.operands
+    if counts_as_nan(x) or counts_as_nan(y):
+        return propagate(work, work.operands)
+    if x.is_infinite:
+        return invalid(work, Rule.REMAINDER_INVALID)
+    dividend = work.exact(0)
+    work.steps.append(Special(Rule.REMAINDER_BY_INFINITY, Flags.NONE))
+    return work.finish(dividend, dividend)
+
+
+def _special_fma(work: Work) -> Derivation:
+    x, y, z = work.operands
+    if counts_as_nan(x) or counts_as_nan(y):
+        return propagate(work, work.operands)
+    product_is_infinite = x.is_infinite or y.is_infinite
+    if product_is_infinite and _zero_beside_infinity(work):
+        return _zero_times_infinity_plus(work)
+    if counts_as_nan(z):
+        return propagate(work, work.operands)
+    if not product_is_infinite:
+        return _infinite(work, bool(z.sign_bit))
+    negative = x.sign_bit != y.sign_bit
+    if z.is_infinite and negative != z.sign_bit:
+        return invalid(work, Rule.INFINITY_MINUS_INFINITY)
+    return _infinite(work, negative)
 
 
 def _zero_beside_infinity(work: Work) -> bool:
@@ -192,37 +247,6 @@ def _zero_times_infinity_plus(work: Work) -> Derivation:
     else:
         done = propagate(work, (addend,), start=default_nan(work.format, context))
     return done.replace(flags=done.flags | Flags.INVALID)
-
-
-def _sum(operation: str, a: Any, b: Any, format: Format | str | None, context: Context, negated: bool) -> Derivation:
-    work = begin(operation, (a, b), format, context)
-    x, y = work.operands
-    if counts_as_nan(x) or counts_as_nan(y):
-        return propagate(work, work.operands)
-    negative = (y.sign_bit == 1) != negated
-    if x.is_infinite:
-        if y.is_infinite and negative != (x.sign_bit == 1):
-            return invalid(work, Rule.INFINITY_MINUS_INFINITY)
-        return _infinite(work, x.sign_bit == 1)
-    if y.is_infinite:
-        return _infinite(work, negative)
-    left, right = work.exact(0), work.exact(1)
-    return _added(work, left, -right if negated else right)
-
-
-def _added(work: Work, left: Exact, right: Exact) -> Derivation:
-    """Align and add two exact terms, settle the sign of a zero sum (6.3), round."""
-    if left.c and right.c:
-        shift = left.exponent - right.exponent
-        work.steps.append(Align(left, right, abs(shift), int(shift >= 0)))
-    total = left + right
-    settled = not total.c and left.negative != right.negative
-    if settled:
-        total = Exact(work.context.rounding is Direction.RTN, 0, total.q)
-    work.steps.append(Combine(Combination.SUM, total))
-    if settled:
-        work.steps.append(Special(Rule.ZERO_SUM, Flags.NONE))
-    return work.finish(total, total)
 
 
 def _infinite(work: Work, negative: bool) -> Derivation:

@@ -26,11 +26,34 @@ def invalid(work: Work, rule: Rule) -> Derivation:
     return work.special(rule, default_nan(work.format, work.context), Flags.INVALID)
 
 
-def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool) -> Datum:
+def _payload(datum: Datum) -> int:
+    """Return a NaN's payload; 0 for what stands for a NaN in a format without one."""
+    return datum.payload if datum.is_nan else 0
+
+
+def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datum:
+    """Return which NaN an x87 instruction keeps (Intel SDM volume 1, table 4-7).
+
+    A quiet NaN before a signaling one; of two alike the larger significand; of equal ones the positive.
+    """
+    second_is_quiet = not second.is_signaling
+    if first_is_quiet != second_is_quiet:
+        return first if first_is_quiet else second
+    width = max(first.format.trailing_bits, second.format.trailing_bits)
+    a, b = (_payload(datum) << (width - datum.format.trailing_bits) for datum in (first, second))
+    if a != b:
+        return first if a > b else second
+    return second if first.sign_bit else first
+
+
+def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool, x87: bool) -> Datum:
     """Return which of two operands' NaNs goes on."""
     if first is None:
         return second
-    if context.nan is NanRule.ARM and second.is_signaling and (first_is_quiet or not first.is_signaling):
+    first_is_quiet = first_is_quiet or not first.is_signaling
+    if x87:
+        return _preferred_by_x87(first, second, first_is_quiet)
+    if context.nan is NanRule.ARM and second.is_signaling and first_is_quiet:
         return second
     return first
 
@@ -38,13 +61,16 @@ def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet
 def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None) -> Derivation:
     """Close an operation with NaN operands: one of them goes on, quieted (6.2.3).
 
-    `first` and `x86` take the first; `arm` (as Arm VFPv2) the first signaling one, else the first,
-    pair by pair; `riscv` always the default NaN. `start` is the code of a NaN that arose before the
-    last operand was looked at, and raised what it raised by a rule of its own.
+    `first` and `x86` (as SSE) take the first; where an operand or the result is x87 extended, `x86`
+    chooses as the x87 does, pair by pair; `arm` (as Arm VFPv2) the first signaling one, else the
+    first, pair by pair; `riscv` always the default NaN. `start` is the code of a NaN that arose
+    before the last operand was looked at, and raised what it raised by a rule of its own.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)
     unsupported = False
+    formats = (work.format, *(datum.format for datum in operands))
+    x87 = work.context.nan is NanRule.X86 and any(fmt.explicit_integer_bit for fmt in formats)
     for position, datum in enumerate(operands):
         kind = datum.number_class
         if kind is NumberClass.UNSUPPORTED:
@@ -53,7 +79,7 @@ def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None)
             flags = Flags.INVALID
         if datum.is_nan:
             # From the third operand on, what was chosen before has been quieted.
-            chosen = _chosen(chosen, datum, work.context, position > 1 or start is not None)
+            chosen = _chosen(chosen, datum, work.context, position > 1 or start is not None, x87)
     rule = Rule.SIGNALING_OPERAND if flags else Rule.NAN_OPERAND
     if unsupported:
         return work.special(Rule.UNSUPPORTED_OPERAND, default_nan(work.format, work.context), Flags.INVALID)

@@ -6,10 +6,10 @@ The rooms, from the doors down:
   measures by `distances`, `tolerances` and `structure` what `streams` brings piece by piece; files: `storage`, `npy`;
 * `container`: FloatArray, and what NumPy's functions do with it; `elements`: what it is made of;
 * what goes into a call and comes out of it: `sources`, `operands`, `results`;
-* results as exact as a rounding needs: `arithmetic`, by `passes` of the compiled lane or by `pairs` of floats, and
-  the `quotients` of blocks;
-* `lanes`: who rounds and reads blocks of codes, `compiled`, `integers` (NumPy's) or `one_by_one` (the scalar codec's),
-  told by a `recipe` and a `reading`; `pieces`: blocks cut to the size of the cache.
+* results as exact as a rounding needs: `arithmetic`, by `passes` of the compiled lane or by `pairs` of floats; for
+  blocks, the `scales` and the `quotients`;
+* `lanes`: who rounds and reads blocks of codes, `compiled`, `integers` and its `cuts` (NumPy's) or `one_by_one` (the
+  scalar codec's), told by a `recipe` and a `reading`; `pieces`: blocks cut to the size of the cache.
 """
 
 from floatlab.arrays.container import FloatArray

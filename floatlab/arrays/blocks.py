@@ -6,38 +6,41 @@ between them is no second rounding. A division by a power of two is exact anyway
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
+from functools import lru_cache, partial
 
 import numpy as np
 
-from floatlab.arith.blocks import (
-    BY_EXPONENT,
-    ScaleRule,
-    element_context,
-    given_tensor_scale,
-    parse_rule,
-    tensor_scale_for,
-)
-from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.modes import DefaultMode
-from floatlab.arrays.quotients import DIGITS, TINY, divide_to_odd, narrow_to_odd, quotient
-from floatlab.arrays.reading import WORDS, checked_codes, container
+from floatlab.arith.blocks import element_context, given_tensor_scale
+from floatlab.arith.operands import holds
+from floatlab.arrays import lanes
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.quotients import DIGITS, divide_to_odd, narrow_to_odd, quotient
+from floatlab.arrays.reading import DOUBLE, SINGLE, checked_codes, container
 from floatlab.arrays.results import rules_of
+from floatlab.arrays.scales import Scales, dtype_of, multiplies_in_single, scales_for
 from floatlab.arrays.sources import source_of
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
 from floatlab.formats.format import Format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+    from floatlab.numbers.context import AnyContext
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
 SLAB = 1 << 17  # elements that are worked on at a time
+_SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
+_KINDS: dict[Format, np.dtype[Any]] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
+_WORDS = {_SINGLES: SINGLE, _DOUBLES: DOUBLE}
+_EVERY = {word: word(np.iinfo(word).max) for word in (np.int32, np.int64)}  # bits but the sign
 _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # what is tiny rounds as zero does
 
 
@@ -82,9 +85,9 @@ class Cut:
             )
         self.shape = shape
         self.scales_shape = (*shape[:at], shape[at] // size, *shape[at + 1 :])
-        self.inner = int(np.prod(shape[at + 1 :], dtype=np.int64))
+        self.inner = math.prod(shape[at + 1 :])
         self.size = size
-        self.rows = int(np.prod(self.scales_shape[: at + 1], dtype=np.int64))
+        self.rows = math.prod(self.scales_shape[: at + 1])
 
     def blocks(self, array: Array) -> Array:
         """Return elements as (rows, elements of a block, columns)."""
@@ -105,18 +108,20 @@ class Job:
     """What a call asks for, checked: format, rule, context, and the array as float32 or float64."""
 
     def __init__(
-        self, x: Any, format: Any, axis: Any, scale: Any, rounding: Any, context: Context | None, tensor_scale: Any,
+        self, x: Any, format: Any, axis: Any, scale: Any, rounding: Any, context: AnyContext, tensor_scale: Any,
         block: int | None, lane: str | None,
     ) -> None:  # fmt: skip
         """Read and check everything before anything is computed."""
         self.fmt = _block_format(format, block)
-        self.rule = parse_rule(scale, self.fmt)
-        self.context = element_context(rules_of(context, rounding))
-        self.lane = lane
+        self.context = _element_context(rules_of(context, rounding), self.fmt)
+        self.lane = lanes.parse_lane(lane)
+        self.steps = _scales(self.fmt, scale)
+        # The NumPy lane is quicker with float32; draws look at digits that it has not.
+        drawn = self.context.rounding is Direction.SR
+        self.narrows = self.steps.numbers.width <= 8 and not drawn and not lanes.is_compiled(self.lane)
         source = source_of(x)
-        if source.format in WORDS:
-            words = np.ascontiguousarray(source.codes).astype(container(source.format), copy=False)
-            self.array = words.view(f"f{words.itemsize}")
+        if kind := _KINDS.get(source.format):
+            self.array = np.ascontiguousarray(source.codes).astype(container(source.format), copy=False).view(kind)
         else:
             self.array = decode(source.codes, source.format, threads=1)
         self.array = self.array.reshape(source.codes.shape)
@@ -125,113 +130,94 @@ class Job:
         self.dtype = np.dtype(np.float32) if whole else self.array.dtype
         self.cut = Cut(self.array.shape, axis, self.fmt)
         self.given = _given_scale(tensor_scale, self.fmt)
-        self.draws = self.context.rounding is Direction.SR
 
     def scales(self) -> tuple[Array, np.float32 | None]:
         """Return the codes of the scales, a row a block, and the tensor's scale."""
+        amax = self._amax()
+        top = float(amax.max(initial=0))
+        self.finite = top < np.inf
         tensor = self.given
         if self.fmt.tensor is not None and tensor is None:
-            largest = max((self._largest(rows) for rows in self.cut.slabs()), default=0.0)
-            tensor = np.float32(float(tensor_scale_for(Fraction(largest), self.fmt)))
-        codes = np.empty((self.cut.rows, 1, self.cut.inner), container(self.fmt.scale))
-        for rows in self.cut.slabs():
-            codes[rows] = _scale_codes(self._amax(rows), self.fmt, self.rule, tensor)
-        return codes, tensor
+            largest = top if self.finite else float(np.max(amax, where=np.isfinite(amax), initial=0))
+            tensor = self.steps.tensor_for(largest)
+        return self.steps.codes(amax, top, tensor), tensor
 
-    def _amax(self, rows: slice) -> Array:
-        """Return the largest magnitude of some blocks: NaN or ∞ where there is one."""
-        word: Any = np.int32 if self.array.dtype == np.float32 else np.int64
-        blocks = self.cut.blocks(self.array)[rows].view(word)
+    def _amax(self) -> Array:
+        """Return the largest magnitude of each block: NaN or ∞ where there is one."""
+        word: Any = np.int32 if self.array.dtype == _SINGLES else np.int64
         # As integers, magnitudes have the order of the numbers, and NaNs come last.
-        found: Array = np.max(blocks & np.iinfo(word).max, axis=1, keepdims=True, initial=0)
+        every, bits = _EVERY[word], self.array.view(word)
+        rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
+        # Blocks that lie in a row are faster without an axis of one column.
+        blocks = bits.reshape((rows, size) if inner == 1 else (rows, size, inner))
+        found = np.empty((rows, 1, inner), word)
+        into = found.reshape((rows,) if inner == 1 else (rows, inner))
+        for some in self.cut.slabs():
+            np.maximum.reduce(blocks[some] & every, axis=1, initial=0, out=into[some])
         return found.view(self.array.dtype)
 
-    def _largest(self, rows: slice) -> float:
-        """Return the largest magnitude of those blocks whose numbers are all finite."""
-        amax = self._amax(rows)
-        return float(np.max(amax, where=np.isfinite(amax), initial=0))
+    def round(
+        self, scales: Array, tensor: np.float32 | None, into: Array | None, target: Format | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Give rows, the codes of their elements, or their values in `target`, and s·t; written to `into` if given."""
+        cut, numbers = self.cut, self.steps.numbers
+        blocks, held = cut.blocks(self.array), container(target or numbers)
+        for rows in cut.slabs():
+            scaled, by = self._scaled(blocks[rows], scales[rows], tensor)
+            word = _WORDS[scaled.dtype]
+            work = lanes.rounder(word, numbers, self.context, self.lane, target)
+            made = np.empty(scaled.shape, held) if into is None else into[rows]
+            # Draws are numbered through the whole array.
+            first = rows.start * cut.size * cut.inner
+            work(scaled.reshape(-1).view(container(word)), first, made.reshape(-1).view(held), None)
+            yield rows, made, by
 
-    def encoded(self, scales: Array, tensor: np.float32 | None) -> Iterator[tuple[slice, Array]]:
-        """Give the codes of the elements, some blocks at a time."""
-        if not self.draws:
-            for rows in self.cut.slabs():
-                yield rows, self._codes(self._scaled(rows, scales, tensor))
-            return
-        # Draws are numbered through the whole array, so its elements are rounded together.
-        kind = self.array.dtype if self.fmt.scales_by_powers else np.float64
-        whole = np.empty((self.cut.rows, self.cut.size, self.cut.inner), kind)
-        for rows in self.cut.slabs():
-            whole[rows] = self._scaled(rows, scales, tensor)
-        codes = self._codes(whole)
-        for rows in self.cut.slabs():
-            yield rows, codes[rows]
-
-    def _codes(self, scaled: Array) -> Array:
-        """Return the codes of scaled elements."""
-        element, numbers = self.fmt.element, self.fmt.magnitudes
-        if scaled.dtype == np.float64 and numbers.width <= 8 and not self.draws:
-            scaled = narrow_to_odd(scaled)
-        codes: Array = encode(scaled, numbers, context=self.context, lane=self.lane, threads=1)
-        return _from_magnitudes(element)[codes] if isinstance(element, TwosComplement) else codes
-
-    def _scaled(self, rows: slice, scales: Array, tensor: np.float32 | None) -> Array:
-        """Return x / (s·t) for some blocks: numbers that round into the elements as the exact quotients do."""
-        x, over = self.cut.blocks(self.array)[rows], decode(scales[rows], self.fmt.scale, dtype=np.float64, threads=1)
-        over = over if tensor is None else over * np.float64(tensor)
-        scaled = self._quotients(x, over)
-        if (lost := np.isnan(over)).any():
-            scaled[np.broadcast_to(lost, scaled.shape)] = 0
-        return scaled
-
-    def _quotients(self, x: Array, divisor: Array) -> Array:
-        fmt = self.fmt
+    def _scaled(self, x: Array, codes: Array, tensor: np.float32 | None) -> tuple[Array, Array]:
+        """Return numbers that round into the elements as x / (s·t) does, and s·t."""
+        fmt, steps, numbers = self.fmt, self.steps, self.steps.numbers
+        by, drawn = steps.values(codes, _product_kind(fmt, x.dtype), tensor), self.context.rounding is Direction.SR
         if fmt.scales_by_powers:
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                scaled: Array = x * (1 / divisor).astype(x.dtype)
-        elif self.draws:
-            return divide_to_odd(x, divisor)
+            scaled: Array = x * steps.inverses(codes, x.dtype)
+        elif drawn:
+            scaled = divide_to_odd(x, by)
         else:
-            tensor = 0 if fmt.tensor is None else fmt.tensor.precision
-            scaled = quotient(x, divisor, fmt.scale.precision + tensor, fmt.magnitudes)
-        if self.context.rounding not in _TO_NEAREST:
+            scaled = quotient(x, by, steps.digits, numbers)
+        if self.context.rounding not in _TO_NEAREST and (fmt.scales_by_powers or not drawn):
             # Underflow may have taken what such directions still see.
             tiny = (np.abs(scaled) < 2.0**-100) & (x != 0)
             scaled[tiny] = np.copysign(scaled.dtype.type(2.0**-100), x[tiny])
-        return scaled
-
-
-def _scale_codes(amax: Array, fmt: BlockFormat, rule: ScaleRule, tensor: np.float32 | None) -> Array:
-    """Return the codes of the scales that a rule gives; NaN's for amax that is not finite."""
-    kind, numbers = fmt.scale, fmt.magnitudes
-    finite = np.isfinite(amax)
-    known = np.where(finite, amax, 0).astype(np.float64)
-    if rule in BY_EXPONENT:
-        digits, e = np.frexp(known)  # digits from 1/2 up
-        e -= 1
-        if rule is ScaleRule.CEIL:
-            e += digits > 0.5
-        elif rule is ScaleRule.EVEN:
-            e += digits >= 1 - 2.0 ** -(numbers.precision + 1)
-        wanted = np.ldexp(1.0, np.clip(e - numbers.emax, TINY, -TINY))
-        direction = Direction.RNE
-    else:
-        largest = numbers.largest * (1 if tensor is None else Fraction(float(tensor)))
-        wanted = quotient(known, np.full(known.shape, float(largest)), largest.numerator.bit_length(), kind)
-        direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
-    codes: Array = encode(wanted, kind, context=Context(direction, overflow="saturate"), threads=1)
-    least = kind.smallest_magnitude
-    codes = np.where(known == 0, codes.dtype.type(least), np.maximum(codes, codes.dtype.type(least)))
-    return np.where(finite, codes, codes.dtype.type(kind.nan_code))
+        if not self.finite:
+            scaled[np.broadcast_to(np.isnan(by), scaled.shape)] = 0
+        if scaled.dtype == _DOUBLES and self.narrows:
+            scaled = narrow_to_odd(scaled)
+        return scaled, by
 
 
 def _block_format(format: Any, block: int | None) -> BlockFormat:
-    fmt = parse_block_format(format)
+    fmt = _checked(parse_block_format(format))
+    return fmt if block is None else fmt.replace(block=block)
+
+
+@lru_cache(maxsize=64)
+def _checked(fmt: BlockFormat) -> BlockFormat:
     for name, kind in (("scales", fmt.scale), ("elements", fmt.magnitudes)):
         if kind.precision > DIGITS - 2:
             raise UnsupportedError(
                 f"{fmt.name} has {name} of {kind.precision} digits; arrays take at most {DIGITS - 2}"
             )
-    return fmt if block is None else fmt.replace(block=block)
+    return fmt
+
+
+def _scales(fmt: BlockFormat, rule: Any) -> Scales:
+    try:
+        return scales_for(fmt, rule)
+    except TypeError:  # no word at all, such as a list
+        return scales_for(fmt, str(rule))
+
+
+@lru_cache(maxsize=64)
+def _element_context(context: Context, fmt: BlockFormat) -> Context:
+    return element_context(context, fmt)
 
 
 def _given_scale(given: Any, fmt: BlockFormat) -> np.float32 | None:
@@ -239,24 +225,27 @@ def _given_scale(given: Any, fmt: BlockFormat) -> np.float32 | None:
         return None
     if fmt.tensor is None:
         raise UnsupportedError(f"tensor_scale: {fmt.name} has no scale for a whole tensor; nvfp4 has one")
+    if type(given) is np.float32 and 0 < given < np.inf and fmt.tensor == SINGLE:
+        return given
     return np.float32(float(given_tensor_scale(given, fmt.tensor)))
 
 
+@lru_cache(maxsize=64)
 def _from_magnitudes(kind: TwosComplement) -> Array:
     """Return the code of two's complement for every code of sign and magnitude."""
     half = 1 << (kind.width - 1)
     return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
 
 
-@DefaultMode()
+@in_default_mode
 def encode_blocks(
     x: Any,
     format: BlockFormat | str,
     axis: int = -1,
     *,
     scale: str | None = None,
-    rounding: str = "RNE",
-    context: Context | None = None,
+    rounding: AnyContext = "RNE",
+    context: AnyContext = None,
     tensor_scale: Any = None,
     block: int | None = None,
     lane: str | None = None,
@@ -276,23 +265,25 @@ def encode_blocks(
     ([128], [126, 48])
     """
     job = Job(x, format, axis, scale, rounding, context, tensor_scale, block, lane)
-    codes, tensor = job.scales()
-    elements = np.empty(job.array.shape, container(job.fmt.magnitudes))
-    into = job.cut.blocks(elements)
-    for rows, made in job.encoded(codes, tensor):
-        into[rows] = made
+    elements = np.empty(job.array.shape, container(job.steps.numbers))
+    with _silent():
+        codes, tensor = job.scales()
+        for _ in job.round(codes, tensor, job.cut.blocks(elements)):
+            pass
+    if isinstance(job.fmt.element, TwosComplement):
+        elements = _from_magnitudes(job.fmt.element).take(elements)
     return Blocks(codes.reshape(job.cut.scales_shape), elements, tensor)
 
 
-@DefaultMode()
+@in_default_mode
 def quantize_blocks(
     x: Any,
     format: BlockFormat | str,
     axis: int = -1,
     *,
     scale: str | None = None,
-    rounding: str = "RNE",
-    context: Context | None = None,
+    rounding: AnyContext = "RNE",
+    context: AnyContext = None,
     tensor_scale: Any = None,
     block: int | None = None,
     lane: str | None = None,
@@ -307,15 +298,20 @@ def quantize_blocks(
     [896.0, 1.125]
     """
     job = Job(x, format, axis, scale, rounding, context, tensor_scale, block, lane)
-    codes, tensor = job.scales()
     values = np.empty(job.array.shape, job.dtype)
-    into = job.cut.blocks(values)
-    for rows, made in job.encoded(codes, tensor):
-        _decoded(made, codes[rows], tensor, job.fmt, into[rows])
+    into, kind, numbers = job.cut.blocks(values), _product_kind(job.fmt, job.dtype), job.steps.numbers
+    direct: Format | None = _WORDS[job.dtype]
+    if isinstance(job.fmt.element, TwosComplement) or not holds(_WORDS[job.dtype], numbers):
+        direct = None
+    with _silent():
+        codes, tensor = job.scales()
+        for rows, made, by in job.round(codes, tensor, into if direct else None, direct):
+            elements = made if direct else _reader(job.fmt, kind, True)(made)
+            np.multiply(elements, by, out=into[rows], dtype=kind, casting="same_kind")
     return values
 
 
-@DefaultMode()
+@in_default_mode
 def decode_blocks(
     blocks: Blocks | tuple[Any, Any],
     format: BlockFormat | str,
@@ -325,10 +321,11 @@ def decode_blocks(
     block: int | None = None,
     dtype: Any = None,
 ) -> Array:
-    """Return the values of encoded blocks as float32, or as float64 where `dtype` says so.
+    """Return the values of encoded blocks, exactly: as float32 where it has all of the format, else as float64.
 
     `blocks` is what `encode_blocks` returned, or a pair of scales and codes; for nvfp4 the pair does not hold the
-    tensor's scale, and `tensor_scale` gives it. float64 has every value exactly, float32 as `quantize_blocks` says.
+    tensor's scale, and `tensor_scale` gives it. MX and nvfp4 have numbers that float32 has not, so they become float64;
+    with `dtype="float32"` values are rounded once, to nearest, and those that are too large are infinite.
     Raises UnsupportedError for codes that are too wide or shapes that do not belong together.
 
     >>> decode_blocks((np.array([128]), np.array([126, 48] * 16)), "mxfp8_e4m3")[:2].tolist()
@@ -345,13 +342,17 @@ def decode_blocks(
     cut = Cut(codes.shape, axis, fmt)
     if scales.shape != cut.scales_shape:
         raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} have {cut.scales_shape}")
-    kind = np.dtype(np.float32 if dtype is None else dtype)
-    if kind not in (np.float32, np.float64):
+    kind = dtype_of(fmt) if dtype is None else np.dtype(dtype)
+    if kind not in _WORDS:
         raise UnsupportedError(f"dtype {kind.name} does not hold the range of {fmt.name}; float32 and float64 do")
     values = np.empty(codes.shape, kind)
     into, elements, rowed = cut.blocks(values), cut.blocks(codes), cut.scales(scales)
-    for rows in cut.slabs():
-        _decoded(elements[rows], rowed[rows], tensor, fmt, into[rows])
+    within = _product_kind(fmt, kind)
+    read, steps = _reader(fmt, within), scales_for(fmt, None)
+    with _silent():
+        for rows in cut.slabs():
+            by = steps.values(rowed[rows], within, tensor)
+            np.multiply(read(elements[rows]), by, out=into[rows], dtype=within, casting="same_kind")
     return values
 
 
@@ -363,22 +364,26 @@ def _pair(blocks: Any) -> tuple[Any, Any]:
     return scales, codes
 
 
-def _decoded(codes: Array, scales: Array, tensor: np.float32 | None, fmt: BlockFormat, into: Array) -> None:
-    """Write element × scale × tensor scale: exactly where the dtype has room, else rounded once to nearest."""
-    kind = into.dtype
-    digits = fmt.magnitudes.precision + fmt.scale.precision
-    exact = np.dtype(np.float32 if kind == np.float32 and digits <= 24 else np.float64)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        values: Any = _elements(codes, fmt).astype(exact, copy=False)
-        by: Any = decode(scales, fmt.scale, threads=1).astype(exact, copy=False)
-        if tensor is not None:
-            values *= by
-            by = exact.type(tensor)
-        np.multiply(values, by, out=into, casting="same_kind")
+def _silent() -> np.errstate:
+    """Return the context in which what overflows, underflows or is a NaN is no cause for a warning."""
+    return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
-def _elements(codes: Array, fmt: BlockFormat) -> Array:
-    if isinstance(fmt.element, Format):
-        return decode(codes, fmt.element, threads=1)
-    table = np.array([fmt.element.integer(code) for code in range(1 << fmt.element.width)], np.float32)
-    return table[codes] * np.float32(2.0**fmt.element.quantum)
+def _product_kind(fmt: BlockFormat, kind: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which elements and scales are multiplied: exactly, or with the last rounding only."""
+    return kind if kind == _SINGLES and multiplies_in_single(fmt) else _DOUBLES
+
+
+@lru_cache(maxsize=64)
+def _reader(fmt: BlockFormat, kind: np.dtype[Any], as_magnitudes: bool = False) -> Callable[[Array], Array]:
+    """Return what makes numbers of a dtype from the codes of elements, or from those of sign and magnitude."""
+    element = fmt.element
+    if isinstance(element, Format):
+        return partial(decode, format=element, dtype=kind, threads=1)
+    every = np.array([element.integer(code) for code in range(1 << element.width)], kind)
+    every *= kind.type(2.0**element.quantum)
+    return _taken(every[_from_magnitudes(element)] if as_magnitudes else every)
+
+
+def _taken(table: Array) -> Callable[[Array], Array]:
+    return lambda places: table.take(places)

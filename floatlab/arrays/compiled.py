@@ -36,17 +36,22 @@ OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
 )  # fmt: skip
-# The addends of directed roundings (see _kernels_word.h): for which signs and parities there is one, whether it is
-# doubled, and whether it is one less; bit 2·negative + odd.
+# The addend of a rounding (`cut` in _kernels_word.h): which digits of what is cut off are added, for positive and for
+# negative numbers; not where the digit before is odd; and whether half of that, with 1 where it is odd, or with 1.
 _ADDENDS = {
-    Direction.RNA: (0b1111, 0, 0),
-    Direction.RTZ: (0, 0, 0),
-    Direction.RAZ: (0b1111, 0b1111, 0b1111),
-    Direction.RTP: (0b0011, 0b1111, 0b1111),
-    Direction.RTN: (0b1100, 0b1111, 0b1111),
-    Direction.RTO: (0b0101, 0b1111, 0b1111),
+    Direction.RNE: (-1, -1, 0, 1, 1, 0),
+    Direction.RNA: (-1, -1, 0, 1, 0, 1),
+    Direction.RTZ: (0, 0, 0, 0, 0, 0),
+    Direction.RAZ: (-1, -1, 0, 0, 0, 0),
+    Direction.RTP: (-1, 0, 0, 0, 0, 0),
+    Direction.RTN: (0, -1, 0, 0, 0, 0),
+    Direction.RTO: (-1, -1, -1, 0, 0, 0),
+    Direction.SR: (0, 0, 0, 0, 0, 0),
 }
-_HOW = {Direction.RNE: 0, Direction.SR: 2}
+_WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC = range(5)
+_FAR = 1 << 16  # a smallest normal number that high is far from all words
+# The directions that processors have, as x86 numbers them.
+_OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
 
 
 def is_built() -> bool:
@@ -67,31 +72,42 @@ def _as_bytes(numbers: Iterable[int]) -> bytes:
     return struct.pack(f"={len(words)}Q", *words)
 
 
-def _largest(recipe: Recipe) -> int:
-    """Return the word up to which additions to powers of two round: neither rounds past the format nor overflows."""
-    source = recipe.source
-    room = ((1 << source.exponent_bits) - 2 - recipe.cut) << source.trailing_bits
-    return recipe.largest if recipe.low == 1 else min(recipe.largest, room)
+def _way(recipe: Recipe) -> tuple[int, int]:
+    """Return the quickest way to round, and the word up to which it serves."""
+    if not recipe.is_plain:
+        return _WHOLE, -1
+    if recipe.direction is not Direction.RNE:
+        return _DRAWN if recipe.direction is Direction.SR else _ANY, recipe.largest
+    fmt = recipe.format
+    if recipe.low == 1 and fmt.exponent_bits == recipe.source.exponent_bits and fmt.negative_zero:
+        return _FIXED, recipe.largest
+    # By adding a power of two: it is a number of the word, and greater than what is rounded.
+    room = (1 << recipe.source.exponent_bits) - 2 - recipe.cut
+    if fmt.trailing_bits and recipe.cut and recipe.low <= room:
+        return _MAGIC, min(recipe.largest, room << recipe.source.trailing_bits)
+    return _ANY, recipe.largest
 
 
-def _is_the_processors(recipe: Recipe) -> bool:
-    """Say whether processors have this conversion, NaNs included; they may not have it, and then the kernel does it."""
+def _processors_own(recipe: Recipe) -> int:
+    """Return 1 and the direction of a conversion that processors have, NaNs included; 0 where they have none."""
     pair = recipe.source.name, recipe.format.name
-    known = pair in (("binary32", "binary16"), ("binary64", "binary32"))
-    return known and recipe.is_plain and recipe.keeps_payloads and recipe.context == Context()
+    known = {("binary32", "binary16"): _OWN, ("binary64", "binary32"): _OWN[:1]}.get(pair, ())
+    same = recipe.keeps_payloads and recipe.context.replace(rounding=Direction.RNE, seed=0) == Context()
+    return 1 + known.index(recipe.direction) if same and recipe.direction in known else 0
 
 
 def _recipe_bytes(recipe: Recipe) -> bytes:
-    fmt, context = recipe.format, recipe.context
-    addend, doubled, less = _ADDENDS.get(recipe.direction, (0, 0, 0))
+    fmt, context, direction, (way, largest) = recipe.format, recipe.context, recipe.direction, _way(recipe)
+    normal, places, edges = recipe.tiny
     numbers = [
-        recipe.is_plain, _HOW.get(recipe.direction, 1), doubled, less, addend,
-        fmt.trailing_bits, recipe.cut, recipe.low, recipe.lift, fmt.largest_magnitude,
+        way, direction is Direction.SR, recipe.refuses, *_ADDENDS[direction],
+        fmt.trailing_bits, min(recipe.low, _FAR), recipe.lift, fmt.largest_magnitude,
         fmt.signed << (fmt.width - 1), -int(fmt.negative_zero), fmt.signed, fmt.zero,
         (1 << (recipe.source.trailing_bits - 1)) - 1 if recipe.keeps_payloads else 0,
-        fmt.width - 1, _largest(recipe),
-        context.flush_inputs, context.flush_results and fmt.zero, context.tininess is Tininess.AFTER,
-        _is_the_processors(recipe), 1, context.seed,
+        fmt.width - 1, largest,
+        *edges, normal - (1 << places), places, context.tininess is Tininess.AFTER, normal,
+        context.flush_inputs, context.flush_results and fmt.zero,
+        _processors_own(recipe), 1, context.seed,
     ]  # fmt: skip
     negative = (recipe.negative, recipe.negative) if recipe.negative is not None else recipe.zero
     for pair in (recipe.overflow, recipe.infinity, recipe.nan, recipe.zero, negative):
@@ -106,12 +122,13 @@ def _reading_bytes(reading: Reading | None) -> Any:
         return reading.table
     fmt, width = reading.format, reading.word.width
     shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == width
+    sign = fmt.signed << (fmt.width - 1)
     return _as_bytes((
         _READINGS.index("shifted" if shifted else "ieee" if fmt.ieee_nans else "other"),
         reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
-        fmt.signed << (fmt.width - 1), width - fmt.width, fmt.largest_magnitude, fmt.infinity_magnitude,
+        sign, width - fmt.width, fmt.largest_magnitude, fmt.infinity_magnitude,
         0 if reading.same_range else fmt.smallest_normal_magnitude, -int(fmt.subnormals),
-        fmt.nan_in_place_of_negative_zero,
+        sign if fmt.nan_in_place_of_negative_zero else -1,
     ))  # fmt: skip
 
 
@@ -164,9 +181,19 @@ def reader(reading: Reading) -> Reader:
     packed = _reading_bytes(reading)
 
     def read_block(codes: Array, words: Array) -> None:
-        _kernels.read_codes(codes, codes.itemsize, words, words.itemsize, packed)
+        size = words.itemsize
+        _kernels.run(size, 0, ((codes, codes.itemsize, packed),), words, size, size, None, None, None, None, 0, False)
 
     return read_block
+
+
+def flag_sets(flags: Array) -> Array:
+    """Return how many elements raised each of the 32 sets of flags; NumPy counts where the extension was not built."""
+    if not is_built() or not flags.flags.c_contiguous:
+        return np.bincount(flags, minlength=32)
+    counts = np.zeros(256, np.int64)
+    _kernels.count(flags, counts)
+    return counts[:32]
 
 
 _READING_SIZE = 256 * 8  # what a stage of a recurrence has room for: a table of words
@@ -200,13 +227,3 @@ def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:
     shape = (len(x), *lone, *sums.shape)
     left, right = (np.broadcast_to(side.reshape(len(side), *lone, *side.shape[1:]), shape) for side in (x, y))
     _kernels.accumulate(sums.reshape(shape[1:]), left, right, fma)
-
-
-def reset_mode() -> bytes | None:
-    """Make this thread round to nearest and keep subnormal numbers; return what it did, None without the extension."""
-    return _kernels.reset_mode() if is_built() else None
-
-
-def restore_mode(mode: bytes) -> None:
-    """Make this thread compute as it did before `reset_mode`."""
-    _kernels.restore_mode(mode)

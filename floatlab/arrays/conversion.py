@@ -12,12 +12,15 @@ from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format
-from floatlab.numbers import Context
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers.context import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
+
+    from floatlab.numbers.context import AnyContext
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -49,14 +52,15 @@ def _room_of_blocks(
     return blocks
 
 
+@in_default_mode
 def encode(
     x: Any,
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
@@ -90,6 +94,7 @@ def encode(
     return written(work, [source.codes], shape, container(fmt), out, rules, return_flags, threads, True)
 
 
+@in_default_mode
 def decode(
     codes: Any,
     format: Format | str,
@@ -104,7 +109,8 @@ def decode(
 
     `codes` are integers of any shape; NaNs keep the payloads they have. Raises FormatError for a format that float64
     does not hold and UnsupportedError for codes that are too wide, or a `dtype` that does not hold the values.
-    For a format of blocks, `codes` is what `encode` returned, and the arguments are those of `decode_blocks`.
+    For a format of blocks, `codes` is what `encode` returned, and the arguments are those of `decode_blocks`; MX and
+    nvfp4 become float64.
 
     >>> decode([56, 126, 127], "e4m3").tolist()
     [1.0, 448.0, nan]
@@ -126,18 +132,19 @@ def decode(
     def work(given: Array, first: int, values: Array, flags: Array | None) -> None:
         read(given.astype(held, copy=False), values)
 
-    values: Array = written(work, [array], array.shape, kind, out, Context(), False, threads)
+    values: Array = written(work, [array], array.shape, kind, out, DEFAULT, False, threads)
     return values
 
 
+@in_default_mode
 def quantize(
     x: Any,
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,

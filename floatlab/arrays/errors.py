@@ -29,6 +29,8 @@ from floatlab.arrays.tolerances import (
 )
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
+from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -84,7 +86,7 @@ class Element(Record):
     share: float
 
 
-class Differences(Record):
+class Differences(Answering, Record):
     """What `compare` found. Errors are computed in binary64, over elements that are finite in both arrays.
 
     Where the shapes do not go together there is nothing but the operands, and `shape` is None.
@@ -105,6 +107,15 @@ class Differences(Record):
     worst: tuple[Element, ...]  # by share of NumPy's tolerance
     differing: Structure | None
     failing: Structure | None
+    _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
+
+    def __repr__(self) -> str:
+        """Show how many elements are beyond tolerance."""
+        names = f"{self.actual.name}, {self.expected.name}"
+        if self.shape is None:
+            return f"Differences({names}: shapes {self.actual.shape} and {self.expected.shape} do not go together)"
+        beyond = f"{self.allclose.failing:,} of {self.size:,} elements beyond"
+        return f"Differences({names}: {beyond} rtol {self.allclose.rtol:g}, atol {self.allclose.atol:g})"
 
     @property
     def within(self) -> bool:
@@ -120,6 +131,7 @@ def _pair(tolerances: Any) -> tuple[Any, ...]:
     return tuple(tolerances)
 
 
+@in_default_mode
 def compare(
     actual: Any,
     expected: Any,

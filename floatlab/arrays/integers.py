@@ -1,20 +1,22 @@
 """The NumPy lane: a block of floats taken apart with integers, cut, and put together as codes.
 
-The decision itself is `numbers.rounding`'s, which takes arrays as it takes integers.
+The decision itself is `numbers.rounding`'s, which takes arrays as it takes integers. That way has all the rules; most
+numbers go a quicker one (`cuts`), or through a table that was made by it.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
-from floatlab.arrays.pieces import in_pieces
+from floatlab.arrays.cuts import Cut, can_cut
+from floatlab.arrays.pieces import PIECE, in_pieces
 from floatlab.arrays.reading import container
 from floatlab.arrays.recipe import Recipe
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
-from floatlab.numbers.rounding import draw, increments, split, tail
+from floatlab.numbers.rounding import STREAM, increments, split, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +34,18 @@ _FAR = 63  # the furthest that NumPy shifts a 64-bit integer
 
 
 def draws(seed: int, first: int, count: int) -> Array:
-    """Return the draws of elements `first` to `first + count`."""
-    found: Array = draw(seed, np.arange(first, first + count, dtype=np.uint64))
-    return found
+    """Return the draws of elements `first` to `first + count`: `numbers.rounding.draw`, in one piece of memory."""
+    z = np.arange(1, count + 1, dtype=np.uint64)
+    z *= np.uint64(STREAM)
+    z += np.uint64((seed + first * STREAM) % (1 << 64))
+    other = z >> np.uint64(30)
+    for factor, shift in ((0xBF58476D1CE4E5B9, 27), (0x94D049BB133111EB, 31)):
+        z ^= other
+        z *= np.uint64(factor)
+        np.right_shift(z, np.uint64(shift), out=other)
+    z ^= other
+    z >>= np.uint64(32)
+    return z
 
 
 def _settle(found: Settled) -> tuple[int, int]:
@@ -79,52 +90,17 @@ def _cut(c: Array, shift: Array, negative: Array, base: Array, direction: Direct
     return kept, increments(direction, negative, odd, inexact, half, tie), inexact
 
 
-def _encode_plainly(bits: Array, recipe: Recipe) -> Array | None:
-    """Return the codes of a block where nothing is special: a plain recipe, and no number beyond the largest.
-
-    The same cut in fewer passes, since passes are what this lane pays for; None where the block is not of that kind.
-    """
-    source, fmt = recipe.source, recipe.format
-    whole: Array = bits.view(np.int32 if source.width == 32 else np.int64)
-    magnitude = whole & ((1 << (source.width - 1)) - 1)
-    if int(magnitude.max()) > recipe.largest:
-        return None
-    base: Any = 0
-    if recipe.low == 1:
-        # The same range: every number is cut at the same place, and its exponent field is already the code's.
-        kept, rest2, unit = split(magnitude, recipe.cut)
-    else:
-        field = magnitude >> source.trailing_bits
-        # Zero and the source's subnormal numbers get a hidden bit they have not: so far down, all are below half.
-        c = (magnitude & ((1 << source.trailing_bits) - 1)) | (1 << source.trailing_bits)
-        normal = np.clip(field, recipe.low, 1 << source.exponent_bits)  # faster than a maximum
-        base = (normal - recipe.low) << fmt.trailing_bits
-        normal -= field
-        normal += recipe.cut
-        kept, rest2, unit = split(c, np.clip(normal, 0, 8 * c.itemsize - 2))
-    inexact, half, tie = tail(rest2, unit, False)
-    inexact &= magnitude != 0
-    kept += base
-    kept += increments(recipe.direction, whole < 0, (kept & 1) != 0, inexact, half, tie)
-    narrower = source.width - fmt.width
-    sign = (whole >> narrower) & ((1 << (fmt.width - 1)) - (0 if narrower else 1 << fmt.width))  # as a signed word
-    kept |= sign if fmt.negative_zero else np.where(kept == 0, 0, sign)
-    codes: Array = kept
-    return codes
-
-
-def encode_block(bits: Array, recipe: Recipe, first: int = 0) -> tuple[Array, Array]:
+def encode_block(bits: Array, recipe: Recipe, drawn: Array | None = None) -> tuple[Array, Array]:
     """Return the codes (uint64) of a block of floats, and the flags of each (uint8).
 
-    `first` is the place of the block's first element in the whole array, for stochastic draws.
-    Raises UnsupportedError where the context refuses a value.
+    `drawn` are the draws of the elements, where the direction is stochastic. Raises UnsupportedError where the context
+    refuses a value.
     """
     fmt, context, t = recipe.format, recipe.context, recipe.format.trailing_bits
     parts = Parts(bits, recipe)
     negative, c, e = parts.negative, parts.c, parts.e
     if not fmt.signed:
         negative = negative & (c != 0)
-    drawn = draws(context.seed, first, len(bits)) if recipe.direction is Direction.SR else None
     tiny = (parts.magnitude < (recipe.low << recipe.source.trailing_bits)) & (c != 0)
     lifted = np.where(tiny, recipe.lift, 0)
     shift = recipe.cut + np.maximum(recipe.low - e, 0) + lifted
@@ -140,12 +116,13 @@ def encode_block(bits: Array, recipe: Recipe, first: int = 0) -> tuple[Array, Ar
         flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in recipe.zero]
         _put(codes, flags, tiny, flushed, negative)
         rank = np.where(tiny, 0, rank)
-    _put(codes, flags, rank > fmt.largest_magnitude, recipe.overflow, negative)
+    finite = ~parts.special  # what is refused of negative numbers is not of negative NaNs
+    _put(codes, flags, (rank > fmt.largest_magnitude) & finite, recipe.overflow, negative)
     if not fmt.zero:
         flags[(rank < 0) & (c != 0)] = _UNDERFLOW
         _put(codes, flags, c == 0, recipe.zero, negative)
     if recipe.negative is not None:
-        _put(codes, flags, below, (recipe.negative, recipe.negative), negative)
+        _put(codes, flags, below & finite, (recipe.negative, recipe.negative), negative)
     if parts.special.any():
         _specials(codes, flags, parts, recipe)
     return codes, flags
@@ -222,34 +199,51 @@ def has_table(recipe: Recipe) -> bool:
 
 @lru_cache(maxsize=64)
 def table_for(recipe: Recipe) -> tuple[Array, Array]:
-    """Return the codes and the flags of every upper half, as this lane makes them."""
+    """Return the code of every upper half, as this lane makes it, and the code with the flags in the bits above."""
     codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), recipe)
-    return codes.astype(np.uint8 if recipe.format.width <= 8 else np.uint16), flags
+    held = container(recipe.format)
+    both: Any = np.dtype(f"u{2 * held.itemsize}").type
+    told: Array = flags.astype(both) << both(8 * held.itemsize)
+    told |= codes.astype(both)
+    return codes.astype(held), told
 
 
 def rounder(recipe: Recipe) -> Rounder:
     """Return what rounds a block of words into codes, and tells flags where it is given room for them."""
-    tabled = has_table(recipe)
-    swift = recipe.is_plain and recipe.direction is not Direction.SR and recipe.is_apart
+    seed, drawn_at = recipe.context.seed, recipe.direction is Direction.SR
 
-    def round_block(words: Array, first: int, codes: Array, flags: Array | None) -> None:
-        if not tabled or len(words) < _WORTH_A_TABLE:
-            plainly = _encode_plainly(words, recipe) if swift and flags is None else None
-            if plainly is not None:
-                codes[...] = plainly
-                return
-            made, raised = encode_block(words, recipe, first)
-            codes[...] = made
-            if flags is not None:
-                flags[...] = raised
-            return
-        table = table_for(recipe)
-        places = (words >> np.uint32(16)) | ((words & np.uint32(0xFFFF)) != 0)
-        np.take(table[0], places, out=codes, mode="clip")
+    def slow(words: Array, first: int, codes: Array, flags: Array | None) -> None:
+        made, raised = encode_block(words, recipe, draws(seed, first, len(words)) if drawn_at else None)
+        codes[...] = made
         if flags is not None:
-            np.take(table[1], places, out=flags, mode="clip")
+            flags[...] = raised
 
-    return in_pieces(round_block)
+    work: Rounder = in_pieces(slow)
+    if can_cut(recipe):
+        work = Cut(recipe, partial(draws, seed), lambda words, drawn: encode_block(words, recipe, drawn))
+    if not has_table(recipe):
+        return work
+    look_up = in_pieces(lambda words, first, codes, flags: _look_up(table_for(recipe), words, codes, flags))
+
+    def by_size(words: Array, first: int, codes: Array, flags: Array | None) -> None:
+        (look_up if len(words) >= _WORTH_A_TABLE else work)(words, first, codes, flags)
+
+    return by_size
+
+
+def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Array | None) -> None:
+    """Round by tables of upper halves."""
+    places = words & np.uint32(0xFFFF)
+    places += np.uint32(0xFFFF)  # reaches the 17th bit if there is any
+    places >>= np.uint32(16)
+    places |= words >> np.uint32(16)
+    if flags is None:
+        np.take(tables[0], places, out=codes, mode="clip")
+        return
+    found = tables[1].take(places, mode="clip")
+    np.copyto(codes, found, casting="unsafe")
+    found >>= found.dtype.type(4 * found.itemsize)
+    np.copyto(flags, found, casting="unsafe")
 
 
 def reader(reading: Reading) -> Reader:
@@ -258,6 +252,12 @@ def reader(reading: Reading) -> Reader:
     unsigned: Any = container(word).type
     number: Any = np.float32 if word.width == 32 else np.float64
     infinity = unsigned(word.infinity_magnitude)
+    every = (1 << word.width) - 1
+    moved = reading.adjust << word.trailing_bits
+    moved_on = unsigned(moved & every)
+    # From the exponent field of the format's infinity to the word's own.
+    to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
+    one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
 
     def read_block(codes: Array, words: Array) -> None:
         if reading.table is not None:
@@ -265,24 +265,35 @@ def reader(reading: Reading) -> Reader:
             return
         wide = codes.astype(unsigned)
         magnitude = wide & unsigned((1 << fmt.magnitude_bits) - 1)
-        sign = (wide >> unsigned(fmt.width - 1) << unsigned(word.width - 1)) if fmt.signed else unsigned(0)
-        moved = magnitude << unsigned(reading.cut)
-        words[...] = moved + unsigned(reading.adjust << word.trailing_bits & (1 << word.width) - 1)
+        np.left_shift(magnitude, unsigned(reading.cut), out=words)
+        words += moved_on
         if not reading.same_range:
-            # The conversion of an integer normalises it; its exponent is then put right.
             small = magnitude < unsigned(fmt.smallest_normal_magnitude)
-            counted = magnitude[small].astype(number).view(unsigned)
-            placed = counted + unsigned(fmt.qmin << word.trailing_bits & (1 << word.width) - 1)
-            words[small] = placed if fmt.subnormals else 0
-            words[magnitude == 0] = 0
-        beyond = magnitude > unsigned(fmt.largest_magnitude)
-        if beyond.any():
-            payload = moved & unsigned((1 << word.trailing_bits) - 1) if fmt.ieee_nans else unsigned(word.quiet_bit)
-            words[beyond] = (infinity | payload)[beyond] if fmt.ieee_nans else infinity | payload
-            if fmt.infinities:
-                words[magnitude == unsigned(fmt.infinity_magnitude)] = infinity
-        words |= sign
-        if fmt.nan_in_place_of_negative_zero:
-            words[(magnitude == 0) & (sign != 0)] |= infinity | unsigned(word.quiet_bit)
+            if fmt.subnormals:
+                # One exponent further up they are 2^emin too large, zero too.
+                words += small * one_up
+                with np.errstate(invalid="ignore"):  # what is no number yet
+                    numbers = words.view(number)
+                    numbers -= small * least
+            else:
+                words *= ~small
+        if int(magnitude.max(initial=0)) > fmt.largest_magnitude:
+            beyond = magnitude > unsigned(fmt.largest_magnitude)
+            if fmt.ieee_nans:
+                words += beyond * to_infinity
+            else:
+                np.copyto(words, infinity | unsigned(word.quiet_bit), where=beyond)
+                if fmt.infinities:
+                    np.copyto(words, infinity, where=magnitude == unsigned(fmt.infinity_magnitude))
+        if fmt.signed:
+            wide >>= unsigned(fmt.width - 1)
+            wide <<= unsigned(word.width - 1)
+            words |= wide
+            if fmt.nan_in_place_of_negative_zero:
+                words[(magnitude == 0) & (wide != 0)] |= infinity | unsigned(word.quiet_bit)
 
-    return read_block
+    def read(codes: Array, words: Array) -> None:
+        for at in range(0, len(codes), PIECE):
+            read_block(codes[at : at + PIECE], words[at : at + PIECE])
+
+    return read

@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arrays import compiled, integers, one_by_one
-from floatlab.arrays.modes import DefaultMode
 from floatlab.arrays.reading import container, reading_for, words_that_hold
 from floatlab.arrays.recipe import can_round, recipe_for
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
+from floatlab.fpmode import DefaultMode
 from floatlab.numbers import Context
 
 TYPE_CHECKING = False
@@ -126,6 +126,7 @@ def _is_subnormal(codes: Array, format: Format) -> Array:
     return found
 
 
+@lru_cache(maxsize=256)
 def reader(format: Format, target: Format, lane: str | None) -> Reader:
     """Return what reads a block of a format's codes as those of a target, which has all the numbers that there are."""
     if target not in words_that_hold(format):
@@ -151,6 +152,18 @@ def threads_for(count: int, threads: int | None) -> int:
     return int(threads)
 
 
+_PLAIN = 0x101  # NumPy's flags of what lies in C order, aligned
+
+
+def as_lines(arrays: list[Array]) -> list[Array] | None:
+    """Return arrays of one shape, as lanes take them, as arrays of one axis; None if they do not lie in memory so."""
+    shape = arrays[-1].shape
+    for each in arrays:
+        if each.shape != shape or each.flags.num & _PLAIN != _PLAIN or not each.dtype.isnative:
+            return None
+    return arrays if len(shape) == 1 else [each.reshape(-1) for each in arrays]
+
+
 def sweep(
     work: Callable[..., None], reads: Sequence[Array], writes: Sequence[Array], threads: int | None = None
 ) -> None:
@@ -163,6 +176,13 @@ def sweep(
     shape = writes[0].shape
     count = writes[0].size
     if not count:
+        return
+    parts = threads_for(count, threads)
+    lines = as_lines([*reads, *writes])
+    if lines is not None and (parts == 1 or count <= BLOCK):
+        with DefaultMode():
+            for first in range(0, count, BLOCK):
+                work(first, *[line[first : first + BLOCK] for line in lines])
         return
     stopped: list[bool] = []
     flags: Any = ["external_loop", "buffered", "ranged", "delay_bufalloc"]
@@ -191,7 +211,6 @@ def sweep(
                 work(low, *blocks)
                 low += len(blocks[0])
 
-    parts = threads_for(count, threads)
     if parts == 1 or count <= BLOCK:
         share(0, count)
         return

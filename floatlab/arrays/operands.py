@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from floatlab.arith.operands import holds
+from floatlab.arith.operands import exact_integer, holds, reading_context
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.results import float_for
 from floatlab.arrays.sources import Source, format_of, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context
+from floatlab.numbers.carriers import whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def is_typed(x: Any) -> bool:
@@ -31,30 +36,67 @@ def is_floating(x: Any) -> bool:
     >>> is_floating(np.float16(1)), is_floating(np.int8(1)), is_floating(1.0)
     (True, False, False)
     """
-    return is_typed(x) and getattr(getattr(x, "dtype", None), "kind", "f") not in "iub"
+    dtype = getattr(x, "dtype", None)
+    kind = getattr(dtype, "kind", None) or str(dtype).rpartition(".")[2][:1]  # of PyTorch's dtypes the name's initial
+    return is_typed(x) and kind not in ("i", "u") and not (kind == "b" and str(dtype).endswith("bool"))
 
 
 def operand(x: Any, name: str, format: Format, context: Context) -> Source:
-    """Return an operand as it is; numbers and lists, which bring no format, as `format` reads them in this context."""
+    """Return an operand as it is; numbers and lists, which bring no format, as `format` reads them."""
+    source = source_of(x, name)
+    if type(x) is np.ndarray or is_typed(x):
+        return source
+    return Source(encode(source, format, context=reading_context(context)), format)
+
+
+def exact_operand(x: Any, name: str, format: Format, context: Context) -> Source:
+    """Return an operand as the numbers that it is: arrays in their formats, Python floats in binary64, integers exact.
+
+    Where `format` has the same numbers, they come in it, which is quicker. Raises UnsupportedError for a Python integer
+    that is no number of the format.
+    """
     source = source_of(x, name)
     if is_typed(x):
         return source
-    return Source(encode(source, format, context=context), format)
+    codes, raised = encode(source, format, return_flags="counts")
+    changed = any(raised.values())
+    if changed:
+        for n in _integers(x):
+            exact_integer(n, format)
+    if changed or (context.flush_inputs and source.dtype is not None):  # a subnormal number is one of its own format
+        return source
+    return Source(codes, format)
 
 
-def broadcast(names: Sequence[str], sources: Sequence[Source]) -> tuple[int, ...]:
+def _integers(x: Any) -> set[int]:
+    if isinstance(x, list | tuple):
+        return set().union(*map(_integers, x))
+    n = whole_number(x)
+    return set() if n is None else {n}
+
+
+def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
     """Return the shape that operands have together; raises UnsupportedError where they have none."""
+    shapes = [each.shape for each in codes]
+    first: tuple[int, ...] = shapes[0]
+    if shapes.count(first) == len(shapes):
+        return first
     try:
-        return np.broadcast_shapes(*(each.codes.shape for each in sources))
+        return np.broadcast_shapes(*shapes)
     except ValueError:
-        told = ", ".join(f"{name} {each.codes.shape}" for name, each in zip(names, sources, strict=True))
+        told = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
         raise UnsupportedError(f"shapes do not broadcast: {told}") from None
 
 
-def shared_dtype(operands: Sequence[Any], sources: Sequence[Source], format: Format) -> np.dtype[Any]:
+def floating_dtype(x: Any, source: Source) -> np.dtype[Any] | None:
+    """Return the dtype of an operand that brings one of floats."""
+    return source.dtype if type(x) is np.ndarray or is_floating(x) else None
+
+
+@lru_cache(maxsize=256)
+def shared_dtype(dtypes: tuple[np.dtype[Any] | None, ...], format: Format) -> np.dtype[Any]:
     """Return what the operands that are floats have in common, if it holds the format, else float32 or float64."""
-    given = [source.dtype for x, source in zip(operands, sources, strict=True) if is_floating(x)]
-    given = [each.newbyteorder("=") for each in given if each is not None and format_of(each) is not None]
+    given = [each.newbyteorder("=") for each in dtypes if each is not None and format_of(each) is not None]
     if not given:
         return float_for(format)
     try:

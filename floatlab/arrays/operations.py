@@ -5,36 +5,94 @@ The scalar operations of the same names, element by element: the same values, si
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from floatlab.arith.operands import reading_context
 from floatlab.arrays import lanes
-from floatlab.arrays.arithmetic import OPERATIONS, calculator
-from floatlab.arrays.operands import broadcast, operand, shared_dtype
+from floatlab.arrays.arithmetic import OPERATIONS, Operation, calculator
+from floatlab.arrays.operands import broadcast, exact_operand, floating_dtype, shared_dtype
 from floatlab.arrays.reading import container
 from floatlab.arrays.results import rules_of, written
-from floatlab.arrays.sources import format_of
+from floatlab.arrays.sources import format_of, kind_of
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
+from floatlab.record import Individual
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
+
+    from floatlab.numbers.context import AnyContext
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
+class _Asked(Individual):
+    """What a call asks for besides its operands, checked; a call like it gets the same one, by which work is found."""
+
+    operation: Operation
+    format: Format
+    context: Context
+    lane: str | None
+
+
+@lru_cache(maxsize=256)
+def _asked(
+    operation: str, count: int, format: Format | str, rounding: AnyContext, overflow: str, context: AnyContext,
+    lane: str | None,
+) -> _Asked:  # fmt: skip
+    if not isinstance(operation, str) or operation not in OPERATIONS:
+        known = [*OPERATIONS]
+        raise UnsupportedError(
+            f"operation is one of {' '.join(known)}, not {quoted(str(operation))}{guess(str(operation), known)}"
+        )
+    fmt, rules = parse_format(format), rules_of(context, rounding, overflow)
+    if count != len(OPERATIONS[operation].operands):
+        raise UnsupportedError(f"{operation} takes {len(OPERATIONS[operation].operands)} operands, not {count}")
+    lane = lanes.parse_lane(lane)
+    container(fmt)  # or the refusal
+    return _Asked(OPERATIONS[operation], fmt, rules, lane)
+
+
+@lru_cache(maxsize=256)
+def _work(
+    asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[np.dtype[Any] | None, ...], told: bool, as_codes: bool
+) -> tuple[Callable[..., None], np.dtype[Any]]:
+    """Return what computes a block, and the dtype that it writes: codes, or values that the operands' dtypes settle."""
+    fmt, lane = asked.format, asked.lane
+    work = calculator(asked.operation, sources, fmt, asked.context, lane, told)
+    if as_codes:
+        return work, container(fmt)
+    kind = shared_dtype(dtypes, fmt)
+    return lanes.telling_values(work, fmt, format_of(kind), lane), kind
+
+
+@lru_cache(maxsize=256)
+def _plain_work(
+    asked: _Asked, dtypes: tuple[np.dtype[Any], ...], told: bool, as_codes: bool
+) -> tuple[Callable[..., None], np.dtype[Any], list[np.dtype[Any]]] | None:
+    """Return what `_work` does for arrays of floats, and the dtypes of their codes; None where not all are floats."""
+    kinds = [kind_of(dtype) for dtype in dtypes]
+    found = [each for each in kinds if each is not None]
+    if len(found) < len(kinds):
+        return None
+    return *_work(asked, tuple(each[0] for each in found), dtypes, told, as_codes), [each[1] for each in found]
+
+
+@in_default_mode
 def operate(
     operation: str,
     operands: Sequence[Any],
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
@@ -42,44 +100,45 @@ def operate(
 ) -> Any:
     """Return an operation, named, on operands that broadcast, rounded once into a format; as values or as its codes.
 
-    Operands with a dtype or a format are taken as they are, whatever the result's format; numbers and lists of
-    numbers are read into it first, to nearest, as constants are. The values have the dtype that the float operands
-    have in common, if that holds the format, else float32 or float64. The other arguments, and the errors, are
-    `encode`'s; UnsupportedError also names operands that do not broadcast.
+    Operands are taken as they are, whatever the result's format: arrays in theirs, Python floats and lists of them in
+    binary64, integers exactly (one that the format does not have is refused). The values have the dtype that the arrays
+    of floats have in common, if that holds the format, else float32 or float64. The other arguments, and the errors,
+    are `encode`'s; UnsupportedError also names operands that do not broadcast.
 
     >>> operate("add", [np.float32([1, 2]), 0.1], "bf16").tolist()
     [1.1015625, 2.09375]
     >>> [hex(code) for code in operate("add", [np.float32([1, 2]), 0.1], "bf16", as_codes=True)]
     ['0x3f8d', '0x4006']
     """
-    if not isinstance(operation, str) or operation not in OPERATIONS:
-        known = [*OPERATIONS]
-        raise UnsupportedError(
-            f"operation is one of {' '.join(known)}, not {quoted(str(operation))}{guess(str(operation), known)}"
-        )
-    asked, fmt, rules = OPERATIONS[operation], parse_format(format), rules_of(context, rounding, overflow)
-    if len(operands) != len(asked.operands):
-        raise UnsupportedError(f"{operation} takes {len(asked.operands)} operands, not {len(operands)}")
-    lane = lanes.parse_lane(lane)
-    kind = container(fmt)
-    sources = [operand(x, name, fmt, reading_context(rules)) for x, name in zip(operands, asked.operands, strict=True)]
-    shape = broadcast(asked.operands, sources)
-    work = calculator(asked, tuple(each.format for each in sources), fmt, rules, lane, return_flags is not False)
-    if not as_codes:
-        kind = shared_dtype(operands, sources, fmt)
-        work = lanes.telling_values(work, fmt, format_of(kind), lane)
-    return written(work, [each.codes for each in sources], shape, kind, out, rules, return_flags, threads)
+    words = operation, len(operands), format, rounding, overflow, context, lane
+    try:
+        asked = _asked(*words)
+    except TypeError:  # a list or the like where a word should be: it is named
+        asked = _asked.__wrapped__(*words)
+    names, told = asked.operation.operands, return_flags is not False
+    plain = None
+    if all(type(x) is np.ndarray for x in operands):
+        plain = _plain_work(asked, tuple(x.dtype for x in operands), told, as_codes)
+    if plain is not None:
+        work, kind, held = plain
+        codes = [x.view(each) for x, each in zip(operands, held, strict=True)]
+    else:
+        sources = [exact_operand(x, name, asked.format, asked.context) for x, name in zip(operands, names, strict=True)]
+        dtypes = tuple(floating_dtype(x, source) for x, source in zip(operands, sources, strict=True))
+        work, kind = _work(asked, tuple(each.format for each in sources), dtypes, told, as_codes)
+        codes = [each.codes for each in sources]
+    return written(work, codes, broadcast(names, codes), kind, out, asked.context, return_flags, threads)
 
 
 def add(
     x: Any,
     y: Any,
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
@@ -99,11 +158,11 @@ def subtract(
     x: Any,
     y: Any,
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
@@ -123,11 +182,11 @@ def multiply(
     x: Any,
     y: Any,
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
@@ -147,11 +206,11 @@ def divide(
     x: Any,
     y: Any,
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
@@ -171,11 +230,11 @@ def divide(
 def sqrt(
     x: Any,
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,
@@ -196,11 +255,11 @@ def fma(
     y: Any,
     z: Any,
     format: Format | str,
-    rounding: str = "RNE",
+    rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
     *,
-    context: Context | None = None,
+    context: AnyContext = None,
     return_flags: bool | str = False,
     lane: str | None = None,
     threads: int | None = None,

@@ -6,12 +6,13 @@ import numpy as np
 
 from floatlab.arith.operands import common_format, holds
 from floatlab.arrays import lanes
-from floatlab.arrays.operands import broadcast, is_floating, operand, shared_dtype
+from floatlab.arrays.operands import broadcast, floating_dtype, is_floating, operand, shared_dtype
 from floatlab.arrays.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.results import written
 from floatlab.arrays.sources import Source, format_of, source_of
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ _MOST = (1 << 63) - 1
 _SIDES = {"up": 1, "down": -1}
 
 
+@in_default_mode
 def ordinal(x: Any, format: Format | str | None = None) -> Array:
     """Return the rank of each number among those of a format, as int64: neighbours differ by 1, and zeros are 0.
 
@@ -46,6 +48,7 @@ def ordinal(x: Any, format: Format | str | None = None) -> Array:
     return _written(work, ("x",), [source], np.dtype(np.int64))
 
 
+@in_default_mode
 def ulp_distance(x: Any, y: Any, format: Format | str | None = None) -> Array:
     """Return how many steps apart the numbers of x and y are in a format, as int64; they broadcast.
 
@@ -71,6 +74,7 @@ def ulp_distance(x: Any, y: Any, format: Format | str | None = None) -> Array:
     return _written(work, ("x", "y"), sources, np.dtype(np.int64))
 
 
+@in_default_mode
 def spacing(x: Any, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format, a power of two; NaN for infinities and NaNs.
 
@@ -83,7 +87,7 @@ def spacing(x: Any, format: Format | str | None = None) -> Array:
     [0.0078125, 1.0, 9.183549615799121e-41]
     """
     (source,), fmt = _operands((x,), ("x",), format)
-    read, kind = _reader(source, fmt, "x"), shared_dtype([x], [source], fmt)
+    read, kind = _reader(source, fmt, "x"), shared_dtype((floating_dtype(x, source),), fmt)
     if (own := format_of(kind)) is not None and own.least_exponent > fmt.qmin:
         kind = np.dtype(np.float32 if fmt.qmin >= SINGLE.qmin else np.float64)
 
@@ -98,6 +102,7 @@ def spacing(x: Any, format: Format | str | None = None) -> Array:
     return _written(work, ("x",), [source], kind)
 
 
+@in_default_mode
 def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array:
     """Return the neighbour of each number in a format: "up", "down", or toward other numbers, which broadcast.
 
@@ -136,7 +141,7 @@ def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array
                 raise UnsupportedError(f"toward holds a NaN, and {fmt.name} has none")
             made[lost] = fmt.nan_code
 
-    kind = shared_dtype([x], [source], fmt)
+    kind = shared_dtype((floating_dtype(x, source),), fmt)
     told = lanes.telling_values(work, fmt, format_of(kind), None)
     return _written(told, ("x", "toward")[: len(sources)], sources, kind)
 
@@ -228,6 +233,6 @@ def _moved(codes: Array, format: Format, step: Any, minus: Any) -> Array:
 
 
 def _written(work: Callable[..., None], names: tuple[str, ...], sources: list[Source], dtype: np.dtype[Any]) -> Array:
-    shape = broadcast(names, sources)
+    shape = broadcast(names, [each.codes for each in sources])
     found: Array = written(work, [each.codes for each in sources], shape, dtype, None, Context(), False, None)
     return found

@@ -14,6 +14,7 @@ import numpy as np
 from floatlab.arrays.reading import checked_codes
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def packed_length(count: int, width: int | str | Format) -> int:
     return -(-count * _width(width) // 8)
 
 
+@in_default_mode
 def pack(codes: Any, width: int | str | Format | None = None) -> Array:
     """Return codes packed along the last axis as uint8; each row ends on a byte, its spare bits zeros.
 
@@ -80,6 +82,7 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
     return np.ascontiguousarray(packed[..., : packed_length(count, bits)])
 
 
+@in_default_mode
 def unpack(packed: Any, width: int | str | Format, count: int | None = None) -> Array:
     """Return the codes of packed rows as uint8, along the last axis.
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 PIECE = 1 << 16  # elements
 
 
-def in_pieces(work: Callable[..., None]) -> Callable[..., None]:
+def in_pieces(work: Callable[..., None], size: int = PIECE) -> Callable[..., None]:
     """Return work on blocks of any length: blocks read, the first one's place, a block to write, flags or None.
 
     >>> lengths = []
@@ -21,11 +21,11 @@ def in_pieces(work: Callable[..., None]) -> Callable[..., None]:
 
     def whole(*given: Any) -> None:
         *blocks, first, to, flags = given
-        if len(to) <= PIECE:
+        if len(to) <= size:
             work(*given)
             return
-        for at in range(0, len(to), PIECE):
-            piece = slice(at, at + PIECE)
+        for at in range(0, len(to), size):
+            piece = slice(at, at + size)
             told = None if flags is None else flags[piece]
             work(*(block[piece] for block in blocks), first + at, to[piece], told)
 

@@ -29,12 +29,17 @@ _HUGE = 900
 _LOST = (1 << 29) - 1  # the digits of float64 that float32 has not
 
 
+def is_quotient(digits: int, format: Format) -> bool:
+    """Say whether a quotient in float64, by a divisor of so many digits, rounds into a format as the exact one does."""
+    return digits + format.precision + 1 <= DIGITS
+
+
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
     """Return x / divisor, of so many digits, as float64 that rounds into a format as the exact quotient does.
 
     In every direction but stochastic. What underflows is lost; special values give what NumPy gives.
     """
-    if digits + format.precision + 1 > DIGITS:
+    if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         found: Array = np.divide(x, divisor, dtype=np.float64)

@@ -97,6 +97,7 @@ def words_that_hold(format: Format) -> list[Format]:
     return [word for word in WORDS if holds(word, format)]
 
 
+@lru_cache(maxsize=256)
 def container(format: Format) -> np.dtype[Any]:
     """Return the dtype of a format's codes: the smallest unsigned integers that hold them, of at most 64 bits.
 
@@ -125,7 +126,7 @@ def checked_codes(codes: Any, of: Format | int, name: str = "codes") -> Array:
     width, whose = (of, "they") if isinstance(of, int) else (of.width, f"those of {of.name}")
     if array.dtype.kind == "u" and 8 * array.itemsize <= width:  # no integer of this dtype is too wide
         return array
-    if array.size and (int(array.min()) < 0 or int(array.max()) >> width):
+    if array.size and ((array.dtype.kind == "i" and int(array.min()) < 0) or int(array.max()) >> width):
         raise UnsupportedError(
             f"{name} has codes that are not {width} bits: {whose} go from 0 to {(1 << width) - 1:#x}"
         )

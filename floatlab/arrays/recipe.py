@@ -11,9 +11,10 @@ from functools import lru_cache
 from floatlab.arrays.reading import word_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Direction, Exact, Flags, round_exact
+from floatlab.numbers import Context, Datum, Direction, Exact, Flags, Tininess, round_exact
 from floatlab.numbers.context import NanRule
 from floatlab.numbers.projection import direction_in, infinity_code, nan_code
+from floatlab.numbers.rounding import increments
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -51,21 +52,48 @@ class Recipe(Record):
         return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
 
     @property
-    def is_apart(self) -> bool:
-        """Whether the source's subnormal numbers are its format's too, or else are all less than a quarter of any."""
-        return self.low == 1 or self.low > self.format.precision + 1
-
-    @property
     def largest(self) -> int:
         """The source's magnitude of the format's largest number, or of its own: what is not beyond it is no special."""
         top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
         return min(top, self.source.largest_magnitude)
 
     @property
+    def tiny(self) -> tuple[int, int, tuple[int, int]]:
+        """Return what decides whether a number below 2^emin is tiny.
+
+        The word of 2^emin (or of infinity, if that is less); the digits that p digits would lose in the binade below;
+        and the words, for positive and for negative numbers, from which these would round up to 2^emin.
+        """
+        source, fmt = self.source, self.format
+        normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
+        # A source's own subnormal numbers have one digit less there.
+        places = max(self.cut - (self.low == 1), 0) if self.low << source.trailing_bits == normal else 0
+        if self.context.tininess is Tininess.BEFORE or self.direction is Direction.SR:
+            return normal, places, (normal, normal)
+        unit, kept = 1 << places, (1 << fmt.precision) - 1
+        odd = bool((kept - (1 << fmt.trailing_bits) - (not fmt.zero)) & 1)
+        tails = {1: (True, False, False), unit >> 1: (True, True, True), (unit >> 1) + 1: (True, True, False)}
+
+        def edge(negative: bool) -> int:
+            steps = (
+                rest
+                for rest, tail in tails.items()
+                if 0 < rest < unit and increments(self.direction, negative, odd, *tail)
+            )
+            return normal - unit + min(steps, default=unit)
+
+        return normal, places, (edge(False), edge(True))
+
+    @property
     def refuses(self) -> bool:
         """Whether there are numbers that the context refuses."""
-        pairs = (*self.overflow, *self.infinity, *self.nan, *self.zero, self.negative)
-        return any(isinstance(each, UnsupportedError) for each in pairs)
+        return _refuses(self)
+
+
+@lru_cache(maxsize=256)  # every call asks
+def _refuses(recipe: Recipe) -> bool:
+    settled = (*recipe.overflow, *recipe.infinity, *recipe.nan, *recipe.zero, recipe.negative)
+    return any(isinstance(each, UnsupportedError) for each in settled)
 
 
 def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.lanes import sweep
+from floatlab.arrays import compiled, lanes
 from floatlab.arrays.reading import words_that_hold
 from floatlab.arrays.sources import format_of
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Flags
-from floatlab.numbers.context import Absent
+from floatlab.numbers.context import Absent, as_context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from floatlab.numbers import Direction
+    from floatlab.numbers.context import AnyContext
+
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
+_FLAGS = tuple(Flags)
+_SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
+
+
 class Raised:
-    """Flags not at all (False), of each element (True or "each"), or how many elements raised each ("counts")."""
+    """The flags of each element (True or "each"), or how many elements raised each ("counts")."""
 
     def __init__(self, how: bool | str, shape: tuple[int, ...]) -> None:
         """Make room; raises UnsupportedError for what is no way of telling them."""
@@ -31,19 +40,18 @@ class Raised:
             raise UnsupportedError(
                 f"return_flags is {known}, not {quoted(str(how))}{guess(str(how), ['each', 'counts'])}"
             )
-        self.is_wanted = how is not False
-        self.each = np.empty(shape, np.uint8) if how in (True, "each") else None
+        self.each = None if how == "counts" else np.empty(shape, np.uint8)
         self._counts: list[Array] = []
 
-    def room(self, count: int) -> Array | None:
-        """Return room for the flags of a block that are only counted."""
-        return np.empty(count, np.uint8) if self.is_wanted else None
+    def room(self, count: int) -> Array:
+        """Return room for the flags of all elements."""
+        return np.empty(count, np.uint8) if self.each is None else self.each.reshape(-1)
 
     def count(self, flags: Array | None) -> None:
         """Count the flags of a block, if that was asked for."""
         if self.each is None and flags is not None:
             # One append, so that threads do not meet.
-            self._counts.append(np.bincount(flags, minlength=32))
+            self._counts.append(compiled.flag_sets(flags))
 
     @property
     def answer(self) -> Any:
@@ -51,8 +59,8 @@ class Raised:
         if self.each is not None:
             return self.each
         # How many elements raised each of the 32 sets of flags; a flag is in half of them.
-        found = np.sum([np.zeros(32, np.int64), *self._counts], axis=0).tolist()
-        return {flag: sum(many for flags, many in enumerate(found) if flags & flag.value) for flag in Flags}
+        found = sum(self._counts, start=np.zeros(32, np.int64)) @ _SETS
+        return dict(zip(_FLAGS, found.tolist(), strict=True))
 
 
 def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -75,6 +83,29 @@ def _is_the_same(x: Array, out: Array) -> bool:
     return placed and x.shape == out.shape and x.itemsize == out.itemsize
 
 
+def _sweep(
+    work: Callable[..., None], reads: list[Array], bits: Array, raised: Raised | None, threads: int | None
+) -> None:
+    """Do a call block by block, whatever its arrays are like."""
+    each = None if raised is None else raised.each
+
+    def told(first: int, *blocks: Array) -> None:
+        if each is not None:
+            work(*blocks[:-2], first, *blocks[-2:])
+            return
+        flags = None if raised is None else np.empty(len(blocks[-1]), np.uint8)
+        work(*blocks[:-1], first, blocks[-1], flags)
+        if raised is not None:
+            raised.count(flags)
+
+    lanes.sweep(told, reads, [bits] if each is None else [bits, each], threads)
+
+
+@lru_cache(maxsize=64)
+def _bits_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(f"u{dtype.itemsize}").newbyteorder(dtype.byteorder)
+
+
 def written(
     work: Callable[..., None], reads: list[Array], shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None,
     context: Context, return_flags: bool | str, threads: int | None, in_place: bool = False,
@@ -86,38 +117,57 @@ def written(
     written there, so that results may go where the operands are.
     """
     _check_out(out, shape, dtype)
-    raised = Raised(return_flags, shape)
-    aside = (
+    raised = None if return_flags is False else Raised(return_flags, shape)
+    found = out
+    if (
         out is None
         or context.absent is Absent.ERROR
         or any(np.may_share_memory(each, out) and not (in_place and _is_the_same(each, out)) for each in reads)
-    )
-    found = np.empty(shape, dtype) if aside or out is None else out
+    ):
+        found = np.empty(shape, dtype)
+    assert found is not None
     # Integers, since an iterator knows nothing of the dtypes of other libraries.
-    bits = found.view(np.dtype(f"u{found.itemsize}").newbyteorder(found.dtype.byteorder))
-
-    def told(first: int, *blocks: Array) -> None:
-        *given, made = blocks if raised.each is None else blocks[:-1]
-        flags = blocks[-1] if raised.each is not None else raised.room(len(made))
-        work(*given, first, made, flags)
-        raised.count(flags)
-
-    sweep(told, reads, [bits] if raised.each is None else [bits, raised.each], threads)
+    bits = found.view(_bits_of(found.dtype))
+    if 0 < bits.size <= lanes.BLOCK and (lines := lanes.as_lines([*reads, bits])):
+        lanes.threads_for(bits.size, threads)  # or the refusal
+        flags = None if raised is None else raised.room(bits.size)
+        work(*lines[:-1], 0, lines[-1], flags)
+        if raised is not None:
+            raised.count(flags)
+    else:
+        _sweep(work, reads, bits, raised, threads)
     if out is not None and found is not out:
         out[...] = found
         found = out
-    return (found, raised.answer) if raised.is_wanted else found
+    return found if raised is None else (found, raised.answer)
 
 
-def rules_of(context: Context | None, rounding: str, overflow: str = "native") -> Context:
-    """Return the context that was given, or one of these words; raises UnsupportedError for what is no context."""
+@lru_cache(maxsize=256)
+def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
+    return Context(rounding, overflow=overflow)
+
+
+def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
+    """Return `context` where it is given, else the Context that stands in the place of `rounding`, else these words.
+
+    Raises ContextError for what is no context, and UnsupportedError where two say different things.
+    """
+    if isinstance(rounding, Context):
+        if context is not None:
+            raise UnsupportedError("two contexts: one in the place of rounding, and context= besides; give one of them")
+        if overflow not in ("native", rounding.overflow.value):
+            raise UnsupportedError(f"overflow is {overflow}, and the context says {rounding.overflow.value}: give one")
+        return rounding
     if context is None:
-        return Context(rounding, overflow=overflow)
-    if not isinstance(context, Context):
-        raise UnsupportedError(f"context is a floatlab.Context, not {type(context).__name__}")
-    return context
+        direction = "RNE" if rounding is None else rounding
+        try:
+            return _context_in_words(direction, overflow)
+        except TypeError:  # no word at all, such as a list: Context says so
+            return Context(direction, overflow=overflow)
+    return as_context(context)
 
 
+@lru_cache(maxsize=256)
 def float_for(format: Format) -> np.dtype[Any]:
     """Return float32 where it holds all of a format, else float64; raises FormatError where that does not either."""
     for word in words_that_hold(format):
@@ -125,6 +175,7 @@ def float_for(format: Format) -> np.dtype[Any]:
     raise FormatError(f"{format.name} has numbers that float64 does not hold; encode gives its codes")
 
 
+@lru_cache(maxsize=256)
 def dtype_for(given: np.dtype[Any] | None, format: Format) -> np.dtype[Any]:
     """Return the dtype of values rounded into a format: the one they had, or a wider one that holds them.
 

@@ -7,8 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from floatlab.errors import FormatError, UnsupportedError
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
+from floatlab.formats.names import format_called
+from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -22,12 +24,20 @@ _NATIVE = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float6
 _MOST_INTEGER = 1 << 53  # float64 has all integers up to here
 
 
+class Origin(Record):
+    """What numbers were before they were read into the format that they have now."""
+
+    format: Format | None  # None for text, fractions and integers, which bring none
+    inexact: int  # how many of them changed
+
+
 class Source(Record):
     """An array of floats: its codes, of its own shape and memory, their format, and NumPy's dtype of such floats."""
 
     codes: Array
     format: Format
     dtype: np.dtype[Any] | None = None  # None where NumPy has none, and for what was integers
+    origin: Origin | None = None  # None where they were in this format all along
 
 
 @lru_cache(maxsize=64)
@@ -51,26 +61,17 @@ def native_dtype(format: Format) -> np.dtype[Any] | None:
     return None if kind is None else np.dtype(kind)
 
 
-def format_called(name: str) -> Format | None:
-    """Return the format that libraries call by a name such as float16, bfloat16 or float8_e4m3fn."""
-    kind, _, variant = name.partition("_")
-    if kind.strip("0123456789") not in ("float", "bfloat"):
-        return None
-    try:
-        # Theirs is named in full: float8_e4m3 is IEEE's, and e4m3fn is what we call e4m3 for short.
-        return parse_format({"e4m3": "e4m3_ieee", "e5m2": "e5m2"}.get(variant, variant) or kind)
-    except FormatError:
-        return None
-
-
+@in_default_mode
 def source_of(x: Any, name: str = "x") -> Source:
     """Return the codes of an array of floats or integers, or of anything with `__dlpack__` or `__array__`.
 
     Integers become float64; so do lists of numbers. The codes share the array's memory. Raises UnsupportedError,
     which calls the argument by its name, for what holds no floats.
     """
+    if type(x) is np.ndarray and (plain := kind_of(x.dtype)) is not None:
+        return Source(x.view(plain[1]), plain[0], x.dtype)
     if isinstance(getattr(x, "format", None), Format) and isinstance(getattr(x, "codes", None), np.ndarray):
-        return Source(x.codes, x.format)
+        return Source(x.codes, x.format, None, x.origin if isinstance(x, Source) else None)
     if hasattr(x, "mask") and hasattr(x, "filled"):
         raise UnsupportedError(f"{name} is a masked array, and codes have no mask: give {name}.filled(…)")
     array = _array(x, name)
@@ -82,12 +83,18 @@ def source_of(x: Any, name: str = "x") -> Source:
                 f"{name} holds integers beyond 2^53, where float64 has not all of them: convert them first"
             )
         return Source(array.astype(np.float64).view(np.uint64), parse_format("binary64"))
-    found = format_of(array.dtype)
+    found = kind_of(array.dtype)
     if found is None:
         held = "strings" if array.dtype.kind in "US" else array.dtype.name
         raise UnsupportedError(f"{name} is an array of {held}; floats and integers are taken")
-    kind = np.dtype(_UNSIGNED[array.dtype.itemsize]).newbyteorder(array.dtype.byteorder)
-    return Source(array.view(kind), found, array.dtype)
+    return Source(array.view(found[1]), found[0], array.dtype)
+
+
+@lru_cache(maxsize=64)
+def kind_of(dtype: np.dtype[Any]) -> tuple[Format, np.dtype[Any]] | None:
+    """Return the format of a dtype of floats, and the dtype of its codes as they lie in memory; None for others."""
+    found = format_of(dtype)
+    return None if found is None else (found, np.dtype(_UNSIGNED[dtype.itemsize]).newbyteorder(dtype.byteorder))
 
 
 def _array(x: Any, name: str) -> Array | Source:

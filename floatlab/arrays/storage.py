@@ -11,9 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
-import shutil
-import stat
 import struct
 import zipfile
 from contextlib import suppress
@@ -26,9 +23,11 @@ from floatlab.arrays.elements import array_format, checked_codes
 from floatlab.arrays.npy import PLAIN, read_header
 from floatlab.arrays.reading import container
 from floatlab.arrays.sources import format_of
-from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, quoted
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, printable, quoted
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
+from floatlab.writing import replacing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,6 +83,7 @@ def _member(key: Any, taken: set[str], number: int) -> str:
     return f"{found}.npy"
 
 
+@in_default_mode
 def save(path: str | os.PathLike[str], obj: Any) -> None:
     """Write a FloatArray, or a list or a dict of them and of NumPy arrays, to a file (call it `.npz`).
 
@@ -117,33 +117,20 @@ def save(path: str | os.PathLike[str], obj: Any) -> None:
         entries.append(entry)
         arrays[entry["member"]] = array
     contents = json.dumps({"floatlab": VERSION, "kind": kind, "arrays": entries}, indent=1)
-    _written(os.path.realpath(path), contents, arrays)
-
-
-def _written(path: str, contents: str, arrays: dict[str, Array]) -> None:
-    """Write aside, and put in place what is complete."""
-    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
-        raise UnsupportedError(f"path is no file: {path}")
-    folder, name = os.path.split(path)
-    aside = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(6)}.part")
     try:
-        with open(aside, "xb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as bundle:
-                bundle.writestr(zipfile.ZipInfo(CONTENTS, _DATE), contents)
-                for member, array in arrays.items():
-                    with bundle.open(zipfile.ZipInfo(member, _DATE), "w", force_zip64=True) as each:
-                        np.lib.format.write_array(each, np.asarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(path):
-            shutil.copymode(path, aside)
-        os.replace(aside, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(aside)
-        raise
+        with (
+            replacing(path, sync=True) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as bundle,
+        ):
+            bundle.writestr(zipfile.ZipInfo(CONTENTS, _DATE), contents)
+            for member, array in arrays.items():
+                with bundle.open(zipfile.ZipInfo(member, _DATE), "w", force_zip64=True) as each:
+                    np.lib.format.write_array(each, np.asarray(array), allow_pickle=False)
+    except FileFormatError as trouble:
+        raise UnsupportedError(f"path {quoted(os.fspath(path), 60)} {trouble}") from None
 
 
+@in_default_mode
 def load(path: str | os.PathLike[str]) -> Any:
     """Return what `save` wrote: one FloatArray, a list, or a dict, of FloatArrays and NumPy arrays.
 
@@ -166,7 +153,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _line(trouble: Exception) -> str:
     """Return a library's words as the end of one line."""
     words = " ".join(str(trouble).split()) or type(trouble).__name__
-    return "".join(ch for ch in words if ch.isprintable())[:80]
+    return printable(words)[:80]
 
 
 def _loaded(bundle: zipfile.ZipFile, length: int) -> Any:

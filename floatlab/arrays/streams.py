@@ -12,7 +12,7 @@ import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.reading import DOUBLE
-from floatlab.arrays.sources import Source, format_of, source_of
+from floatlab.arrays.sources import Origin, Source, format_of, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 
@@ -33,7 +33,8 @@ class ArraySource:
     """An array with a name, a shape and a dtype or a format, whose numbers are read from anywhere on.
 
     `dtype` is NumPy's where it has one of its own, else None; `format` is that of the floats, and binary64 for
-    integers, which are taken as numbers. `by_columns` where the first axis counts fastest, as in Fortran.
+    integers, which are taken as numbers. `by_columns` where the first axis counts fastest, as in Fortran. `origin`
+    says of text what reading it changed.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ArraySource:
     format: Format
     dtype: np.dtype[Any] | None
     by_columns: bool = False
+    origin: Origin | None = None
 
     def __init__(self, name: str, shape: tuple[int, ...], kind: Format | np.dtype[Any], by_columns: bool = False):
         """Say what the array is; `kind` is the format of its codes, or NumPy's own dtype."""

@@ -7,6 +7,7 @@ from floatlab.actions.question import Question
 from floatlab.cli.output import save
 from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, one_format, whole_number
 from floatlab.errors import quoted
+from floatlab.fpmode import in_default_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def _tolerance(text: str | None, option: str) -> float | None:
     return found
 
 
+@in_default_mode
 def compare_question(options: argparse.Namespace) -> Question:
     """Return the question that the options of `compare` ask."""
     formats = one_format(options, "compare counts the ulps of one format")
@@ -88,6 +90,7 @@ def compare_question(options: argparse.Namespace) -> Question:
     )
 
 
+@in_default_mode
 def draw_compared(options: argparse.Namespace, question: Question, answer: Answer) -> None:
     """Write the page and the figure that the options ask for besides."""
     if options.html is not None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from importlib import import_module
 
 from floatlab.actions import ACTIONS
 from floatlab.cli.parser import Parser, UsageError, whole_number
+from floatlab.cli.streams import put
 from floatlab.cli.verbs import VERBS, read_question
+from floatlab.confinement import confine
 from floatlab.errors import quoted
 from floatlab.tui.errand import Errand
 from floatlab.tui.tasks import entry_for
@@ -17,9 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.actions.question import Question
 
-_ALONE = ("--serve", "--new")
-_VALUED = ("--host", "--port", "--theme")
+_ALONE = ("--serve", "--new", "--served")
+_VALUED = ("--host", "--port", "--theme", "--files", "--name", "--visitors")
 DEFAULT_HOST, DEFAULT_PORT = "localhost", 8000
+_SERVING = {"host": "host", "port": "port", "name": "host", "visitors": "number", "files": "folder"}
+_VISITORS, _MOST_VISITORS = 8, 1000
 _PATIENCE = 0.3  # seconds to wait for what may be wrong with a question
 
 
@@ -30,9 +35,19 @@ def explorer_parser() -> Parser:
     group = parser.add_argument_group("explorer")
     group.add_argument("--new", action="store_true", help="start afresh, and keep nothing for the next start")
     group.add_argument("--theme", metavar="NAME", help="floatlab-dark, floatlab-light, floatlab-safe, ansi-dark, …")
+    group = parser.add_argument_group(
+        "in a browser",
+        "--serve prints an address with a token; nobody gets in without it.\n"
+        "Visitors read files only below --files DIR, write none, and ask no\n"
+        "module:function.",
+    )
     group.add_argument("--serve", action="store_true", help="in a browser instead of this terminal (extra web)")
-    group.add_argument("--host", metavar="NAME", help=f"the host that --serve listens on ({DEFAULT_HOST})")
-    group.add_argument("--port", metavar="N", help=f"the port that --serve listens on ({DEFAULT_PORT})")
+    group.add_argument("--files", metavar="DIR", help="visitors read the files below DIR (default: none)")
+    group.add_argument("--host", metavar="NAME", help=f"the host to listen on ({DEFAULT_HOST})")
+    group.add_argument("--port", metavar="N", help=f"the port to listen on ({DEFAULT_PORT})")
+    group.add_argument("--name", metavar="NAME", help="another name by which browsers reach this host")
+    group.add_argument("--visitors", metavar="N", help=f"at most N explorers at once ({_VISITORS})")
+    group.add_argument("--served", action="store_true", help=argparse.SUPPRESS)  # how --serve starts each of them
     return parser
 
 
@@ -66,6 +81,12 @@ def run_explorer(words: list[str]) -> int:
         if question[0].startswith("--"):
             raise UsageError(f"{quoted(question[0])} is no option of tui; floatlab tui --help lists them") from error
         raise
+    # Textual's driver for browsers confines, too, whoever started it: visitors of other servers are strangers as well.
+    served = options.served or "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
+    _check_serving(options, served)
+    here = os.getcwd()
+    if options.serve or served:
+        _confine(options.files)
     errand = None
     if start is not None:
         if VERBS[start.verb].needs_values and not start.values:
@@ -73,15 +94,10 @@ def run_explorer(words: list[str]) -> int:
         if "-" in start.values:
             raise UsageError("tui opens at values on the line; - is for pipes")
         errand = _begun(start)
-    if not options.serve and (options.host, options.port) != (None, None):
-        raise UsageError("--host and --port say where --serve listens, and --serve was not given")
-    port = whole_number(options.port, "--port", 1, 65535) or DEFAULT_PORT
-    if options.host == "":
-        raise UsageError("--host '' names no host; localhost is the loopback interface")
     if options.serve:
-        from floatlab.tui.browser import serve
-
-        serve(options.host or DEFAULT_HOST, port, [*(["--theme", options.theme] if options.theme else []), *question])
+        if errand is not None:
+            errand.stop()  # each visitor's explorer asks by itself
+        _serve(options, here, question)
         return 0
     if "TEXTUAL_DRIVER" not in os.environ:  # a server draws in the visitor's browser
         _check_terminal()
@@ -90,6 +106,40 @@ def run_explorer(words: list[str]) -> int:
     if errand is not None and errand.ends(0):
         errand.found()
     return open_explorer(read_question, start, theme=options.theme, keep=not options.new, errand=errand)
+
+
+def _check_serving(options: argparse.Namespace, served: bool) -> None:
+    """Refuse options of a server that is not asked for, and those that make none."""
+    for name, noun in _SERVING.items():
+        value = getattr(options, name)
+        if value is not None and not (options.serve or (served and name == "files")):
+            raise UsageError(f"--{name} says how --serve serves, and --serve was not given")
+        if value == "":
+            raise UsageError(f"--{name} '' names no {noun}")
+    whole_number(options.port, "--port", 1, 65535)
+    whole_number(options.visitors, "--visitors", 1, _MOST_VISITORS)
+
+
+def _confine(folder: str | None) -> None:
+    """Confine this process before a visitor's question is asked."""
+    try:
+        confine(folder)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"--files {quoted(str(folder))} is no folder that can be read: {reason}") from None
+
+
+def _serve(options: argparse.Namespace, here: str, question: list[str]) -> None:
+    """Serve explorers that are confined as this process is, until it is interrupted."""
+    from floatlab.tui.browser import Address, serve
+
+    files = [] if options.files is None else ["--files", os.getcwd()]
+    os.chdir(here)  # explorers import their code from where this process did, not from among the files
+    theme = ["--theme", options.theme] if options.theme else []
+    port = whole_number(options.port, "--port", 1, 65535) or DEFAULT_PORT
+    address = Address(options.host or DEFAULT_HOST, port, options.name or "")
+    visitors = whole_number(options.visitors, "--visitors", 1, _MOST_VISITORS) or _VISITORS
+    serve(address, ["--served", *files, *theme, *question], visitors, lambda words: put(f"{words}\n"))
 
 
 def _begun(start: Question) -> Errand:

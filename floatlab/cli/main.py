@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
+from importlib import import_module
 
 from floatlab import __version__
 from floatlab.actions import ACTIONS
-from floatlab.cli.output import Manner, manner_of, write
+from floatlab.cli.output import Manner, check_outputs, manner_of, write
 from floatlab.cli.parser import UsageError, overview
 from floatlab.cli.progress import Bars
-from floatlab.cli.streams import MAX_LINE, lines, output, put, say, settle
+from floatlab.cli.streams import MAX_LINE, input_as_file, lines, output, put, say, settle
 from floatlab.cli.verbs import VERBS
-from floatlab.errors import FloatlabError, FormatError, LiteralError, MissingPartError, PlanError, guess, quoted
+from floatlab.confinement import confined
+from floatlab.errors import FloatlabError, LiteralError, MissingPartError, PlanError, guess, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,6 +80,8 @@ def _report(error: Exception) -> str:
 
     told = f"an internal error ({type(error).__name__}); please report it with"
     try:
+        if confined():
+            raise OSError  # visitors could fill the disk
         file = tempfile.NamedTemporaryFile(  # noqa: SIM115
             "w", prefix="floatlab-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
         )
@@ -92,7 +97,7 @@ def _command(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         return _help(words[1:])
     if words[0] in ("-V", "--version"):
-        put(f"floatlab {__version__}\n")
+        put(f"floatlab {__version__} (compiled lane: {_compiled_lane()})\n")
         return DONE
     if words[0] == "vectors":
         from floatlab.cli.vectors import run_vectors
@@ -108,18 +113,22 @@ def _command(words: list[str]) -> int:
     options = verb.parser().parse(words)
     manner = manner_of(options, output())
     question = verb.question(options)
+    check_outputs(options, question.words if verb.reads else [])
     values = list(question.values)
     if not values and verb.needs_values:
         example = ACTIONS[name].examples[0]
         raise UsageError(f"{name} needs a value, as in floatlab {example}; floatlab {name} --help tells more")
     if "-" in values and verb.needs_values:
         if values != ["-"]:
-            raise UsageError("- reads the values from standard input and stands alone")
+            raise UsageError("- reads the values from standard input and stands alone (sub A B subtracts)")
         if manner.svg is not None:
             raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
         split = str.split if verb.joins else lambda text: [text]
         return _stream(lambda text: question.replace(values=tuple(split(text))).answers(), manner)
-    with Bars(wanted=manner.quiet is None) as bars:
+    with Bars(wanted=manner.quiet is None) as bars, ExitStack() as held:
+        if "-" in values and verb.reads_arrays:
+            path = held.enter_context(input_as_file())
+            question = question.replace(values=tuple(path if value == "-" else value for value in values))
         answers = _ask(question, None if named else words[0], bars.start)
     if verb.draw is not None:
         verb.draw(options, question, answers[0])
@@ -128,6 +137,15 @@ def _command(words: list[str]) -> int:
     if missing:
         raise MissingPartError(missing[0])
     return max((answer.status for answer in answers), default=DONE)
+
+
+def _compiled_lane() -> str:
+    """Say whether the extension of floatlab.arrays is there, and loads."""
+    try:
+        import_module("floatlab._kernels")
+    except ImportError:
+        return "no"
+    return "yes"
 
 
 def _help(words: list[str]) -> int:
@@ -148,27 +166,12 @@ def _ask(question: Question, first: str | None, started: Started) -> list[Answer
     try:
         return question.answers(started)
     except LiteralError:
-        hint = next((hint for hint in (_meant(value, first) for value in question.values) if hint), "")
+        from floatlab.cli.hints import meant_by_value
+
+        hint = next(filter(None, (meant_by_value(question.verb, value, first) for value in question.values)), "")
         if hint:
             raise UsageError(hint) from None
         raise
-
-
-def _meant(value: str, first: str | None) -> str:
-    """Return what a word that is not a number may have been meant as."""
-    from floatlab.formats import parse_format
-
-    if value in ACTIONS:
-        return f"{quoted(value)} is a verb, and the verb comes first: floatlab {value} …"
-    if value == first and value.isalpha():
-        near = guess(value, [*ACTIONS, "help", "--version"])
-        if near:
-            return f"{quoted(value)} is neither a verb nor a number{near}"
-    try:
-        parse_format(value[:64])
-    except FormatError:
-        return ""
-    return f"{quoted(value)} is a format, not a number: -f {quoted(value)} names it"
 
 
 def _stream(ask: Callable[[str], list[Answer]], manner: Manner) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS
+from floatlab.actions import ACTIONS, ARITIES
 from floatlab.actions.question import Question
 from floatlab.cli.parser import (
     Parser,
@@ -37,8 +37,8 @@ def operation_parser(verb: str) -> Parser:
     if verb == "cmp":
         group.add_argument("--signaling", action="store_true", help="any NaN raises invalid")
     elif verb == "toint":
-        words = f"i8 … i128, ui8 … ui128 ({DEFAULT_INTEGER})"
-        group.add_argument("--int", dest="integer", metavar="TYPE", default=DEFAULT_INTEGER, help=words)
+        words = f"i8 … i128, u8 … u128 ({DEFAULT_INTEGER})"
+        group.add_argument("--int", "--to", dest="integer", metavar="TYPE", default=DEFAULT_INTEGER, help=words)
     if verb == "fma":
         group.add_argument(
             "--witness", action="store_true", help="find operands (near VALUEs) where fused and separate differ"
@@ -69,6 +69,11 @@ def operation_question(verb: str, options: argparse.Namespace) -> Question:
     integer = getattr(options, "integer", DEFAULT_INTEGER)
     context = context_of(options).replace(fma_invalid=not getattr(options, "silent_nan", False))
     values = tuple(options.values)
+    if len(values) > ARITIES[verb]:
+        from floatlab.cli.hints import meant_by_extra
+
+        if hint := meant_by_extra(verb, values):
+            raise UsageError(hint)
     if getattr(options, "witness", False):
         values = _witness(values, formats, context)
     return Question(verb, values, formats, context).having(

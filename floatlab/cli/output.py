@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import contextmanager, suppress
 
 from floatlab.cli.parser import WIDTHS, UsageError
 from floatlab.cli.streams import output, put, say, shows_unicode
 from floatlab.errors import FileFormatError, quoted
+from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
+from floatlab.writing import replacing, state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
     from typing import TextIO
 
     from floatlab.actions import Answer
     from floatlab.views.page import Page
+
+
+_WRITING = ("svg", "csv", "html", "plot")  # options that name a file to write
 
 
 class Manner(Record):
@@ -28,6 +36,11 @@ class Manner(Record):
     ascii: bool
     quiet: str | None
     csv: str | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether standard output gets the page, and not data."""
+        return not (self.json or self.quiet or "-" in (self.svg, self.csv))
 
 
 def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
@@ -83,12 +96,12 @@ def write(answers: list[Answer], manner: Manner, first: bool = True) -> None:
     Everything is drawn before anything is written: an answer that fails leaves standard output empty.
     """
     text = _drawn(answers, manner, first)
-    for answer in answers:
-        for hint in answer.hints:
-            say(hint)
-    put(text)
+    for hint in dict.fromkeys(hint for answer in answers for hint in answer.hints):
+        say(hint)
+    put(text, drawn=manner.draws)
 
 
+@in_default_mode
 def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
     """Return what standard output gets; a picture that has a file of its own is saved on the way."""
     if manner.svg is not None:
@@ -102,9 +115,9 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
             return table
         save("--csv", manner.csv, table)
     if manner.json:
-        from json import dumps
+        from floatlab.render.wire import json_line
 
-        return "".join(f"{dumps(record)}\n" for answer in answers for record in answer.records())
+        return "".join(json_line(record) for answer in answers for record in answer.records())
     if manner.quiet:
         found = [answer.codes() if manner.quiet == "code" else answer.words() for answer in answers]
         return "".join(f"{word}\n" for words in found for word in words)
@@ -134,12 +147,57 @@ def _picture(page: Page, width: int) -> str:
 
 def save(option: str, path: str, text: str) -> None:
     """Write what an option asked for into its file; raises FileFormatError that names both."""
+    with refusing(option, path), replacing(path) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def refusing(option: str, path: str) -> Iterator[None]:
+    """Name the option and its file where the file cannot be written."""
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        yield
+    except FileFormatError as error:
+        reason = f"it {error}"
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise FileFormatError(f"{option} {quoted(path)} cannot be written: {reason}") from None
+        reason = str(getattr(error, "strerror", None) or error)
+    else:
+        return
+    raise FileFormatError(f"{option} {quoted(path)} cannot be written: {reason}")
 
 
-__all__ = ["Manner", "manner_of", "save", "write"]
+def check_outputs(options: argparse.Namespace, read: list[str]) -> None:
+    """Refuse, before the work, files that cannot be written, and those that the command reads or writes anyway.
+
+    `read` are words that may name files or arrays in them, as `FILE::NAME` does; others are of no matter here.
+    """
+    kept = [(state, "is read by this command") for word in read for state in _states(word)]
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            kept.append((os.fstat(stream.fileno()), "is what this command writes to already; - is standard output"))
+    new: dict[str, str] = {}
+    for option in _WRITING:
+        path = getattr(options, option, None)
+        if not path or path == "-":
+            continue
+        with refusing(f"--{option}", path):
+            state = state_of(path)
+            words = next((words for other, words in kept if state and os.path.samestat(state, other)), "")
+            place = os.path.realpath(path)
+            if place in new:
+                words = f"is what {new[place]} writes"
+            new[place] = f"--{option}"
+            if words:
+                raise FileFormatError(f"{words}: name another file")
+            if state is not None:
+                kept.append((state, f"is what --{option} writes"))
+
+
+def _states(word: str) -> Iterator[os.stat_result]:
+    """Return the states of the files that a word may name: whole, before a `::`, or between commas."""
+    parts = word.split("::")
+    for name in {*("::".join(parts[:n]) for n in range(1, len(parts) + 1)), *word.split(",")}:
+        with suppress(OSError, ValueError):
+            yield os.stat(name)
+
+
+__all__ = ["Manner", "check_outputs", "manner_of", "save", "write"]

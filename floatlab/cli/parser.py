@@ -7,7 +7,7 @@ import re
 
 from floatlab.actions import ACTIONS, Action
 from floatlab.cli.streams import put
-from floatlab.errors import FloatlabError, guess, quoted
+from floatlab.errors import FloatlabError, quoted
 from floatlab.formats.names import SHORTHANDS
 from floatlab.numbers.rounding import Direction
 
@@ -128,30 +128,15 @@ class Parser(argparse.ArgumentParser):
         option = word.partition("=")[0]
         if option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)) and self.action.verb in _FORMATS_OF:
             return UsageError(f"{self.action.verb} has no {option}: {_FORMATS_OF[self.action.verb]}")
-        if kind := _named_format(option):
-            return UsageError(f"unknown option {quoted(word)}{kind}")
+        from floatlab.cli.hints import meant_by_option
+
         names = [
             known[2:] for known in self._option_string_actions if known.startswith("--") and known != "--quiet-code"
         ]
-        near = guess(option.lstrip("-"), names).replace("mean '", "mean '--")
+        near = meant_by_option(option, self.action.verb, names)
         return UsageError(
             f"unknown option {quoted(word)}{near or f'; floatlab {self.action.verb} --help lists the options'}"
         )
-
-
-def _named_format(option: str) -> str:
-    """Say what an option was meant as whose name is a format's or a family's."""
-    from floatlab.errors import FormatError
-    from floatlab.formats.names import family, parse_format
-
-    word = option.lstrip("-")
-    if words := family(word):
-        return f": {words}"
-    try:
-        parse_format(word)
-    except FormatError:
-        return ""
-    return f": -f {word} names this format"
 
 
 def formats_named(names: str, option: str) -> list[Format]:
@@ -212,7 +197,9 @@ def add_direction(parser: Parser) -> argparse._ArgumentGroup:
     """Add the direction that is rounded in, where no other rule can be chosen; return the group."""
     group = parser.add_argument_group("rounding")
     directions = "|".join(direction.value for direction in Direction)
-    group.add_argument("-r", "--rounding", default="RNE", metavar="DIR", help=f"{directions}, or TestFloat's words")
+    group.add_argument(
+        "-r", "--rounding", default="RNE", metavar="DIR", help=f"{directions}, or nearest, up, down, zero, …"
+    )
     group.add_argument("--seed", metavar="N", help="what SR draws from (default 0)")
     parser.set_defaults(**USUAL_RULES)
     return group

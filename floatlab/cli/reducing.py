@@ -15,6 +15,7 @@ from floatlab.cli.parser import (
     one_format,
     whole_number,
 )
+from floatlab.numbers.context import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ _SIMULATED = {
 def reduce_parser(verb: str) -> Parser:
     """Return the parser of `sum`, `dot` or `matmul`."""
     parser = Parser(ACTIONS[verb])
-    parser.add_argument("values", nargs="*", metavar="ARRAY", help="a list (1.5,-2), a file, random:…")
+    parser.add_argument(
+        "values", nargs="*", metavar="ARRAY", help="a list (1.5,-2), a file, random:…, or - for standard input"
+    )
     group = parser.add_argument_group("order")
     group.add_argument("--schedule", metavar="EXPR", help="serial (default), pairwise, blocked(128), ((0 1) (2 3)), …")
     group.add_argument("--adder", metavar="NAME", default="rounded", help="rounded|kahan|neumaier|klein|double")
@@ -77,23 +80,27 @@ def reduce_question(verb: str, options: argparse.Namespace) -> Question:
     formats = one_format(options, f"{verb} has one result", "; --accumulator names that of partial sums")
     if not options.values and options.preset is None:
         raise UsageError(f"{verb} needs an array, as in floatlab {ACTIONS[verb].examples[0]}")
-    if "-" in options.values:
-        raise UsageError(f"{verb} reads no standard input: name a file instead of -")
+    if options.values.count("-") > 1:
+        raise UsageError("- is standard input, which brings one array: name a file for the other")
     if options.difference is not None and (options.observed is None or "," not in options.observed):
         raise UsageError("--difference is that of two results: --observed V,V")
     question = Question(verb, tuple(options.values), formats, context_of(options)).having(preset=options.preset)
+    simulated = {name: getattr(options, name) for name in _SIMULATED if getattr(options, name) != _SIMULATED[name]}
     if options.observed is not None:
+        for name in simulated:
+            raise UsageError(f"--observed tries the usual ways one by one, and --{name} names one: leave it out")
         targets = None if options.targets is None else tuple(each.strip() for each in options.targets.split(","))
         return question.having(observed=options.observed, difference=options.difference, targets=targets)
     if options.targets is not None:
         raise UsageError("--targets are tried on --observed V, and there is none")
-    simulated = {name: getattr(options, name) for name in _SIMULATED if getattr(options, name) != _SIMULATED[name]}
     if options.ways or options.backends is not None:
         asked = "--ways times NumPy's own" if options.ways else "--backends times the libraries' own"
         if options.ways and options.backends is not None:
             raise UsageError("--ways is of NumPy alone, and --backends of one way: give one of them")
         for name in simulated:
             raise UsageError(f"{asked} products; --{name} is of simulated ones")
+        if question.context != DEFAULT:
+            raise UsageError(f"{asked} products; -r, --ftz and the like are for simulated ones")
         runs = whole_number(options.runs, "--runs", 1, _MOST_RUNS)
         return question.having(ways=options.ways or None, backends=options.backends, runs=runs)
     if options.runs is not None:

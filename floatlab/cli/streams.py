@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack, contextmanager
 
-from floatlab.errors import FileFormatError, FloatlabError
+from floatlab.errors import FileFormatError, FloatlabError, printable, printable_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 MAX_LINE = 10_000_000  # bytes of one line of standard input
+MAX_INPUT = 1 << 26  # bytes of an array on standard input, as of a file of text
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # what error lines are written with
 
@@ -37,9 +39,14 @@ def output() -> TextIO:
     return out
 
 
-def put(text: str) -> None:
-    """Write data, now. Raises OutputError where that cannot be done, BrokenPipeError where nobody reads."""
+def put(text: str, drawn: bool = False) -> None:
+    """Write data, now. Raises OutputError where that cannot be done, BrokenPipeError where nobody reads.
+
+    Nothing is written that a terminal would obey, but the colours of a page that was `drawn` by `to_text`.
+    """
     out = output()
+    if not drawn and not text.replace("\n", "").isprintable():
+        text = printable_lines(text)
     try:
         try:
             out.write(text)
@@ -64,7 +71,7 @@ def say(message: str, place: str = "") -> None:
     if err is None:  # print would take standard output instead
         return
     lines = [" ".join(message.split()), *place.splitlines()]
-    words = "\n".join("".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in each) for each in lines)
+    words = "\n".join(map(printable, lines))
     try:
         print(f"floatlab: {words if shows_unicode(err) else words.translate(_PLAIN)}", file=err, flush=True)
     except BrokenPipeError:
@@ -95,6 +102,39 @@ def lines() -> Iterator[tuple[int, str | None]]:
                 yield number, text
     except OSError as error:
         raise FileFormatError(f"standard input cannot be read: {error.strerror or error}") from None
+
+
+@contextmanager
+def input_as_file() -> Iterator[str]:
+    """Give the path of a file that holds what standard input brings, for as long as it is read.
+
+    Arrays are read from files, which may be looked at twice; what is wrong with this one is said of standard input.
+    Raises FileFormatError for too much, or none.
+    """
+    import re
+    from os.path import join
+    from tempfile import TemporaryDirectory
+
+    stdin: TextIO | None = sys.stdin
+    if stdin is None:
+        raise FileFormatError("- reads standard input, and standard input is closed")
+    try:
+        brought = stdin.buffer.read(MAX_INPUT + 1)
+    except OSError as error:
+        raise FileFormatError(f"standard input cannot be read: {error.strerror or error}") from None
+    if len(brought) > MAX_INPUT:
+        raise FileFormatError(f"standard input has over {MAX_INPUT:,} bytes: name a file instead of -")
+    with ExitStack() as held:
+        try:
+            path = join(held.enter_context(TemporaryDirectory(prefix="floatlab-")), "standard-input")
+            with open(path, "wb") as file:
+                file.write(brought)
+        except OSError as error:
+            raise FileFormatError(f"standard input cannot be kept in a file: {error.strerror or error}") from None
+        try:
+            yield path
+        except FileFormatError as error:
+            raise FileFormatError(re.sub(r"'[^']*standard-input'", "standard input", str(error))) from None
 
 
 def settle() -> None:

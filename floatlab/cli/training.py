@@ -16,6 +16,7 @@ from floatlab.cli.parser import (
     whole_number,
 )
 from floatlab.errors import guess, quoted
+from floatlab.fpmode import in_default_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def _add_network(parser: Parser) -> None:
     group.add_argument("--weight", metavar="X", help="of the loss: a small one makes gradients small (default 1)")
 
 
+@in_default_mode
 def train_question(options: argparse.Namespace) -> Question:
     """Return the question that the options of `train` ask."""
     values = list(options.values)
@@ -228,6 +230,7 @@ def _check_given(form: str, values: list[str], options: argparse.Namespace) -> N
         raise UsageError("a gradient needs a learning rate: --lr L")
 
 
+@in_default_mode
 def draw_trained(options: argparse.Namespace, question: Question, answer: Answer) -> None:
     """Draw the figure that the options ask for besides."""
     if options.plot is not None and answer.chart is not None:

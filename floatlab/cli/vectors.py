@@ -10,7 +10,7 @@ from floatlab.cli.output import Manner, manner_of
 from floatlab.cli.parser import Parser, UsageError, add_output, add_rounding, context_of, whole_number
 from floatlab.cli.progress import Watched
 from floatlab.cli.streams import output, put
-from floatlab.errors import FileFormatError, FloatlabError, guess, quoted
+from floatlab.errors import FileFormatError, FloatlabError, guess, printable, quoted
 from floatlab.views.words import counted
 
 TYPE_CHECKING = False
@@ -178,8 +178,7 @@ def _lines(name: str) -> Iterator[str]:
 
 def _place(name: str) -> str:
     """Return a file's name as data has it: bare, but nothing in it that a terminal would obey."""
-    shown = "".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in name)
-    return "standard input" if name == "-" else shown
+    return "standard input" if name == "-" else printable(name)
 
 
 def _check(
@@ -213,7 +212,7 @@ def _check(
             progress.clear()
         total, wrong = total + lines, wrong + differ
         if differ > SHOWN and not (everything or manner.json or manner.quiet):
-            put(f"{name if name != '-' else shown}: {counted(differ - SHOWN, 'more line')} differ; --all writes them\n")
+            put(f"{_place(name)}: {counted(differ - SHOWN, 'more line')} differ; --all writes them\n")
         if failure:
             break
     put(_summary(function, context, total, wrong, any_nan, manner))
@@ -229,7 +228,7 @@ def _differ(count: int) -> str:
 def _summary(function: Function, context: Context, total: int, wrong: int, any_nan: bool, manner: Manner) -> str:
     """Return the last line: how many lines were checked, by which rules, and how many differ."""
     if manner.json:
-        from json import dumps
+        from floatlab.render.wire import json_line
 
         record = {
             "schema": 1,
@@ -238,7 +237,7 @@ def _summary(function: Function, context: Context, total: int, wrong: int, any_n
             "lines": total,
             "differ": wrong,
         }
-        return dumps(record) + "\n"
+        return json_line(record)
     if manner.quiet:
         return f"{wrong}\n"
     rule = "any NaN" if any_nan else f"NaNs as {context.nan.value}"
@@ -262,8 +261,7 @@ def _written(found: Mismatch, name: str, context: Context) -> str:
 
 
 def _record(found: Mismatch, name: str, context: Context) -> str:
-    from json import dumps
-
+    from floatlab.render.wire import json_line
     from floatlab.vectors.functions import digits
 
     wide = digits(found.function.result)
@@ -278,4 +276,4 @@ def _record(found: Mismatch, name: str, context: Context) -> str:
         "computed": {"code": f"0x{found.computed:0{wide}x}", "flags": found.computed_flags.names},
         "command": found.command(context),
     }
-    return dumps(record) + "\n"
+    return json_line(record)

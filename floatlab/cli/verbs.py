@@ -18,6 +18,7 @@ from floatlab.cli.parser import (
     context_of,
     formats_named,
 )
+from floatlab.errors import quoted
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -63,7 +64,7 @@ def _show(options: argparse.Namespace) -> Question:
 def _convert_parser() -> Parser:
     parser = Parser(ACTIONS["convert"])
     parser.add_argument("values", nargs="*", metavar="VALUE", help="a number, a code of the first format, or -")
-    parser.add_argument("--through", metavar="F1,F2,…", help="the formats, in order")
+    parser.add_argument("--through", "--to", metavar="F1,F2,…", help="the formats, in order")
     parser.add_argument("--bits", action="store_true", help="VALUE is a code of the first format")
     add_rounding(parser)
     add_output(parser)
@@ -71,11 +72,35 @@ def _convert_parser() -> Parser:
 
 
 def _convert(options: argparse.Namespace) -> Question:
+    values, named = _formats_last(options.values)
     if options.through is None:
-        raise UsageError("convert needs --through F1,F2,…: the formats to round through, in order")
-    path = tuple(formats_named(options.through, "--through"))
-    question = Question("convert", tuple(options.values), path, context_of(options))
+        if not named:
+            told = "convert needs --through F1,F2,…: the formats to round through, in order"
+            raise UsageError(f"{told}; or name them last, as in convert 0.1 fp16")
+        path = tuple(format for names in named for format in formats_named(names, "convert"))
+    elif named:
+        raise UsageError(f"--through names the formats, and {quoted(named[0])} is another: put it there")
+    else:
+        path = tuple(formats_named(options.through, "--through"))
+    question = Question("convert", tuple(values), path, context_of(options))
     return question.having(bits=options.bits or None)
+
+
+def _formats_last(values: list[str]) -> tuple[list[str], list[str]]:
+    """Divide values from formats after them, as in 0.1 fp32 fp16, or 0.1 to fp16; what stands first is a value."""
+    from floatlab.errors import FormatError
+
+    count = len(values)
+    while count > 1:
+        try:
+            formats_named(values[count - 1], "convert")
+        except (FormatError, UsageError):
+            break
+        count -= 1
+    named = values[count:]
+    if named and count > 1 and values[count - 1] in ("to", "through"):
+        count -= 1
+    return values[:count], named
 
 
 def _formats_parser() -> Parser:
@@ -111,7 +136,8 @@ def _block(options: argparse.Namespace) -> Question:
 class Verb(Record):
     """A verb of the command line: its parser, and the question that its options ask.
 
-    `joins` where the values of a line of standard input make one question, not one each. `draw` writes what the
+    `joins` where the values of a line of standard input make one question, not one each; `reads_arrays` where all that
+    standard input brings is one array among the values. `reads` where words may name files. `draw` writes what the
     options ask for besides the answer itself.
     """
 
@@ -119,6 +145,8 @@ class Verb(Record):
     question: Callable[[argparse.Namespace], Question]
     needs_values: bool = True
     joins: bool = False
+    reads_arrays: bool = False
+    reads: bool = False
     draw: Callable[[argparse.Namespace, Question, Answer], None] | None = None
 
 
@@ -133,7 +161,7 @@ def _later(home: str, name: str, *words: Any) -> Any:
 
 def _reduction(verb: str) -> Verb:
     parser, question = (partial(_later, "reducing", f"reduce_{name}", verb) for name in ("parser", "question"))
-    return Verb(parser, question, needs_values=False)
+    return Verb(parser, question, needs_values=False, reads_arrays=True, reads=True)
 
 
 VERBS: dict[str, Verb] = {
@@ -152,12 +180,14 @@ VERBS: dict[str, Verb] = {
         partial(_later, "comparing", "compare_parser"),
         partial(_later, "comparing", "compare_question"),
         needs_values=False,
+        reads=True,
         draw=partial(_later, "comparing", "draw_compared"),
     ),
     "train": Verb(
         partial(_later, "training", "train_parser"),
         partial(_later, "training", "train_question"),
         needs_values=False,
+        reads=True,
         draw=partial(_later, "training", "draw_trained"),
     ),
 }
@@ -173,4 +203,7 @@ def read_question(words: list[str]) -> Question:
         raise UsageError("--help is no question")
     name = words[0] if words and words[0] in VERBS else "show"
     verb = VERBS[name]
-    return verb.question(verb.parser().parse(words[1:] if words[:1] == [name] else words))
+    question = verb.question(verb.parser().parse(words[1:] if words[:1] == [name] else words))
+    if "-" in question.values:
+        raise UsageError("- is standard input, and a question names its values: give them, or a file, instead")
+    return question

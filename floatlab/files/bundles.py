@@ -15,7 +15,7 @@ from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source
 from floatlab.arrays.storage import CONTENTS, read_contents, read_format
 from floatlab.arrays.streams import ArraySource
-from floatlab.errors import FileFormatError, FloatlabError, quoted
+from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
 from floatlab.files.opened import keeping_open, length_of, named, open_file, read_into
 from floatlab.files.plain import checked, plain
 from floatlab.files.safetensors import chosen
@@ -77,7 +77,7 @@ def _zipped(path: str) -> Iterator[None]:
             raise
         except _UNREADABLE as trouble:
             words = " ".join(str(trouble).split()) or type(trouble).__name__
-            raise FileFormatError(f"cannot be read: {''.join(ch for ch in words if ch.isprintable())[:80]}") from None
+            raise FileFormatError(f"cannot be read: {printable(words)[:80]}") from None
 
 
 class MemberSource(ArraySource):

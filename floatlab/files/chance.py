@@ -22,6 +22,7 @@ from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.files.plain import parse_shape
 from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _CHOICES = {
 }
 
 
+@methods_in_default_mode
 class RandomSource(ArraySource):
     """A random array, made as it is read."""
 
@@ -71,6 +73,7 @@ class RandomSource(ArraySource):
         return Source(codes, self.format) if self.dtype is None else codes.view(self.dtype)
 
 
+@in_default_mode
 def parse_random(text: str, format: Format) -> ArraySource:
     """Return the array of `random:DISTRIBUTION:SHAPE[:NAME=VALUE…]`; raises UnsupportedError.
 

@@ -6,6 +6,7 @@ import os
 from functools import lru_cache
 from itertools import islice
 
+from floatlab.confinement import admitted, confined, exists, is_folder
 from floatlab.errors import FileFormatError, FloatlabError
 from floatlab.files.bundles import npz_names, open_npz
 from floatlab.files.opened import named, open_file, shown
@@ -35,9 +36,11 @@ class Entry(Record):
 def entries(place: str) -> list[Entry]:
     """Return what there is at a place, which is a folder or a file of several arrays, in the order of names.
 
-    Hidden files are left out, and names that no screen can show. Raises FileFormatError in one line.
+    Hidden files are left out, names that no screen can show, and what this process may not read. Raises FileFormatError
+    in one line, and RefusedError.
     """
-    return _arrays(place) if place.lower().endswith(_SEVERAL) and not os.path.isdir(place) else _folder(place)
+    admitted(place or os.curdir)
+    return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place)
 
 
 def _folder(folder: str) -> list[Entry]:
@@ -49,6 +52,8 @@ def _folder(folder: str) -> list[Entry]:
                 if name.startswith(".") or not name.isprintable():
                     continue
                 word = os.path.join(folder, name)
+                if confined() and not exists(word):
+                    continue  # a link out of the folder that may be read
                 if each.is_dir():
                     found.append(Entry(word + os.sep, name + os.sep, True))
                 elif name.lower().endswith(_SEVERAL + _ONE) and each.is_file():

@@ -6,12 +6,13 @@ Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGB
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import contextmanager
 
 import numpy as np
 
+from floatlab.confinement import admitted
 from floatlab.errors import FileFormatError, quoted
+from floatlab.writing import no_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 
 _LONG = 80  # characters of a path that are shown
 _PIECE = 1 << 22  # bytes asked for at once
-_KINDS = {
-    stat.S_ISDIR: "is a directory",
-    stat.S_ISFIFO: "is a pipe",
-    stat.S_ISCHR: "is a device",
-    stat.S_ISBLK: "is a device",
-    stat.S_ISSOCK: "is a socket",
-}
 
 
 def shown(path: str) -> str:
@@ -52,11 +46,15 @@ def named(path: str) -> Iterator[None]:
 
 
 def open_file(path: str) -> IO[bytes]:
-    """Open a file of bytes; raises FileFormatError for what is none: a directory, a pipe, a device, nothing at all."""
+    """Open a file of bytes; raises FileFormatError for what is none: a directory, a pipe, a device, nothing at all.
+
+    Raises RefusedError for one that this process may not read.
+    """
     with named(path):
         try:
-            _require_file(os.stat(path).st_mode)
-            file = open(path, "rb", buffering=0, opener=_at_once)  # noqa: SIM115
+            real = admitted(path)
+            _require_file(os.stat(real).st_mode)
+            file = open(real, "rb", buffering=0, opener=_at_once)  # noqa: SIM115
         except FileNotFoundError:
             raise FileFormatError("is no file") from None
         except FileFormatError:
@@ -88,11 +86,8 @@ def _at_once(path: str, flags: int) -> int:
 
 
 def _require_file(mode: int) -> None:
-    for kind, words in _KINDS.items():
-        if kind(mode):
-            raise FileFormatError(f"{words}, not a file")
-    if not stat.S_ISREG(mode):
-        raise FileFormatError("is no file")
+    if words := no_file(mode):
+        raise FileFormatError(words)
 
 
 def length_of(file: IO[bytes]) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import ExitStack, contextmanager
 
+from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.bundles import open_npz
 from floatlab.files.chance import PREFIX, parse_random
@@ -14,6 +14,7 @@ from floatlab.files.plain import open_npy, open_raw
 from floatlab.files.safetensors import open_safetensors
 from floatlab.files.text import open_text, parse_list
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
 _ENDS = {".npy": "npy", ".npz": "npz", ".safetensors": "safetensors"}
 
 
+@in_default_mode
 def open_array(
     word: str,
     format: Format | str = "binary64",
@@ -92,7 +94,7 @@ def open_arrays(
 
 def kind_of(word: str, dtype: str | None = None) -> str:
     """Return what a word names: list, random, text, npy, npz, safetensors, or raw where a dtype is given for it."""
-    if not os.path.exists(word):
+    if not exists(word):
         if word.startswith(PREFIX):
             return "random"
         if _is_list(word.rpartition("@")[0]) or _is_list(word):
@@ -122,11 +124,11 @@ def _made(word: str, kind: str, format: Format | str) -> ArraySource:
 
 def _placed(word: str) -> tuple[str, str | None]:
     """Divide FILE::NAME, where no file is called so itself."""
-    if os.path.exists(word) or _PLACE not in word:
+    if exists(word) or _PLACE not in word:
         return word, None
     parts = word.split(_PLACE)
     for i in range(len(parts) - 1, 0, -1):
-        if os.path.exists(path := _PLACE.join(parts[:i])):
+        if exists(path := _PLACE.join(parts[:i])):
             return path, _PLACE.join(parts[i:])
     return parts[0], _PLACE.join(parts[1:])
 
@@ -137,7 +139,7 @@ def _file_kind(path: str, dtype: str | None) -> str:
         with open_file(path) as file, named(path):
             start = read_start(file, 6)
     except FileFormatError as trouble:
-        if os.path.exists(path):
+        if exists(path):
             raise
         raise FileFormatError(f"{trouble}, nor a list of numbers") from None
     by_start = next((kind for begins, kind in _STARTS.items() if start.startswith(begins)), None)

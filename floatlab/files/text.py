@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from decimal import Decimal
 from io import BufferedReader
 from math import isfinite
 
@@ -12,12 +13,13 @@ from floatlab.arrays.conversion import encode as encode_all
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.elements import array_format
 from floatlab.arrays.reading import DOUBLE, container
-from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.sources import Origin, Source, native_dtype
 from floatlab.arrays.streams import ArraySource, HeldSource
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
 from floatlab.files.opened import length_of, named, open_file
 from floatlab.formats import Format
-from floatlab.numbers import encode
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Flags, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,9 +45,11 @@ class Reader:
         self._done: list[Array] = []
         self._words: list[str] = []
         self._values: list[float] = []
-        self._exact: dict[int, int] = {}
+        self._exact: dict[int, tuple[int, bool]] = {}
         self._read: dict[str, int] = {}  # what was read exactly, such as 0 and nan, which come again
         self._slow = 0
+        self._inexact: dict[str, bool] = {}  # whether what was read exactly changed
+        self._changed = 0
 
     def take(self, word: str) -> None:
         """Read one literal; raises LiteralError for what is none."""
@@ -61,29 +65,38 @@ class Reader:
         if len(self._words) == _BATCH:
             self._settle()
 
-    def _exactly(self, word: str) -> int:
-        """Return the code of a literal, read by the codec; raises LiteralError for too many of them."""
+    def _exactly(self, word: str) -> tuple[int, bool]:
+        """Return the code of a literal, read by the codec, and whether it changed; raises LiteralError for too many."""
         if (code := self._read.get(word)) is None:
             self._slow += 1
             if self._slow > MAX_EXACT:
                 raise LiteralError(f"there are over {MAX_EXACT:,} literals that are no plain decimals")
-            code = encode(word, self.format).code
+            done = read(word, self.format)
+            code, inexact = done.result.code, Flags.INEXACT in done.flags
             if len(self._read) < _BATCH and len(word) < _SHORT:
-                self._read[word] = code
-        return code
+                self._read[word], self._inexact[word] = code, inexact
+        else:
+            inexact = self._inexact[word]
+        return code, inexact
 
     def _settle(self) -> None:
         """Round a batch; what binary64 has in the middle between two numbers may have been on one side of it."""
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))
+        held = np.ones(len(values), bool)  # numbers of the format, as far as binary64 tells
         if self.format != DOUBLE:
             with np.errstate(all="ignore"):
                 down, up = (quantize(values, self.format, each) for each in ("RTN", "RTP"))
                 decided = (values - down < up - values) | (values - down > up - values) | (down == up)
+            held = down == up
             for place in np.flatnonzero(~decided | ~np.isfinite(up - down)).tolist():
                 self._exact[place] = self._exactly(self._words[place])
-        for place, code in self._exact.items():
-            codes[place] = code
+        for place, (code, inexact) in self._exact.items():
+            codes[place], held[place] = code, False
+            self._changed += inexact
+        others = np.flatnonzero(held).tolist()
+        self._changed += len(values) - len(self._exact) - len(others)
+        self._changed += sum(Decimal(self._words[place]) != Decimal(self._values[place]) for place in others)
         self._done.append(codes)
         self._words, self._values, self._exact = [], [], {}
 
@@ -95,9 +108,12 @@ class Reader:
     def array(self, name: str, shape: tuple[int, ...]) -> ArraySource:
         """Return all that was read as an array."""
         codes, native = self.codes().reshape(shape), native_dtype(self.format)
-        return HeldSource(Source(codes, self.format) if native is None else codes.view(native), name)
+        found = HeldSource(Source(codes, self.format) if native is None else codes.view(native), name)
+        found.origin = Origin(None, self._changed)
+        return found
 
 
+@in_default_mode
 def parse_list(text: str, format: Format) -> ArraySource:
     """Return the array of `1.5,-2,0x1p-3`, with `;` between the rows of a matrix; raises LiteralError.
 
@@ -120,6 +136,7 @@ def parse_list(text: str, format: Format) -> ArraySource:
     return reader.array(text, shape)
 
 
+@in_default_mode
 def open_text(path: str, format: Format) -> ArraySource:
     """Open a file of numbers, in rows of as many, with commas or spaces between them; # begins a remark.
 

@@ -53,6 +53,8 @@ class Format(Record):
     magnitude_bits: int
     largest_magnitude: int
     infinity_magnitude: int  # −1 where there is none
+    smallest_normal_magnitude: int
+    nan_in_place_of_negative_zero: bool  # the only NaN has the code that −0 has elsewhere (fnuz and signed P3109)
 
     _fields = (
         "name", "precision", "exponent_bits", "bias", "infinities", "nans", "zero", "negative_zero",
@@ -111,6 +113,8 @@ class Format(Record):
             "magnitude_bits": w + t,
             "largest_magnitude": magnitudes - nans - infinities - 1,
             "infinity_magnitude": magnitudes - nans - 1 if infinities else -1,
+            "smallest_normal_magnitude": 1 << t if zero else 0,
+            "nan_in_place_of_negative_zero": signed and zero and not negative_zero,
         }
         for field, settled_value in settled.items():
             object.__setattr__(self, field, settled_value)
@@ -139,11 +143,6 @@ class Format(Record):
         return 1 if self.subnormals else self.smallest_normal_magnitude
 
     @property
-    def smallest_normal_magnitude(self) -> int:
-        """Magnitude of the smallest positive normal number."""
-        return 1 << self.trailing_bits if self.zero else 0
-
-    @property
     def ieee_nans(self) -> bool:
         """Whether every code above infinity is a NaN, so that a quiet bit and payloads exist (6.2.1)."""
         t = self.trailing_bits
@@ -158,11 +157,6 @@ class Format(Record):
     def has_nan(self) -> bool:
         """Whether any code is a NaN."""
         return self.nans > 0 or self.nan_in_place_of_negative_zero
-
-    @property
-    def nan_in_place_of_negative_zero(self) -> bool:
-        """Whether the only NaN has the code that −0 has elsewhere (fnuz and signed P3109)."""
-        return self.signed and self.zero and not self.negative_zero
 
     @property
     def nan_code(self) -> int:

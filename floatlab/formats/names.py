@@ -21,6 +21,7 @@ FAMILIES = {
     **dict.fromkeys(("fp8", "float8", "f8"), "e4m3 e5m2 e4m3fnuz e5m2fnuz (show bits:0x38 --dialects compares them)"),
     **dict.fromkeys(("fp6", "float6"), "e2m3 e3m2"),
     **dict.fromkeys(("float4",), "e2m1"),
+    **dict.fromkeys(("float", "fp", "ieee", "ieee754"), "fp16 fp32 fp64 fp128"),
     "p3109": "p3109_k8p3se p3109_k8p4se …",
 }
 
@@ -105,6 +106,8 @@ def _lookup(name: str) -> Format:
         raise FormatError(f"{plain} is a family of formats of blocks: {members}")
     if is_block_format(plain):
         raise FormatError(f"{plain} is a format of blocks: floatlab block VALUE… --to {plain} shows one")
+    if re.fullmatch(r"u?(int|i)[0-9]{1,3}", plain):
+        raise FormatError(f"{quoted(name)} is a type of integers, not of floats: toint VALUE --to {plain} converts")
     raise FormatError(
         f"unknown format {quoted(name)}{guess(plain, sorted(_BY_NAME))}"
         " (known: floatlab formats; any e<W>m<T>[fn|f|fnuz] works too)"
@@ -127,3 +130,15 @@ def parse_format(name: str | Format) -> Format:
     if not isinstance(name, str):
         raise FormatError(f"a format is a name or a Format, not {type(name).__name__}")
     return _lookup(name)
+
+
+def format_called(name: str) -> Format | None:
+    """Return the format that libraries call by a name such as float16, bfloat16 or float8_e4m3fn."""
+    kind, _, variant = name.partition("_")
+    if kind.strip("0123456789") not in ("float", "bfloat"):
+        return None
+    try:
+        # Theirs is named in full: float8_e4m3 is IEEE's, and e4m3fn is what we call e4m3 for short.
+        return parse_format({"e4m3": "e4m3_ieee", "e5m2": "e5m2"}.get(variant, variant) or kind)
+    except FormatError:
+        return None

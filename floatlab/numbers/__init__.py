@@ -1,6 +1,6 @@
 """Floor 1: exact numbers, the one rounding kernel, and the codec between codes, values and text."""
 
-from floatlab.numbers.context import DEFAULT, Absent, Context, Flags, NanRule, Overflow, Tininess
+from floatlab.numbers.context import DEFAULT, Absent, Context, Flags, NanRule, Overflow, Tininess, as_context
 from floatlab.numbers.datum import Datum, NumberClass, decode, hexadecimal_code
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import Literal, parse_literal
@@ -13,6 +13,6 @@ from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Spec
 __all__ = [
     "DEFAULT", "Absent", "Context", "Datum", "Decode", "Derivation", "Direction", "Encode", "Exact", "Flags",
     "Literal", "NanRule", "NumberClass", "Overflow", "Ratio", "Read", "Round", "Rounded", "Special", "Step",
-    "Tail", "Tininess", "convert", "decode", "encode", "hexadecimal_code", "parse_direction", "parse_literal",
-    "read", "round_exact",
+    "Tail", "Tininess", "as_context", "convert", "decode", "encode", "hexadecimal_code", "parse_direction",
+    "parse_literal", "read", "round_exact",
 ]  # fmt: skip

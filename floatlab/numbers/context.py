@@ -10,7 +10,7 @@ from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from typing import TypeAlias, TypeVar
 
     Choice = TypeVar("Choice", bound=Enum)
 
@@ -66,7 +66,7 @@ class NanRule(Enum):
     """Which NaN an operation with NaN operands gives."""
 
     FIRST = "first"  # the first NaN operand, quieted; the default NaN is positive
-    X86 = "x86"
+    X86 = "x86"  # the first, as SSE; in x87 extended the larger significand; the default NaN is negative
     ARM = "arm"
     RISCV = "riscv"  # always the default NaN
 
@@ -134,3 +134,25 @@ class Context(Record):
 
 
 DEFAULT = Context()
+
+if TYPE_CHECKING:
+    AnyContext: TypeAlias = Context | Direction | str | None  # what `as_context` takes
+
+
+def as_context(given: AnyContext) -> Context:
+    """Return the context that is meant: a Context itself, a rounding direction by its name, or None for the default.
+
+    Every public function that takes a context takes it through here. Raises ContextError for anything else.
+
+    >>> as_context("RTZ"), as_context("near_maxMag").rounding.value, as_context(None)
+    (Context(rounding='RTZ'), 'RNA', Context())
+    """
+    if isinstance(given, Context):
+        return given
+    if given is None:
+        return DEFAULT
+    if isinstance(given, str | Direction):
+        return Context(given)
+    raise ContextError(
+        f"context is a floatlab.Context, or a rounding direction such as 'RTZ', not {type(given).__name__}"
+    )

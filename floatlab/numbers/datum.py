@@ -7,6 +7,7 @@ from enum import Enum
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.exact import Exact
+from floatlab.presenter import Drawn
 from floatlab.record import Record
 
 
@@ -35,7 +36,7 @@ _NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN)
 _NOT_FINITE = (*_NAN, *_INFINITE, NumberClass.UNSUPPORTED)
 
 
-class Datum(Record):
+class Datum(Drawn, Record):
     """A floating-point datum (IEEE 754-2019 clause 2.1.23): the pair of a format and a code.
 
     Two data are equal when format and code are: NaNs equal themselves, and +0 is not −0.
@@ -91,8 +92,8 @@ class Datum(Record):
     @property
     def number_class(self) -> NumberClass:
         """The class of 5.7.2; `unsupported` for x87 codes whose integer bit contradicts their exponent."""
-        fmt, magnitude = self.format, self.magnitude
-        negative = self.sign_bit
+        fmt = self.format
+        magnitude, negative = fmt.magnitude(self.code), self.sign_bit
         if fmt.explicit_integer_bit and not self.integer_bit and self.biased_exponent:
             return NumberClass.UNSUPPORTED
         if magnitude > fmt.largest_magnitude:
@@ -143,16 +144,31 @@ class Datum(Record):
     @property
     def exact(self) -> Exact:
         """The value, exactly: (−1)^s · c · 2^q; raises UnsupportedError for NaN, ∞ and unsupported codes."""
-        if self.number_class in _NOT_FINITE:
+        value = self.finite_value
+        if value is None:
             raise UnsupportedError(f"{self!r} has no exact value")
-        fmt, magnitude = self.format, self.magnitude
+        return value
+
+    @property
+    def finite_value(self) -> Exact | None:
+        """The value, exactly; None for NaN, ∞ and unsupported codes, so that arithmetic looks at a code once."""
+        fmt, code = self.format, self.code
+        magnitude = fmt.magnitude(code)
+        if magnitude > fmt.largest_magnitude:
+            return None
+        negative = fmt.signed and code >> (fmt.width - 1) != 0
         t = fmt.trailing_bits
-        field, c = magnitude >> t, magnitude & ((1 << t) - 1)
-        if field or not fmt.zero:
-            c += 1 << t
-        elif not fmt.subnormals:
-            c = 0
-        return Exact(bool(self.sign_bit), c, (field or int(fmt.zero)) - fmt.bias - t)
+        field = magnitude >> t
+        c = magnitude - (field << t)
+        if field:
+            if fmt.explicit_integer_bit and not code >> t & 1:
+                return None
+            return Exact(negative, c + (1 << t), field - fmt.bias - t)
+        if not fmt.zero:
+            return Exact(negative, c + (1 << t), -fmt.bias - t)
+        if negative and not c and fmt.nan_in_place_of_negative_zero:
+            return None
+        return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     @property
     def quantum_exponent(self) -> int:

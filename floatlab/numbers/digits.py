@@ -35,7 +35,7 @@ def digits_of(n: int) -> str:
     >>> len(digits_of(2**100_000))
     30103
     """
-    if n < 10**_CHUNK:
+    if n.bit_length() <= 3 * _CHUNK:  # fewer than _CHUNK digits, without raising 10 to a power
         return str(n)
     powers = [10**_CHUNK]
     while powers[-1] <= n:

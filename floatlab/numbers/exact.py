@@ -65,10 +65,15 @@ class Exact(Record):
         """Add exactly; a zero sum of opposite signs is +0 (6.3, all directions but RTN)."""
         if not isinstance(other, Exact):
             return NotImplemented
-        q = min(self.q, other.q)
-        total = self.scaled(q) + other.scaled(q)
-        both = self.negative and other.negative
-        return Exact(total < 0 or (not total and both), abs(total), q)
+        q, a, b = self.q, self.c, other.c
+        if q > other.q:
+            a <<= q - other.q
+            q = other.q
+        else:
+            b <<= other.q - q
+        total = (-a if self.negative else a) + (-b if other.negative else b)
+        negative = total < 0 if total else self.negative and other.negative
+        return Exact(negative, abs(total), q)
 
     def __sub__(self, other: Exact) -> Exact:
         """Subtract exactly."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.context import DEFAULT, Context, as_context
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import infinity_code, round_exact
@@ -14,6 +14,8 @@ from floatlab.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from floatlab.numbers.context import AnyContext
 
 
 class Interval(Record):
@@ -36,7 +38,7 @@ class Interval(Record):
         )
 
 
-def preimage(datum: Datum, context: Context = DEFAULT) -> Interval | None:
+def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     """Return the interval of reals that round to a datum, or None where no real does.
 
     Under stochastic rounding: the reals that may. A zero with a sign gets the reals of its sign,
@@ -47,6 +49,7 @@ def preimage(datum: Datum, context: Context = DEFAULT) -> Interval | None:
     >>> i.low.as_fraction(), i.low_closed, i.high.as_fraction(), i.high_closed
     (Fraction(4095, 4096), True, Fraction(2049, 2048), True)
     """
+    context = as_context(context)
     lands = _landing(datum, context)
     negative = bool(datum.sign_bit)
     if not datum.is_finite:

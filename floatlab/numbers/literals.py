@@ -202,7 +202,7 @@ def parse_literal(text: str, bits: bool = False) -> Literal:
     negative, body = _signed(lowered)
     if body in ("inf", "infinity"):
         return Literal(stripped, Infinity(negative))
-    if found := re.fullmatch(_NAN, body):
+    if "nan" in body and (found := re.fullmatch(_NAN, body)):
         signaling = found[1] == "s"
         return Literal(stripped, NotANumber(negative, signaling, _payload(found[2], signaling, text)))
     if bits:

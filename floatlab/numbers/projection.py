@@ -130,7 +130,8 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
     >>> r.kept, r.tail, r.increment, hex(r.code), r.flags
     (1024, <Tail.ABOVE_HALF: 'above half'>, True, '0x3c01', <Flags.INEXACT: 16>)
     """
-    direction, t = direction_in(format, context), format.trailing_bits
+    t = format.trailing_bits
+    direction = context.rounding if t else direction_in(format, context)
     drawn = draw(context.seed, index) if direction is Direction.SR else None
     e = x.c.bit_length() + x.q - 1
     nonzero = x.c != 0 or sticky

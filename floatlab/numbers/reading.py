@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers.carriers import binary64_datum, own_datum, whole_number
+from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule, as_context
 from floatlab.numbers.datum import Datum, NumberClass, decode
 from floatlab.numbers.digits import integer_from_digits
 from floatlab.numbers.exact import Exact
@@ -17,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.numbers.context import AnyContext
     from floatlab.numbers.steps import Operand, Step, Truth
 
 
@@ -45,27 +48,29 @@ def _special(
     return Derivation(operation, (operand,), context, steps, result, flags)
 
 
-def read(value: Any, format: Format | str, context: Context = DEFAULT) -> Derivation:
+def read(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
     """Round a value into a format (5.12.2 for text) and show the way.
 
     Takes text as users type it, int, float, Fraction, Decimal, NumPy scalars, Exact, and Datum.
-    Decimal text of any length is rounded once, directly. A code (`bits:0x3c7c`) is taken as it
-    is. Raises LiteralError for what is not a number, UnsupportedError for what the format cannot
-    hold at all (a NaN's payload).
+    Decimal text of any length is rounded once, directly. A float is the binary64 number that
+    Python made of what was typed, a NumPy scalar a number of its dtype: the error counts from
+    there. A code (`bits:0x3c7c`) is taken as it is. Raises LiteralError for what is not a number,
+    UnsupportedError for what the format cannot hold at all (a NaN's payload).
 
     >>> d = read("1/3", "fp16")
     >>> d.result, d.error_ulps, d.flags.names
     (Datum(binary16 0x3555 = 0.3333), Fraction(-1, 3), ['inexact'])
     """
-    fmt = parse_format(format)
+    fmt, context = parse_format(format), as_context(context)
     if isinstance(value, str):
         return read_literal(parse_literal(value), fmt, context)
     if isinstance(value, Literal):
         return read_literal(value, fmt, context)
     if isinstance(value, Datum):
         return convert(value, fmt, context)
-    if isinstance(value, float):
-        return convert(_binary64(value), fmt, context)
+    own = own_datum(value)
+    if own is not None:
+        return convert(own, fmt, context)
     number = value if isinstance(value, Ratio) else _ratio_of(value)
     if isinstance(number, Datum):
         return convert(number, fmt, context)
@@ -110,37 +115,32 @@ def _read_code(literal: Literal, typed: Code, format: Format, context: Context) 
     return Derivation("decode", (literal,), context, (Decode(datum), Encode(datum, truth)), datum, Flags.NONE)
 
 
-def _binary64(value: float) -> Datum:
-    from struct import pack
-
-    return Datum(parse_format("binary64"), int.from_bytes(pack(">d", value), "big"))
-
-
+@in_default_mode
 def _ratio_of(value: Any) -> Ratio | Datum | Literal:
-    """Return the exact value of a number that is neither text nor a Python float; raises LiteralError for others."""
+    """Return the exact value of a number that brings no format and is no text; raises LiteralError for others."""
     if isinstance(value, Exact):
         return Ratio(value.negative, value.c, twos=value.q)
-    if isinstance(value, (type, bytes)) or getattr(getattr(value, "dtype", None), "kind", "f") in "cmMSUO":
+    dtype = getattr(value, "dtype", None)
+    if isinstance(value, (type, bytes)) or getattr(dtype, "kind", "f") in "cmMSUO" or "complex" in str(dtype):
         raise _refusal(value)
+    n = whole_number(value)
+    if n is not None:
+        return Ratio(n < 0, abs(n))
     try:
         if hasattr(value, "as_tuple"):
             return _decimal(value)
-        if hasattr(value, "__index__"):
-            n = value.__index__()
-            return Ratio(n < 0, abs(n))
         if hasattr(value, "as_integer_ratio"):
             n, d = value.as_integer_ratio()
             return Ratio(n < 0 or (not n and _signed_zero(value)), abs(n), d)
         if hasattr(value, "numerator") and hasattr(value, "denominator"):
             return Ratio(value.numerator < 0, abs(int(value.numerator)), int(value.denominator))
     except (OverflowError, ValueError):  # ∞ or NaN
-        return _binary64(float(value))
+        return binary64_datum(float(value))
     except TypeError:  # an array or a tensor that is not one integer
         pass
-    kind = getattr(value, "dtype", None)
-    if kind is not None and getattr(kind, "itemsize", 99) <= 8 and not getattr(value, "shape", ()):
+    if dtype is not None and getattr(dtype, "itemsize", 99) <= 8 and not getattr(value, "shape", ()):
         try:
-            return _binary64(float(value))  # bfloat16 and fp8 scalars: binary64 holds each of them exactly
+            return binary64_datum(float(value))  # small integers such as int4 of ml_dtypes, which have no __index__
         except (TypeError, ValueError):
             pass
     raise _refusal(value)
@@ -165,7 +165,7 @@ def _decimal(value: Any) -> Ratio | Literal:
     return Ratio(bool(sign), integer_from_digits("".join(map(str, digits))), tens=exponent)
 
 
-def encode(value: Any, format: Format | str, context: Context = DEFAULT) -> Datum:
+def encode(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Datum:
     """Return the datum that a value rounds to: `read` without the way.
 
     >>> encode(0.1, "fp16"), encode("nan(0x3)", "fp16")
@@ -174,7 +174,7 @@ def encode(value: Any, format: Format | str, context: Context = DEFAULT) -> Datu
     return read(value, format, context).result
 
 
-def convert(datum: Datum, format: Format | str, context: Context = DEFAULT) -> Derivation:
+def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
     """Convert a datum to another format (5.4.2): one rounding, NaN payloads kept from the left.
 
     A signaling NaN, and an x87 code that is no number, raise invalid and become quiet NaNs.
@@ -183,24 +183,28 @@ def convert(datum: Datum, format: Format | str, context: Context = DEFAULT) -> D
     >>> d.result, d.flags.names
     (Datum(e4m3fn 0x7f = nan), ['overflow', 'inexact'])
     """
-    fmt = parse_format(format)
+    fmt, context = parse_format(format), as_context(context)
+    truth = datum.finite_value
+    if truth is None:
+        return _convert_special(datum, fmt, context)
+    exact = truth
     before: tuple[Step, ...] = (Decode(datum),)
-    kind = datum.number_class
-    negative = bool(datum.sign_bit)
-    if kind is NumberClass.UNSUPPORTED:
-        code, flags = nan_code(fmt, context, False)
+    if context.flush_inputs and datum.is_subnormal:
+        exact = Exact(truth.negative, 0, truth.q)
+        before += (Special(Rule.FLUSHED_INPUT, Flags.NONE),)
+    return _finish("convert", datum, before, exact, False, truth, fmt, context)
+
+
+def _convert_special(datum: Datum, fmt: Format, context: Context) -> Derivation:
+    before = (Decode(datum),)
+    if datum.number_class is NumberClass.UNSUPPORTED:
+        code, flags = nan_code(fmt, context, fmt.ieee_nans and context.nan is NanRule.X86)
         return _special("convert", datum, before, Rule.NAN, code, flags | Flags.INVALID, fmt, context)
     if datum.is_nan:
         code, flags = quieted(datum, fmt, context)
         return _special("convert", datum, before, Rule.NAN, code, flags, fmt, context)
-    if datum.is_infinite:
-        code, flags = infinity_code(fmt, context, negative)
-        return _special("convert", datum, before, Rule.INFINITY, code, flags, fmt, context)
-    exact = datum.exact
-    if context.flush_inputs and datum.is_subnormal:
-        exact = Exact(negative, 0, exact.q)
-        before += (Special(Rule.FLUSHED_INPUT, Flags.NONE),)
-    return _finish("convert", datum, before, exact, False, datum.exact, fmt, context)
+    code, flags = infinity_code(fmt, context, bool(datum.sign_bit))
+    return _special("convert", datum, before, Rule.INFINITY, code, flags, fmt, context)
 
 
 def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:

@@ -53,7 +53,16 @@ IN_WORDS = {
     Direction.SR: "stochastic",
 }
 
+# Everyday words, and those of other libraries and standards.
 _SPELLINGS = {
+    "nearest": "RNE", "even": "RNE", "up": "RTP", "down": "RTN", "zero": "RTZ", "stochastic": "SR",
+    "to_nearest": "RNE", "nearest_even": "RNE", "half_even": "RNE", "ties_to_even": "RNE", "tonearest": "RNE",
+    "nearest_away": "RNA", "half_away": "RNA", "ties_to_away": "RNA", "ties_away": "RNA",
+    "toward_zero": "RTZ", "towards_zero": "RTZ", "towardzero": "RTZ", "to_zero": "RTZ", "truncate": "RTZ",
+    "trunc": "RTZ", "chop": "RTZ",
+    "upward": "RTP", "ceil": "RTP", "ceiling": "RTP", "toward_positive": "RTP",
+    "downward": "RTN", "floor": "RTN", "toward_negative": "RTN",
+    "away_from_zero": "RAZ", "from_zero": "RAZ", "to_odd": "RTO", "random": "SR",
     "near_even": "RNE", "near_maxmag": "RNA", "minmag": "RTZ", "max": "RTP", "min": "RTN", "odd": "RTO",
     "roundtiestoeven": "RNE", "roundtiestoaway": "RNA", "roundtowardzero": "RTZ",
     "roundtowardpositive": "RTP", "roundtowardnegative": "RTN", "rtu": "RTP", "rtd": "RTN", "rup": "RTP",
@@ -62,20 +71,24 @@ _SPELLINGS = {
 
 
 def parse_direction(word: str | Direction) -> Direction:
-    """Return the direction that a word means: RNE …, IEEE 754's names, or TestFloat's (`near_even`, `minMag`).
+    """Return the direction that a word means: RNE …, IEEE 754's names, TestFloat's (`near_even`, `minMag`), or `up`.
 
-    >>> parse_direction("minMag")
-    <Direction.RTZ: 'RTZ'>
+    >>> parse_direction("minMag"), parse_direction("up")
+    (<Direction.RTZ: 'RTZ'>, <Direction.RTP: 'RTP'>)
     """
     if isinstance(word, Direction):
         return word
-    plain = str(word).lower().replace("-", "_")
+    plain = str(word).strip().lower().replace("-", "_").replace(" ", "_")
     plain = _SPELLINGS.get(plain, plain).upper()
+    if plain == "AWAY":
+        raise ContextError(
+            "rounding direction 'away' has two meanings: RAZ is away from zero, RNA to nearest, ties away"
+        )
     if plain not in Direction.__members__:
         known = [*Direction.__members__, *_SPELLINGS]
         raise ContextError(
             f"unknown rounding direction {quoted(str(word))}{guess(plain, known)}"
-            f" (known: {' '.join(Direction.__members__)})"
+            f" (known: {' '.join(Direction.__members__)}; nearest, up, down, zero, odd, stochastic)"
         )
     return Direction[plain]
 

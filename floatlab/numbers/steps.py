@@ -12,6 +12,7 @@ from floatlab.numbers.exact import Exact, SquareRoot
 from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import Rounded
 from floatlab.numbers.ratio import FAR, Ratio
+from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -162,7 +163,7 @@ class Encode(Step):
         return (value - high).as_fraction(), (value - low).as_fraction()
 
 
-class Derivation(Record):
+class Derivation(Answering, Record):
     """An operation with its operands, its steps, its result and the flags that it raised.
 
     >>> from floatlab import read

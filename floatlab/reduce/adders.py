@@ -15,6 +15,7 @@ from floatlab.arith import add, fma, multiply
 from floatlab.arith.operands import Work, holds
 from floatlab.errors import PlanError
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, convert
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.rounding import STREAM
@@ -69,7 +70,7 @@ class Node(Record):
     def error(self) -> Fraction | None:
         """What the roundings of this node missed, exactly (value − exact sum of what was given); None beyond numbers.
 
-        The errors of all nodes of rounded additions add up to the error of the result.
+        The errors of all nodes of rounded additions add up to the error of the result, unless an operand is flushed.
         """
         from fractions import Fraction
 
@@ -163,14 +164,38 @@ class Adder(Record):
         return nodes, nodes[-1].value
 
 
+class PartlyFused(Record):
+    """What adds products of which some are fused onto a sum, those of the terms `fused`, and the others rounded first.
+
+    Compiled loops come to that: vectors with fused multiply-add, then a remainder without.
+    """
+
+    accumulator: Format
+    fused: tuple[int, ...]  # terms, ascending
+
+    fma: ClassVar[bool] = True
+    pairs: ClassVar[bool] = True
+    context: ClassVar[Context] = DEFAULT
+
+    @property
+    def products(self) -> Format:
+        """What the other products are rounded to."""
+        return self.accumulator
+
+    def within(self, terms: Sequence[int]) -> PartlyFused:
+        """Return the same for a part of the terms, which are numbered anew."""
+        fused = set(self.fused)
+        return PartlyFused(self.accumulator, tuple(i for i, term in enumerate(terms) if term in fused))
+
+
 class Joined(Record):
     """What adds a sum whose last node joins two that were made in two ways, such as a remainder in a wider format.
 
     `first` and `second` make the operands of the last node, which is added in the wider accumulator of the two.
     """
 
-    first: Adder
-    second: Adder
+    first: Adder | PartlyFused
+    second: Adder | PartlyFused
 
     fma: ClassVar[bool] = False
     context: ClassVar[Context] = DEFAULT
@@ -221,6 +246,7 @@ def exact_sum(values: Sequence[Term | Datum], format: Format, context: Context =
     return work.finish(total, total)
 
 
+@in_default_mode
 def fold(plan: Plan, terms: Sequence[Term], adder: Adder | TensorCore, element: int = 0) -> list[Node]:
     """Return every node of a plan, evaluated one after the other; of a single term, its reading as the only node.
 

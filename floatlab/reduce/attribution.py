@@ -6,7 +6,10 @@ from floatlab.arrays.operands import is_floating
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Datum
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Context, Datum, Direction
+from floatlab.numbers.context import DEFAULT, as_context
+from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.causes import Cause, Pair, Path, Refutation, Verdict, pairs_of, refutations_of, verdict_of
@@ -25,18 +28,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from floatlab.numbers.context import AnyContext
+
 __all__ = ["Attribution", "Cause", "Explanation", "Pair", "Patch", "Path", "Refutation", "Verdict", "attribute"]
 
 _WHOLE = 4  # of the ways that miss elements of the sample, how many are tried on all elements
 _SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements of the sample are not tried on all
 
 
-class Attribution(Individual):
+class Attribution(Answering, Individual):
     """What was tried, ranked for each observed result, and, for two, the pairs of ways that give both.
 
     `pairs` has those with the fewest causes first, 256 at most, of `pair_count`. `refutations` say of one dot product
     what order alone, and FMA alone, would have made, where neither explains two results. `patches` says for each
-    result that no way gives wholly whether some rows or columns of it were made in another way than the others.
+    result that no way gives wholly whether some rows or columns of it were made in another way than the others. All but
+    the models of machines rounded by `context`.
     """
 
     shape: tuple[int, ...]
@@ -47,6 +53,9 @@ class Attribution(Individual):
     trial_count: int
     refutations: tuple[Refutation, ...] = ()
     patches: tuple[Patch | None, ...] = ()
+    context: Context = DEFAULT
+    observed: tuple[str, ...] = ()  # the results as they were printed, or what they are called
+    _ASKS = ".fitting or .verdict"
 
     def __repr__(self) -> str:
         """Show the verdict or the best explanation."""
@@ -91,6 +100,7 @@ class Attribution(Individual):
         return f"{ranked[0].said}, and no way gives all"
 
 
+@in_default_mode
 def attribute(
     a: Any,
     b: Any,
@@ -101,6 +111,7 @@ def attribute(
     formats: Sequence[str | Format] | None = None,
     machines: Sequence[str | Machine] | None = None,
     targets: Sequence[Any] | None = None,
+    context: AnyContext = DEFAULT,
     started: Callable[[int, str], Callable[[int], None]] | None = None,
 ) -> Attribution:
     """Return which ways to compute a·b, or the sum of a, reproduce an observed result, or, of a tuple, two of them.
@@ -111,8 +122,9 @@ def attribute(
     that prints so. `difference` is that of the two results, printed too or a number, with any sign. Tried are
     `schedules`, each with and without FMA in accumulators of all `formats` (without the argument also the exact sum,
     rounded once), and models of `machines`; then, where nothing gives all, the orders in which `targets` add on this
-    machine (see `reveal`), by default NumPy's own and those of libraries that are loaded. Of large products, 1,024
-    elements are tried first, and of huge ones no more. `started` is told how many ways there are, and "ways", and
+    machine (see `reveal`), by default NumPy's own and those of libraries that are loaded. All but the models round by
+    `context`, such as that of a machine that flushes subnormal numbers; a direction's name will do. Of large products,
+    1,024 elements are tried first, and of huge ones no more. `started` is told how many ways there are, and "ways", and
     returns what is told how many were tried. Raises UnsupportedError for operands or results that do not go together,
     LiteralError for text that is no number, and what `dot` and `reveal` raise.
 
@@ -125,6 +137,9 @@ def attribute(
     >>> found.refutations[0]
     Refutation(serial → serial with FMA: Path(FMA +6))
     """
+    rules = as_context(context)
+    if rules.rounding is Direction.SR:
+        raise UnsupportedError("an observed result has no explanation by stochastic rounding: other draws, other bits")
     results = observed if isinstance(observed, tuple) else (observed,)
     names = ["observed"] if len(results) == 1 else ["the first result", "the second result"]
     if not 1 <= len(results) <= 2:
@@ -137,10 +152,10 @@ def attribute(
     has_format = any(_brings_format(side) for side in sides.values())
     sources, into = _sources(sides, None if has_format else own)
     into = into if own is None else own
-    shape, bench = _bench(sources, into)
+    shape, bench = _bench(sources, into, rules)
     goals = [goal_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
     apart = difference_of(difference, len(goals), shape)
-    tried = trials(bench.terms, bench.formats, into, schedules, formats, machines, bench.size)
+    tried = trials(bench.terms, bench.formats, into, schedules, formats, machines, bench.size, rules)
     if not tried and not targets:
         raise UnsupportedError("there is nothing to try: name schedules and formats, or machines, or targets")
     explanations = _explained(bench, tried, goals, started)
@@ -152,7 +167,10 @@ def attribute(
     refutations = refutations_of(bench, explanations, tried) if alone else ()
     most = max(len(each) for each in explanations)
     patches = tuple(_patch(bench, ranked, goal, tried) for ranked, goal in zip(explanations, goals, strict=True))
-    return Attribution(shape, into, explanations, pairs, count, most, refutations, patches)
+    said = tuple(each if isinstance(each, str) else name for each, name in zip(results, names, strict=False))
+    return Attribution(
+        shape, into, explanations, pairs, count, most, refutations, patches, context=rules, observed=said
+    )
 
 
 def _brings_format(x: Any) -> bool:
@@ -164,7 +182,7 @@ def _sources(sides: dict[str, Any], format: Format | None) -> tuple[list[Source]
     return sources, settings.format
 
 
-def _bench(sources: list[Source], into: Format) -> tuple[tuple[int, ...], Bench]:
+def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple[int, ...], Bench]:
     """Return the shape of a product, or of sums, and its inputs as matrices."""
     if not all(source.codes.size for source in sources):
         shapes = " and ".join(str(source.codes.shape) for source in sources)
@@ -172,10 +190,11 @@ def _bench(sources: list[Source], into: Format) -> tuple[tuple[int, ...], Bench]
     left = sources[0].codes
     if len(sources) > 1:
         x, y, shape = as_matrices(*sources)
-        return shape, Bench(x, y, into)
+        return shape, Bench(x, y, into, context)
     if not 1 <= left.ndim <= 2:
         raise UnsupportedError(f"a is a row, or rows, to add up, and this has shape {left.shape}")
-    return left.shape[:-1], Bench(Source(left.reshape(-1, left.shape[-1]), sources[0].format), None, into)
+    rows = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
+    return left.shape[:-1], Bench(rows, None, into, context)
 
 
 def _kind(dimensions: list[int]) -> str:
@@ -230,6 +249,6 @@ def _with_habits(
             if targets is None and any(each.fits for each in ranked):
                 continue
             known = {each.trial.plain for each in ranked}
-            tried = replays(bench, habit.schedule, goal, habit.name)
+            tried = replays(bench, habit.schedule, goal, habit.name, habit.fused)
             ranked += [each for each in tried if each.trial.plain not in known]
     return tuple(tuple(sorted(ranked, key=lambda each: -each.share)) for ranked in found)

@@ -19,6 +19,8 @@ from floatlab.arrays.reading import DOUBLE, SINGLE
 from floatlab.arrays.sources import Source, source_of
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
+from floatlab.fpmode import DefaultMode, in_default_mode
+from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
 from floatlab.reduce.devices import DEVICES, DTYPES, AbsentDeviceError, Device, check_device, device_of, first_line
 from floatlab.reduce.inputs import check_size
@@ -70,7 +72,7 @@ class Pair(Record):
     judgement: Judgement | None  # None where a number is not finite
 
 
-class Standing(Record):
+class Standing(Answering, Record):
     """What became of a product on all backends."""
 
     format: Format
@@ -79,6 +81,12 @@ class Standing(Record):
     runs: tuple[Run, ...]
     absent: tuple[Absence, ...]
     pairs: tuple[Pair, ...]
+
+    _ASKS = ".runs"
+
+    def __repr__(self) -> str:
+        """Show which backends multiplied."""
+        return f"Standing({self.format.name}: {', '.join(each.name for each in self.runs) or 'no backend'})"
 
     @property
     def elements(self) -> int:
@@ -148,14 +156,16 @@ def multiply_on(
     if x.format != y.format or x.format.name not in DTYPES:
         given = " and ".join(dict.fromkeys((x.format.name, y.format.name)))
         raise UnsupportedError(f"both are of one of {' '.join(DTYPES)}, not {given}")
-    work = _Work(x, y, runs, None if started is None else started(len(names) * (runs + 2), "steps"))
-    made, absent = [], []
-    for name in names:
-        try:
-            made.append(work.run(name))
-        except _AbsentError as trouble:
-            absent.append(Absence(name, str(trouble)))
-    pairs = tuple(work.pair(one, other) for one, other in combinations(made, 2))
+    with DefaultMode() as mode:
+        told = None if started is None else started(len(names) * (runs + 2), "steps")
+        work = _Work(x, y, runs, told, mode)
+        made, absent = [], []
+        for name in names:
+            try:
+                made.append(work.run(name))
+            except _AbsentError as trouble:
+                absent.append(Absence(name, str(trouble)))
+        pairs = tuple(work.pair(one, other) for one, other in combinations(made, 2))
     shape = (x.codes.shape[0], x.codes.shape[1], y.codes.shape[1])
     return Standing(x.format, shape, len(work.yardstick.rows), tuple(made), tuple(absent), pairs)
 
@@ -167,7 +177,8 @@ class _AbsentError(Exception):
 class _Work:
     """Two matrices of one format, and what their products are measured and judged by."""
 
-    def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None] | None) -> None:
+    def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None] | None, mode: DefaultMode) -> None:
+        self.multiply = mode.outside(_multiply)  # as the library does it in the caller's floating-point mode
         self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add or (lambda _: None)
         self.yardstick = Yardstick(x, y, x.format)
         self.sides = self._values(x), self._values(y)
@@ -207,8 +218,7 @@ class _Work:
         made: list[Any] = []
         for _ in range(1 + self.runs):
             began = perf_counter()
-            product = x @ y
-            device.wait(product)
+            product = self.multiply(device, x, y)
             times.append(perf_counter() - began)
             made = [*made[:1], product]  # the first and the last
             self.add(1)
@@ -239,6 +249,13 @@ class _Work:
         return Pair(names, equal, int(np.max(ulps, initial=0)), q[0], q[1], self._judged(one.codes, other.codes))
 
 
+def _multiply(device: Device, x: Any, y: Any) -> Any:
+    product = x @ y
+    device.wait(product)
+    return product
+
+
+@in_default_mode
 def in_one_format(sides: Sequence[Any], format: Format | None = None) -> list[Source]:
     """Return matrices in one format that backends multiply in: the one named, or one that both have, or binary32.
 

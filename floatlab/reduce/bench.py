@@ -13,6 +13,8 @@ from floatlab.arrays.pairs import is_enough, to_odd, two_sum
 from floatlab.arrays.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.sources import Source
 from floatlab.formats import Format
+from floatlab.numbers import Context
+from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.projection import round_exact
 from floatlab.reduce.adders import Adder
 from floatlab.reduce.exact import exact_totals, matrix_totals
@@ -37,12 +39,13 @@ _WHOLE = 1 << 30  # multiply-adds; of larger products only the sample is compare
 class Bench:
     """The inputs of products, and the codes that each way makes of them, computed once.
 
-    The factors are (rows, n) and (n, columns); without a second one, the rows are sums.
+    The factors are (rows, n) and (n, columns); without a second one, the rows are sums. `context` is what ways round by
+    that have no rules of their own.
     """
 
-    def __init__(self, left: Source, right: Source | None, into: Format) -> None:
+    def __init__(self, left: Source, right: Source | None, into: Format, context: Context = DEFAULT) -> None:
         """Choose the elements of the sample: all of them, or some that no pattern in the data can follow."""
-        self.left, self.right, self.into = left, right, into
+        self.left, self.right, self.into, self.context = left, right, into, context
         rows, self.terms = left.codes.shape
         self.shape = (rows, 1 if right is None else right.codes.shape[1])
         size = self.size = self.shape[0] * self.shape[1]
@@ -114,11 +117,12 @@ class Bench:
         separate = isinstance(adder, Adder) and not adder.fma and adder.products != made
         if y is not None and isinstance(adder, Adder) and separate and x.codes.ndim == 2:
             # Products that are rounded on their own are terms of a sum, which the processor's formats add.
-            terms = operate("multiply", [x, y], adder.products, as_codes=True)
+            terms = operate("multiply", [x, y], adder.products, context=adder.context, as_codes=True)
             codes = simulate(Source(terms, adder.products), None, trial.schedule, adder)
         else:
             codes = simulate(x, y, trial.schedule, adder)
-        return codes if made == self.into else np.asarray(encode(Source(codes, made), self.into))
+        rules = DEFAULT if trial.machines else self.context
+        return codes if made == self.into else np.asarray(encode(Source(codes, made), self.into, context=rules))
 
     def _exact(self, places: Iterable[int]) -> Array:
         found = [self._one(*divmod(int(place), self.shape[1])) for place in places]
@@ -130,9 +134,9 @@ class Bench:
         y = None if self.right is None else Source(self.right.codes[:, j], self.right.format)
         totals = exact_totals(x, y)
         if totals is None or not totals[0]:  # specials, and which zero it is
-            fused = Adder(self.into, fma=y is not None)
+            fused = Adder(self.into, fma=y is not None, context=self.context)
             return int(simulate(x, y, Fused(max(self.terms, 2)), fused)[()])
-        return round_exact(totals[0], self.into).code
+        return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
         """Round pairs of binary64 where what they miss cannot matter, and the exact sums elsewhere."""
@@ -148,7 +152,7 @@ class Bench:
                 high, low, size = matrix_totals(a, b)
                 missing = size * (n * n * 2.0**-100)
                 ends = [
-                    np.asarray(encode(Source(to_odd(two_sum(high, each)), DOUBLE), self.into))
+                    np.asarray(encode(Source(to_odd(two_sum(high, each)), DOUBLE), self.into, context=self.context))
                     for each in (low - missing, low + missing)
                 ]
             codes, unsure = ends[0], (ends[0] != ends[1]) | ~np.isfinite(high) | (high == 0)

@@ -14,7 +14,7 @@ from floatlab.errors import PlanError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, read
 from floatlab.record import Individual
-from floatlab.reduce.adders import Adder
+from floatlab.reduce.adders import Adder, PartlyFused
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.explanations import Explanation
 from floatlab.reduce.observations import Printed
@@ -191,7 +191,8 @@ def causes_of(one: Trial, other: Trial) -> tuple[Cause, ...]:
     mine, others = one.adder, other.adder
     if mine == others:
         return tuple(found)
-    if isinstance(mine, Adder) and isinstance(others, Adder) and mine.accumulator == others.accumulator:
+    kinds = Adder | PartlyFused
+    if isinstance(mine, kinds) and isinstance(others, kinds) and mine.accumulator == others.accumulator:
         return (*found, Cause.FMA if mine.fma or others.fma else Cause.ACCUMULATOR)
     return (*found, Cause.ACCUMULATOR)
 
@@ -205,7 +206,7 @@ def _paths(bench: Bench, first: Explanation, second: Explanation, causes: tuple[
     one, other = first.trial, second.trial
     try:
         turned = [bench.compared(Trial(x.schedule, y.adder)) for x, y in ((other, one), (one, other))]
-    except PlanError:  # the other order has no last node that joins two sums
+    except PlanError:  # the other order has no such nodes
         return ()
     return tuple(
         Path(order, bench.into, (first.codes, middle, second.codes))

@@ -11,7 +11,7 @@ from floatlab.arrays.sources import Source
 from floatlab.formats import Format
 from floatlab.numbers import Datum
 from floatlab.record import Individual
-from floatlab.reduce.adders import Adder, Joined
+from floatlab.reduce.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.bench import Bench
 from floatlab.reduce.machines import Machine
 from floatlab.reduce.observations import Observed, Printed
@@ -55,13 +55,13 @@ class Explanation(Individual):
         return self.trial.same
 
     @property
-    def adder(self) -> Adder | Joined | TensorCore | None:
+    def adder(self) -> Adder | PartlyFused | Joined | TensorCore | None:
         """What a node does; None for the exact sum, rounded once."""
         return self.trial.adder
 
     @property
     def fma(self) -> bool:
-        """Whether products are fused onto partial sums."""
+        """Whether products are fused onto partial sums, all that can be."""
         return isinstance(self.adder, Adder) and self.adder.fma
 
     @property

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from floatlab.errors import PlanError, guess, quoted
+from floatlab.errors import FormatError, PlanError, guess, quoted
+from floatlab.formats import parse_format
 from floatlab.reduce.orders import MAX_TERMS, ByHand, Schedule, Sorted
 from floatlab.reduce.plan import Plan
 from floatlab.reduce.schedules import KINDS, NAMED
@@ -91,6 +92,8 @@ class _Reader:
         if name in NAMED:
             return NAMED[name]
         if name not in KINDS:
+            if token == self.text.strip() and _is_format(token):
+                raise self._refuse(f"{_named(token)} is a format, not a schedule: format={token!r} (-f {token})", place)
             known = sorted([*NAMED, *KINDS])
             hint = guess(name, known) if name[:1].isalpha() else ""
             raise self._refuse(f"{_named(token)} is no schedule: {' '.join(known)}{hint}", place)
@@ -186,6 +189,14 @@ class _Reader:
 
 def _named(token: str) -> str:
     return quoted(token) if token else "the end"
+
+
+def _is_format(word: str) -> bool:
+    try:
+        parse_format(word)
+    except FormatError:
+        return False
+    return True
 
 
 def _counted(n: int) -> str:

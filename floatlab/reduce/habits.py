@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from floatlab.errors import FloatlabError, UnsupportedError
-from floatlab.record import Record
+from floatlab.record import Individual, Record
 from floatlab.reduce.devices import DTYPES
 from floatlab.reduce.matching import schedule_of
 from floatlab.reduce.orders import ByHand, Schedule
 from floatlab.reduce.plan import Plan
-from floatlab.reduce.revelation import reveal
+from floatlab.reduce.revelation import prober_of
+from floatlab.reduce.targets import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
+
+    from floatlab.reduce.elements import Prober
 
 # What usually makes a result of each kind. Other libraries are asked where they are loaded already.
 _USUAL: dict[str, dict[str, tuple[str, ...]]] = {
@@ -29,11 +32,15 @@ _LONG = 1 << 12  # terms; of more, no library is probed that was not named
 _NAMED = 1 << 10  # terms; of more, an order is not searched for among those that have an expression
 
 
-class Habit(Record):
-    """The order in which a library was seen to add; `name` is what it is called in words."""
+class Habit(Individual):
+    """The order in which a library was seen to add; `name` is what it is called in words.
+
+    Of a matrix product it is the order of its first element. `fused` probes which of its products are fused.
+    """
 
     name: str
     schedule: Schedule
+    fused: Callable[[], tuple[int, ...]]
 
 
 def habits(kind: str, terms: int, format_name: str, targets: Sequence[Any] | None) -> Iterator[Habit]:
@@ -52,26 +59,40 @@ def habits(kind: str, terms: int, format_name: str, targets: Sequence[Any] | Non
     if dtype is None:
         raise UnsupportedError(f"targets add {', '.join(DTYPES.values())}, and the result is {format_name}")
     for each in targets:
-        yield _habit(each, reveal(each, terms, dtype, kind=kind))
+        yield _habit(_seen(each, terms, dtype, kind))
+
+
+class _Seen(Record):
+    """A plan that a prober found, and the prober."""
+
+    name: str
+    plan: Plan
+    prober: Prober
 
 
 def _usual(names: tuple[str, ...], kind: str, terms: int, dtype: str) -> Iterator[Habit]:
     for name in names:
         try:
-            plan = _revealed(name, terms, dtype, kind)
+            seen = _usually_seen(name, terms, dtype, kind)
         except FloatlabError:  # it is no sum along a tree, or does not take this dtype
             continue
-        yield _habit(name, plan)
+        yield _habit(seen)
 
 
-@lru_cache(maxsize=32)
-def _revealed(name: str, terms: int, dtype: str, kind: str) -> Plan:
-    return reveal(name, terms, dtype, kind=kind)
-
-
-def _habit(target: Any, plan: Plan) -> Habit:
+def _seen(target: Any, terms: int, dtype: str, kind: str) -> _Seen:
     name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
+    prober = prober_of(target_of(target, kind), terms, dtype)
+    return _Seen(name, prober.plan(), prober)
+
+
+_usually_seen = lru_cache(maxsize=32)(_seen)
+
+
+def _habit(seen: _Seen) -> Habit:
+    name, plan = seen.name, seen.plan
+    where = "here" if seen.prober.alike.all() else "here, first element"
     known = schedule_of(plan) if plan.terms <= _NAMED else None
+    fused = cache(lambda: seen.prober.fused(plan))
     if known is not None:
-        return Habit(f"{known.text} ({name} here)", known)
-    return Habit(f"{name}'s order here", ByHand(plan))
+        return Habit(f"{known.text} ({name} {where})", known, fused)
+    return Habit(f"{name}'s order {where}", ByHand(plan), fused)

@@ -18,6 +18,8 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.sources import format_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.exact import matrix_totals
 from floatlab.reduce.totals import matmul
@@ -64,7 +66,8 @@ class Effect(Record):
     least: float
 
 
-class Judgement(Record):
+@methods_in_default_mode
+class Judgement(Answering, Record):
     """How far two products are apart, and the causes that make as much of a difference.
 
     No cause: nothing tried explains it. Several: they cannot be told apart on these inputs. `looked_at` of `elements`
@@ -83,6 +86,13 @@ class Judgement(Record):
     beyond: int
     at: tuple[int, int] | None
 
+    _ASKS = ".is_rounding or .causes"
+
+    def __repr__(self) -> str:
+        """Show q and the causes."""
+        causes = ", ".join(each.value for each in self.causes) or "none"
+        return f"Judgement({self.terms:,} terms: q {self.rms:.3g} rms, {self.largest:.3g} largest; causes {causes})"
+
     @property
     def is_rounding(self) -> bool:
         """Whether another order of the additions explains it all, and nothing else that was tried does."""
@@ -94,6 +104,7 @@ class Judgement(Record):
         return 2.0 * self.terms
 
 
+@in_default_mode
 def judge(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | None = None) -> Judgement:
     """Return how far a product of a (rows, n) and b (n, columns) is from another one, or from the exact product.
 

@@ -11,6 +11,7 @@ from floatlab.arrays.reading import SINGLE
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context
 from floatlab.record import Record
 from floatlab.reduce.adders import Adder
@@ -29,6 +30,7 @@ KHATTAK = "F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor cores
 _BOTH = f"{KHATTAK}; {MMA_SIM}"
 
 
+@methods_in_default_mode
 class Machine(Record):
     """A model of a matrix unit for one input and one output format."""
 

@@ -86,4 +86,4 @@ def _part(bench: Bench, axis: int, places: Array) -> Bench:
         left = Source(left.codes[places], left.format)
     else:
         right = Source(np.ascontiguousarray(right.codes[:, places]), right.format)
-    return Bench(left, right, bench.into)
+    return Bench(left, right, bench.into, bench.context)

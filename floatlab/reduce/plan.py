@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floatlab.errors import PlanError
+from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _MANY = 1 << 20
 
 
-class Plan(Record):
+class Plan(Answering, Record):
     """An order of evaluation: `terms` leaves with ids 0 … n−1, then nodes, node i having the id n + i.
 
     A node is the tuple of the ids that it adds, two or more, each of them a term or an earlier node. Every id is
@@ -27,6 +28,7 @@ class Plan(Record):
 
     terms: int
     nodes: tuple[tuple[int, ...], ...]
+    _ASKS = ".nodes"
 
     def __post_init__(self) -> None:
         """Check that it is a tree."""

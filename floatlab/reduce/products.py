@@ -7,7 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arrays.sources import Source
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum
+from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
 from floatlab.reduce.adders import Adder, drawing
 from floatlab.reduce.compensated import Compensated
@@ -33,13 +35,21 @@ class Element(Record):
     error: Fraction | None
 
 
-class Product(Individual):
+@methods_in_default_mode
+class Product(Answering, Individual):
     """What was multiplied, how, and what came out."""
 
     x: Source  # (rows, n)
     y: Source  # (n, columns)
     settings: Settings
     codes: Array  # in the result's format and the product's own shape
+    _ASKS = ".codes"
+
+    def __repr__(self) -> str:
+        """Show the shapes, the order and the result's format."""
+        (rows, n), columns = self.x.codes.shape, self.y.codes.shape[1]
+        words = f"({rows} × {n}) · ({n} × {columns}), {self.settings.schedule.text[:80]}"
+        return f"Product({words}, {self.settings.format.name})"
 
     @property
     def terms(self) -> int:
@@ -88,6 +98,7 @@ class Product(Individual):
         return Yardstick(self.x, self.y, self.settings.format).errors(self.codes, worst)
 
 
+@in_default_mode
 def product(a: Any, b: Any, schedule: Any = None, format: Any = None, **asked: Any) -> Product:
     """Return the matrix product that `matmul` makes, with what it was made of; arguments and errors are `matmul`'s."""
     sources, settings = settle({"a": a, "b": b}, schedule, format, **asked)

@@ -8,7 +8,9 @@ from heapq import nlargest
 
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
+from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Flags, convert
+from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.adders import Adder, Node, Term, drawing
 from floatlab.reduce.blame import worst_nodes
@@ -28,11 +30,12 @@ if TYPE_CHECKING:
 MAX_TRACED = 1 << 14  # terms; of more, no derivation is kept for every node
 
 
-class Reduction(Individual):
+@methods_in_default_mode
+class Reduction(Answering, Individual):
     """A sum or dot product: its order, its roundings, its result, and all that is known about its error.
 
     >>> from floatlab import sum
-    >>> found = sum([1.0, 2**-24, 2**-24, 2**-24], schedule="pairwise")
+    >>> found = sum([1.0, 2**-24, 2**-24, 2**-24], "pairwise", "fp32")
     >>> found.result, found.plan, float(found.error_ulps), float(found.condition)
     (Datum(binary32 0x3f800001 = 1.0000001), Plan(((0 1) (2 3))), -0.5, 1.0)
     """
@@ -131,7 +134,7 @@ class Reduction(Individual):
         """The flags that any rounding on the way raised; as `nodes`. Tensor cores raise none.
 
         >>> from floatlab import sum
-        >>> sum([1.0, 2**-30]).flags.names
+        >>> sum([1.0, 2**-30], format="fp32").flags.names
         ['inexact']
         """
         found = Flags.NONE if self.last_rounding is None else self.last_rounding.flags

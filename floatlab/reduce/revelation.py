@@ -7,23 +7,29 @@ that does.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from math import prod
 from time import perf_counter
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.sources import Source, format_called
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
+from floatlab.formats.names import format_called
+from floatlab.fpmode import DefaultMode, rounds_to_nearest
+from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.bench import Bench
-from floatlab.reduce.explanations import Explanation
+from floatlab.reduce.elements import Prober, values
+from floatlab.reduce.explanations import Explanation, agreement
 from floatlab.reduce.matching import schedule_of
 from floatlab.reduce.plan import Plan
-from floatlab.reduce.probing import NotASum, plan_of
+from floatlab.reduce.probing import NotASum
 from floatlab.reduce.replays import replays
 from floatlab.reduce.schedules import ByHand, Schedule
-from floatlab.reduce.targets import Target, target_of
+from floatlab.reduce.targets import ROWS, Target, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,94 +38,38 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_TERMS = 1 << 16
-_PROBES_A_TERM = 64  # on average; more, and the order is too irregular
-_BATCH = 64
 _TRIALS = 32
 
 
-class Findings(Record):
+class Findings(Answering, Record):
     """What is known of a target: its plan, how it may be written, and what its replays came to."""
 
     target: Target
     format: Format
     plan: Plan
     schedule: Schedule | None  # the shortest expression found that equals the plan
-    replays: tuple[Explanation, ...]  # the best first
+    replays: tuple[Explanation, ...]  # the best first; of a product of its first element
+    agreeing: int | None  # elements of the result that the claim gives in all trials; None without a claim
     flushes: bool  # subnormal results become zero
     probes: int
     seconds: float
+    _ASKS = ".claim"
+
+    def __repr__(self) -> str:
+        """Show the target and the order."""
+        order = self.plan.text[:80] if self.schedule is None else self.schedule.text
+        return f"Findings({self.target.name}: {self.plan.terms:,} terms, {order})"
+
+    @property
+    def elements(self) -> int:
+        """How many elements the result has that is asked for: 1 for a sum."""
+        return prod(self.target.shape)
 
     @property
     def claim(self) -> Explanation | None:
         """The replay that all results equal; None where there is none, and then nothing is claimed."""
         best = self.replays[0] if self.replays else None
         return best if best is not None and best.fits else None
-
-
-class _Masks:
-    """Numbers that swamp, and units that are swamped, in a format; and how many units a result can count."""
-
-    def __init__(self, format: Format) -> None:
-        if format.emax >= 100:
-            self.huge, self.unit = 2.0 ** (100 if format.emax < 1000 else 500), 1.0
-        else:  # binary16: its whole range, so that binary32 accumulators are swamped, too
-            self.huge, self.unit = 2.0**format.emax, 2.0**format.qmin
-        self.most = 1 << format.precision
-
-
-class _Prober:
-    """Asks a target how many terms meet in which subtree."""
-
-    def __init__(self, target: Target, terms: int, dtype: Any, format: Format) -> None:
-        self.target, self.terms, self.dtype, self.format = target, terms, dtype, format
-        self.masks, self.probes = _Masks(format), 0
-        self.ones = np.ones(terms)
-        # No more units at a time than the result can count.
-        self.parts = [slice(low, low + self.masks.most) for low in range(0, terms, self.masks.most)]
-
-    def _counts(self, rows: Array) -> Array:
-        """Return how many units the sums of rows are; -1 for what is no number of units."""
-        found = self.target.sums(rows, self.ones, self.dtype)
-        units = _values(found) / self.masks.unit
-        whole = np.isfinite(units) & (units == np.rint(units)) & (units >= 0) & (units <= self.terms)
-        return np.where(whole, units, -1).astype(np.int64)
-
-    def check(self) -> None:
-        """Raise NotASum for a target that does not even count its units, and twice the same."""
-        rows = np.zeros((2 * len(self.parts), self.terms))
-        for k, part in enumerate(self.parts):
-            rows[2 * k : 2 * k + 2, part] = self.masks.unit
-        counts = self._counts(rows)
-        if (counts[::2] != counts[1::2]).any():
-            raise NotASum(f"{self.target.name} gives two results for the same terms")
-        wanted = [len(range(*part.indices(self.terms))) for part in self.parts]
-        if counts[::2].tolist() != wanted:
-            raise NotASum(f"{self.target.name} is no sum of its terms: {self.terms} ones do not make {self.terms}")
-
-    def meetings(self, i: int, others: Array) -> Array:
-        """Return the size of the subtree where term i meets each of others."""
-        found = np.empty(len(others), np.int64)
-        for low in range(0, len(others), _BATCH):
-            some = others[low : low + _BATCH]
-            self.probes += len(some)
-            outside = np.zeros(len(some), np.int64)
-            for part in self.parts:
-                rows = np.zeros((len(some), self.terms))
-                rows[:, part] = self.masks.unit
-                rows[:, i] = self.masks.huge
-                rows[np.arange(len(some)), some] = -self.masks.huge
-                counts = self._counts(rows)
-                if (counts < 0).any():
-                    j = int(some[counts < 0][0])
-                    raise NotASum(f"a huge number at term {i} and its opposite at {j} leave no count of ones")
-                outside += counts
-            found[low : low + _BATCH] = self.terms - outside
-        return found
-
-
-def _values(source: Source) -> Array:
-    """Return the values of codes as float64."""
-    return decode(source.codes, source.format, np.float64)
 
 
 def reveal(target: Any, n: int = 64, dtype: str = "float32", *, kind: str | None = None, device: str = "cpu") -> Plan:
@@ -133,10 +83,26 @@ def reveal(target: Any, n: int = 64, dtype: str = "float32", *, kind: str | None
     >>> reveal(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).text
     '(((0 1) 2) 3)'
     """
-    return _found(target_of(target, kind, device), n, dtype)[0]
+    asked = target_of(target, kind, device)  # importing a library may change the mode
+    with DefaultMode() as mode:
+        return prober_of(_outside(asked, mode), n, dtype).plan()
 
 
-def _found(target: Target, n: int, dtype: str) -> tuple[Plan, _Prober]:
+def _outside(target: Target, mode: DefaultMode) -> Target:
+    """Return the target as it computes in the caller's own mode: it may flush subnormals there, which is told.
+
+    Raises UnsupportedError for a mode in which nothing is absorbed by a huge number.
+    """
+    if not mode.outside(rounds_to_nearest)():
+        raise UnsupportedError(
+            f"{target.name} is probed with numbers that absorb others, and this thread does not round to nearest: "
+            "fesetround(FE_TONEAREST)"
+        )
+    return target.replace(call=mode.outside(target.call))
+
+
+def prober_of(target: Target, n: int, dtype: str) -> Prober:
+    """Return what asks a target how it adds n terms; raises what `reveal` raises."""
     if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_TERMS:
         raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {n!r}")
     if not isinstance(dtype, str):
@@ -144,12 +110,7 @@ def _found(target: Target, n: int, dtype: str) -> tuple[Plan, _Prober]:
     own = target.dtype(dtype)
     format = format_called(str(own).rpartition(".")[2])
     assert format is not None
-    prober = _Prober(target, n, own, format)
-    prober.check()
-    try:
-        return plan_of(prober.meetings, n, _PROBES_A_TERM * n + 1000), prober
-    except NotASum as trouble:
-        raise NotASum(f"{target.name} is no sum along a tree: {trouble}") from None
+    return Prober(target, n, own, format)
 
 
 def examine(
@@ -168,30 +129,71 @@ def examine(
     """
     began = perf_counter()
     asked = target_of(target, kind, device)
-    plan, prober = _found(asked, n, dtype)
-    found = _replayed(asked, plan, prober, seed, trials)
-    return Findings(
-        asked, prober.format, plan, schedule_of(plan), tuple(found), _flushes(asked, prober), prober.probes,
-        perf_counter() - began,
-    )  # fmt: skip
+    with DefaultMode() as mode:
+        prober = prober_of(_outside(asked, mode), n, dtype)
+        plan = prober.plan()
+        data = _Trials(prober, seed, trials)
+        found = data.replays(plan)
+        if prober.shares and not found[0].fits:  # elements that answered alike may still differ
+            with suppress(NotASum):
+                plan = prober.alone()
+                found = data.replays(plan)
+        agreeing = data.agreeing(found[0]) if found[0].fits else None
+        return Findings(
+            asked, prober.format, plan, schedule_of(plan), tuple(found), agreeing, _flushes(prober), prober.probes,
+            perf_counter() - began,
+        )  # fmt: skip
 
 
-def _replayed(target: Target, plan: Plan, prober: _Prober, seed: int, trials: int) -> list[Explanation]:
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((trials, plan.terms)), rng.standard_normal(plan.terms)
-    sides = [np.asarray(encode(side, prober.format)) for side in (x, y)]
-    rows, factors = (_values(Source(side, prober.format)) for side in sides)
-    real, again = (target.sums(rows, factors, prober.dtype) for _ in range(2))
-    if not np.array_equal(real.codes, again.codes):
-        raise NotASum(f"{target.name} gives two results for the same terms")
-    column = None if target.kind == "sum" else Source(sides[1][:, None], prober.format)
-    bench = Bench(Source(sides[0], prober.format), column, real.format)
-    return sorted(replays(bench, ByHand(plan), real), key=lambda each: -each.matching)
+class _Trials:
+    """Random sums, and what a target makes of them: of products the first element, and all the others beside it.
+
+    Trial t has sum t in the first row and those that follow it in the others, so that every element meets all sums.
+    """
+
+    def __init__(self, prober: Prober, seed: int, trials: int) -> None:
+        target, self.trials, self.prober = prober.target, trials, prober
+        rng = np.random.default_rng(seed)
+        x, y = rng.standard_normal((trials, prober.terms)), rng.standard_normal(prober.terms)
+        self.sides = [Source(np.asarray(encode(side, prober.format)), prober.format) for side in (x, y)]
+        rows, factors = (values(side) for side in self.sides)
+        if target.shape:
+            made = [target.product(rows[self._order(t)], factors, prober.dtype) for t in (*range(trials), 0)]
+            codes = np.stack([each.codes for each in made])
+            steady = np.array_equal(codes[0], codes[-1])
+            self.whole = Source(codes[:-1], made[0].format)
+            self.real = Source(codes[:-1].reshape(trials, -1)[:, 0], made[0].format)
+        else:
+            self.real, again = (target.sums(rows, factors, prober.dtype) for _ in range(2))
+            steady = np.array_equal(self.real.codes, again.codes)
+            self.whole = self.real
+        if not steady:
+            raise NotASum(f"{target.name} gives two results for the same terms")
+        column = None if target.kind == "sum" else Source(self.sides[1].codes[:, None], prober.format)
+        self.bench = Bench(self.sides[0], column, self.real.format)
+
+    def _order(self, trial: int) -> Array:
+        """Return which sums stand in the rows of a product."""
+        return (trial + np.arange(ROWS)) % self.trials
+
+    def replays(self, plan: Plan) -> list[Explanation]:
+        """Return how many of the first elements each way along a plan gives, the best way first."""
+        found = replays(self.bench, ByHand(plan), self.real, fused=lambda: self.prober.fused(plan))
+        return sorted(found, key=lambda each: -each.matching)
+
+    def agreeing(self, claim: Explanation) -> int:
+        """Return how many elements a way gives that gives all first elements: each in all trials."""
+        shape = self.whole.codes.shape[1:]
+        if not shape:
+            return 1
+        assert claim.codes is not None
+        rows = np.stack([claim.codes[self._order(t)] for t in range(self.trials)])
+        codes = np.broadcast_to(rows.reshape(rows.shape + (1,) * (len(shape) - 1)), self.whole.codes.shape)
+        return int(agreement(codes, self.whole, claim.format).all(axis=0).sum())
 
 
-def _flushes(target: Target, prober: _Prober) -> bool:
+def _flushes(prober: Prober) -> bool:
     """Say whether subnormal results become zero."""
-    least = float(prober.format.smallest)
     rows = np.zeros((1, prober.terms))
-    rows[0, 0] = least
-    return bool(_values(target.sums(rows, prober.ones, prober.dtype))[0] == 0)
+    rows[0, 0] = float(prober.format.smallest)
+    return bool(prober.values(rows)[0] == 0)

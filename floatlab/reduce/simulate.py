@@ -15,11 +15,13 @@ from floatlab.arrays.operations import operate
 from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError, UnsupportedError
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
-from floatlab.reduce.adders import Joined
+from floatlab.reduce.adders import Joined, PartlyFused
 from floatlab.reduce.compensated import Compensated
 from floatlab.reduce.engines import Codes, engine_for, spread, spread_over
 from floatlab.reduce.outline import subtree
+from floatlab.reduce.plan import Plan
 from floatlab.reduce.schedules import ByHand, Schedule, Sorted
 from floatlab.reduce.steps import Step, Steps
 from floatlab.reduce.tensor_cores import TensorCore, TensorEngine
@@ -150,7 +152,8 @@ def _wide_chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, ob
     return found
 
 
-def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | Joined) -> Array:
+@in_default_mode
+def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | PartlyFused | Joined) -> Array:
     """Return the codes of the sums of terms (n, *batch), or of products of such terms, in the accumulator's format.
 
     x and y may be any that broadcast beyond their first axis. Raises PlanError where the schedule has no order for n
@@ -170,7 +173,8 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | 
     steps = (schedule if order is None else order.inner).steps(n)
     batch = np.broadcast_shapes(x.codes.shape[1:], () if y is None else y.codes.shape[1:])
     made = np.empty(batch, container(adder.accumulator))
-    for place, first in _tiles(batch, steps, adder, 0 if order is None else n):
+    more = 2 * n if isinstance(adder, PartlyFused) else 0 if order is None else n
+    for place, first in _tiles(batch, steps, adder, more):
         part = Source(_part(x.codes, place, batch), x.format)
         other = None if y is None else Source(_part(y.codes, place, batch), y.format)
         if order is not None:
@@ -179,7 +183,9 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | 
     return made
 
 
-def _simulated(x: Source, y: Source | None, steps: Steps, adder: AnyAdder, first: int) -> Array:
+def _simulated(x: Source, y: Source | None, steps: Steps, adder: AnyAdder | PartlyFused, first: int) -> Array:
+    if isinstance(adder, PartlyFused):
+        return _partly_fused(x, y, steps.plan(), adder)
     if isinstance(adder, TensorCore):
         return evaluate(steps, TensorEngine(x, y, adder))
     run, own = (adder.evaluated, adder.adder) if isinstance(adder, Compensated) else (evaluate, adder)
@@ -209,10 +215,38 @@ def _joined(x: Source, y: Source | None, schedule: Schedule, adder: Joined) -> A
     sums = []
     for child, own in zip(plan.nodes[-1], (adder.first, adder.second), strict=True):
         terms, part = subtree(plan, child)
+        own = own.within(terms) if isinstance(own, PartlyFused) else own
         sides = [None if side is None else Source(side.codes[[*terms]], side.format) for side in (x, y)]
         assert sides[0] is not None
         sums.append(Source(simulate(sides[0], sides[1], ByHand(part), own), own.accumulator))
     return np.asarray(operate("add", sums, adder.accumulator, as_codes=True))
+
+
+def _partly_fused(x: Source, y: Source | None, plan: Plan, adder: PartlyFused) -> Array:
+    """Simulate level by level: of each node either one product is fused, or both its operands are added."""
+    if y is None or any(len(node) != 2 for node in plan.nodes) or any(each >= plan.terms for each in adder.fused):
+        raise PlanError("only products that are added two at a time are fused one by one")
+    n, fused, format = plan.terms, set(adder.fused), adder.accumulator
+    products = operate("multiply", [x, y], format, as_codes=True)
+    sums = np.concatenate([products, np.empty((len(plan.nodes), *products.shape[1:]), products.dtype)])
+    for level in plan.levels:
+        kinds: dict[bool, list[tuple[int, int, int]]] = {True: [], False: []}
+        for id in level:
+            one, other = plan.nodes[id - n]
+            one, other = (other, one) if one in fused and other not in fused else (one, other)
+            kinds[other in fused].append((id, one, other))
+        for is_fused, nodes in kinds.items():
+            if not nodes:
+                continue
+            ids, first, second = (list(each) for each in zip(*nodes, strict=True))
+            left = Source(sums[first], format)
+            if is_fused:
+                factors = [Source(spread(side.codes, products.ndim - 1)[second], side.format) for side in (x, y)]
+                sums[ids] = operate("fma", [*factors, left], format, as_codes=True)
+            else:
+                sums[ids] = operate("add", [left, Source(sums[second], format)], format, as_codes=True)
+    result: Array = sums[plan.root]
+    return result
 
 
 def _chosen(side: Source, batch: tuple[int, ...], where: tuple[Any, ...]) -> Source:
@@ -225,7 +259,9 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
     return whole[(slice(None), *(slice(None) if m == 1 else s for s, m in zip(place, whole.shape[1:], strict=True)))]
 
 
-def _tiles(batch: tuple[int, ...], steps: Steps, adder: AnyAdder, more: int) -> Iterator[tuple[tuple[slice, ...], int]]:
+def _tiles(
+    batch: tuple[int, ...], steps: Steps, adder: AnyAdder | PartlyFused, more: int
+) -> Iterator[tuple[tuple[slice, ...], int]]:
     """Return the parts of a batch that are worked on at once, and the number of the first sum of each.
 
     `more` is how many numbers of each sum stand in memory beside those of the steps.

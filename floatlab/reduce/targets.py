@@ -8,7 +8,8 @@ from importlib import import_module
 import numpy as np
 
 from floatlab.arrays.sources import Source
-from floatlab.errors import FloatlabError, FormatError, UnsupportedError, guess, quoted
+from floatlab.confinement import confined
+from floatlab.errors import FloatlabError, FormatError, RefusedError, UnsupportedError, guess, quoted
 from floatlab.formats import parse_format
 from floatlab.record import Record
 from floatlab.reduce.devices import DEVICES, DTYPES, Device, device_of, first_line
@@ -27,8 +28,8 @@ _KNOWN = {
     "einsum": "dot", "mv": "matvec", "matvec": "matvec", "matmul": "matmul", "mm": "matmul",
 }  # fmt: skip
 LIBRARIES = tuple(DEVICES)
-_ROWS = 64  # rows of a matrix, and so probes that go out together
-_COLUMNS = 64
+# The product that is asked for has so many rows and columns, and its inner length is the number of terms.
+ROWS = COLUMNS = 64
 
 
 class Target(Record):
@@ -45,35 +46,61 @@ class Target(Record):
             name = DTYPES.get(parse_format(name).name, name)
         return self.device.dtype(name)
 
-    def sums(self, x: Array, y: Array, dtype: Any) -> Source:
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what it is asked to return: one number, or the product of matrices of fixed sizes.
+
+        >>> target_of("numpy.sum").shape, target_of("numpy.matmul").shape
+        ((), (64, 64))
+        """
+        return {"matvec": (ROWS,), "matmul": (ROWS, COLUMNS)}.get(self.kind, ())
+
+    def sums(self, x: Array, y: Array, dtype: Any, places: Array | None = None) -> Source:
         """Return what the target makes of each row of x (sums, terms) with y (terms,), as codes.
 
-        Raises UnsupportedError for a target that raises, or returns another shape.
+        Of a product one element is read per row of x: that at `places` (elements, dimensions), by default the first
+        element only. Rows of x go to the rows of these elements, as many at a time as there are places, no two of
+        which may be in one row. Raises UnsupportedError for a target that raises, or returns another shape.
         """
-        with self.device.scope(dtype), np.errstate(all="ignore"):  # masks overflow in what is no sum
-            return self._sums(x, y, dtype)
+        if not self.shape:
+            with self.device.scope(dtype), np.errstate(all="ignore"):  # masks overflow in what is no sum
+                return self._numbers(x, y, dtype)
+        if places is None:
+            places = np.zeros((1, len(self.shape)), np.intp)
+        parts, format = [], None
+        for low in range(0, len(x), len(places)):
+            some = x[low : low + len(places)]
+            chosen = tuple(places[: len(some)].T)
+            rows = np.ones((ROWS, x.shape[1]))
+            rows[chosen[0]] = some
+            made = self.product(rows, y, dtype)
+            parts.append(made.codes[chosen])
+            format = made.format
+        assert format is not None
+        return Source(np.concatenate(parts), format)
 
-    def _sums(self, x: Array, y: Array, dtype: Any) -> Source:
+    def product(self, x: Array, y: Array, dtype: Any) -> Source:
+        """Return the codes (see `shape`) of the target's product of x (rows, terms) and y, which stands in each column.
+
+        Raises what `sums` raises.
+        """
+        # Both in C order: a library may add the terms of transposed matrices in other orders.
+        left, right = (np.ascontiguousarray(each) for each in (x, y if self.kind == "matvec" else _repeated(y)))
+        with self.device.scope(dtype), np.errstate(all="ignore"):
+            made = self._fetched(self._called(*(self.device.array(each, dtype) for each in (left, right))))
+        if made.codes.shape != self.shape:
+            raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not {self.shape}")
+        return made
+
+    def _numbers(self, x: Array, y: Array, dtype: Any) -> Source:
         # Arrays are made for each call: a target may write into what it is given.
-        if self.kind in ("sum", "dot"):
-            others = () if self.kind == "sum" else (y,)
-            array = self.device.array
-            results = [self._called(*(array(each, dtype) for each in (row, *others))) for row in x]
-            if isinstance(results[0], np.generic) and len({type(each) for each in results}) == 1:
-                return self._fetched(np.array(results))  # one array is read sooner than many numbers
-            found = [self._scalar(each) for each in results]
-            return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
-        right = y if self.kind == "matvec" else np.broadcast_to(y[:, None], (len(y), _COLUMNS))
-        parts = []
-        for low in range(0, len(x), _ROWS):
-            rows = np.ones((_ROWS, x.shape[1]))
-            rows[: len(x) - low] = x[low : low + _ROWS]
-            made = self._fetched(self._called(self.device.array(rows, dtype), self.device.array(right, dtype)))
-            wanted = (_ROWS,) if self.kind == "matvec" else (_ROWS, _COLUMNS)
-            if made.codes.shape != wanted:
-                raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not {wanted}")
-            parts.append(made.codes.reshape(_ROWS, -1)[: len(x) - low, 0])
-        return Source(np.concatenate(parts), made.format)
+        others = () if self.kind == "sum" else (y,)
+        array = self.device.array
+        results = [self._called(*(array(each, dtype) for each in (row, *others))) for row in x]
+        if isinstance(results[0], np.generic) and len({type(each) for each in results}) == 1:
+            return self._fetched(np.array(results))  # one array is read sooner than many numbers
+        found = [self._scalar(each) for each in results]
+        return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
 
     def _called(self, *given: Any) -> Any:
         try:
@@ -96,6 +123,10 @@ class Target(Record):
         if made.codes.size != 1:
             raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not one number")
         return made
+
+
+def _repeated(y: Array) -> Array:
+    return np.broadcast_to(y[:, None], (len(y), COLUMNS))
 
 
 def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target:
@@ -141,10 +172,19 @@ def _told(trouble: BaseException) -> str:
 
 
 def imported(name: str) -> Any:
-    """Return what a library's or a module's name stands for; raises UnsupportedError and MissingPartError."""
+    """Return what a library's or a module's name stands for; raises UnsupportedError and MissingPartError.
+
+    Raises RefusedError in a confined process for all but the usual functions of the libraries: other names import code,
+    or lead through a library to whatever it has imported itself.
+    """
     module, _, path = name.partition(":") if ":" in name else name.partition(".")
     if not module or not path:
         raise UnsupportedError(f"a target is library.function or module:function, not {quoted(name)}")
+    if confined() and (":" in name or path.removeprefix("numpy.") not in _KNOWN):
+        raise RefusedError(
+            f"{quoted(name)} is not asked here, where visitors are served: only functions such as numpy.sum are "
+            f"({' '.join(_KNOWN)} of {' '.join(LIBRARIES)})"
+        )
     if ":" not in name and module not in LIBRARIES:
         raise UnsupportedError(
             f"{quoted(name)}: the libraries are {' '.join(LIBRARIES)}; functions of others go as module:function"

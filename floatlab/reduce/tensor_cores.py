@@ -263,5 +263,6 @@ class TensorEngine(Codes):
 
 def _exponents(values: Array, format: Format) -> Array:
     """Return the exponents of numbers, those of subnormal ones as of the smallest normal one."""
-    found = np.maximum(np.frexp(values)[1] - 1, format.emin)
+    # Of NaNs frexp is not asked: some of its loops raise invalid for signaling ones.
+    found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
     return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

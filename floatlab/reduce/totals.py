@@ -8,7 +8,8 @@ from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.sources import Source, native_dtype
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, convert
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Datum, convert
 from floatlab.reduce.adders import drawing
 from floatlab.reduce.inputs import Settings, as_matrices, check_row, check_size, settle
 from floatlab.reduce.machines import Machine
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.numbers.context import AnyContext
     from floatlab.reduce.inputs import AnyAdder
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,6 +51,7 @@ def multiplied(x: Source, y: Source, settings: Settings) -> Array:
     return np.asarray(encode(Source(codes, settings.adder.accumulator), settings.format, context=last))
 
 
+@in_default_mode
 def reordered(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
     """Return the sum of the same terms in another order, or with other additions; errors are `sum`'s.
 
@@ -62,6 +65,7 @@ def reordered(found: Reduction, schedule: Schedule | None = None, adder: AnyAdde
     return reduced(found.operation, sides, settings)
 
 
+@in_default_mode
 def sum(
     x: Any,
     schedule: str | Schedule | Plan | None = None,
@@ -70,12 +74,14 @@ def sum(
     terms: Format | str | None = None,
     accumulator: Format | str | None = None,
     adder: str = "rounded",
-    context: Context | None = None,
+    context: AnyContext = None,
 ) -> Reduction:
     """Return the sum of a row of numbers in an order: serial, or what the schedule says.
 
-    `format` is the result's; without it, what the operands have in common, binary32 for plain numbers. Plain numbers,
-    and arrays of wider formats where `format` is named, are read into `terms`, or else `format`, to nearest. Partial
+    `format` is the result's; without it, what the operands have in common, binary32 where none brings a format. Arrays
+    bring that of their dtype, lists of Python floats binary64; text, fractions and integers bring none. What brings
+    none, or one that a named `format` does not hold, is read into `terms`, or else `format`, to nearest; integers must
+    be numbers of it. `context` may be a direction's name. Partial
     sums are rounded to `accumulator`, by default `format`, and the last one then to `format`. `adder` is rounded, or
     one of the compensated sums kahan, neumaier, klein, double, which are serial. Raises PlanError for a schedule that
     does not parse or has no order for so many terms, and UnsupportedError, FormatError or LiteralError for operands.
@@ -95,6 +101,7 @@ def sum(
     return reduced("sum", sources, settings)
 
 
+@in_default_mode
 def dot(
     a: Any,
     b: Any,
@@ -106,7 +113,7 @@ def dot(
     products: Format | str | None = None,
     accumulator: Format | str | None = None,
     adder: str = "rounded",
-    context: Context | None = None,
+    context: AnyContext = None,
     machine: str | Machine | None = None,
 ) -> Reduction:
     """Return the dot product of two rows of numbers in an order, with or without fused multiply-adds.
@@ -134,6 +141,7 @@ def dot(
     return reduced("dot", sources, settings)
 
 
+@in_default_mode
 def matmul(
     a: Any,
     b: Any,
@@ -145,7 +153,7 @@ def matmul(
     products: Format | str | None = None,
     accumulator: Format | str | None = None,
     adder: str = "rounded",
-    context: Context | None = None,
+    context: AnyContext = None,
     machine: str | Machine | None = None,
 ) -> Array:
     """Return the matrix product of vectors or matrices, each element as `dot` makes it, as floats.

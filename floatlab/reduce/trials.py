@@ -7,8 +7,10 @@ from itertools import product
 from floatlab.arith.operands import holds
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context
+from floatlab.numbers.context import DEFAULT
 from floatlab.record import Record
-from floatlab.reduce.adders import Adder, Joined
+from floatlab.reduce.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.expressions import parse_schedule
 from floatlab.reduce.machines import MACHINES, Machine, parse_machine
 from floatlab.reduce.orders import Schedule, Sorted
@@ -16,7 +18,7 @@ from floatlab.reduce.tensor_cores import TensorCore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
 SCHEDULES = (
@@ -28,6 +30,7 @@ SCHEDULES = (
 FUSED = tuple(f"fused({1 << k})" for k in range(1, 6))
 _FEW = 1 << 8  # products; nodes of many operands are tried on more only if asked
 _LONG = 1 << 14  # terms; on more, models of matrix units are tried only if asked
+_ONE_BY_ONE = 1 << 12  # terms; of more, products are not fused one by one
 WIDER = ("binary32", "binary64")
 _COMPARED = 1 << 11  # terms; of more, orders are not compared node by node
 
@@ -36,7 +39,7 @@ class Trial(Record):
     """One way to compute: an order and an adder; without either, the exact sum, rounded once."""
 
     schedule: Schedule | None
-    adder: Adder | Joined | TensorCore | None
+    adder: Adder | PartlyFused | Joined | TensorCore | None
     machines: tuple[Machine, ...] = ()  # all whose model this is
     same: tuple[Schedule, ...] = ()  # other schedules that were asked for and have the same tree for these terms
     order: str = ""  # what the order is called, where its expression is the whole tree
@@ -47,11 +50,11 @@ class Trial(Record):
         return Trial(self.schedule, self.adder, self.machines)
 
     @property
-    def adders(self) -> tuple[Adder, ...]:
+    def adders(self) -> tuple[Adder | PartlyFused, ...]:
         """The rounded additions in it: none, one, or those of the two operands of the last node."""
         if isinstance(self.adder, Joined):
             return self.adder.first, self.adder.second
-        return (self.adder,) if isinstance(self.adder, Adder) else ()
+        return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
 
 
 EXACTLY = Trial(None, None)
@@ -79,10 +82,12 @@ def way_text(trial: Trial, format: Format) -> str:
     return name + _adder_text(trial.adders[0], format)
 
 
-def _adder_text(adder: Adder, format: Format) -> str:
+def _adder_text(adder: Adder | PartlyFused, format: Format) -> str:
     found = "" if adder.accumulator == format else f", accumulator {adder.accumulator.name}"
     if adder.products != adder.accumulator:
         found += f", products {adder.products.name}"
+    if isinstance(adder, PartlyFused):
+        return f"{found} with FMA of {len(adder.fused):,} product{'s' * (len(adder.fused) != 1)}"
     return found + " with FMA" * adder.fma + " but where two products meet" * (adder.fma and not adder.pairs)
 
 
@@ -94,13 +99,18 @@ def trials(
     formats: Any = None,
     machines: Any = None,
     elements: int = 1,
+    context: Context = DEFAULT,
 ) -> list[Trial]:
-    """Return what is to be tried on sums of n terms, or products of two factors, simple ways first, each once."""
+    """Return what is to be tried on sums of n terms, or products of two factors, simple ways first, each once.
+
+    All but the models of machines, which have their own rules, round by the context.
+    """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
     kinds = None if formats is None else [parse_format(each) for each in _listed(formats, "formats")]
-    found = [Trial(order, adder, same=same) for adder in adders(factors, into, kinds) for order, same in orders.items()]
-    if formats is None:
+    ways = adders(factors, into, kinds, context)
+    found = [Trial(order, adder, same=same) for adder in ways for order, same in orders.items()]
+    if formats is None and not context.flush_inputs:
         found.append(EXACTLY)
     models: dict[tuple[Schedule, Any, Format], list[Machine]] = {}
     for row in _machines(n, factors, machines):
@@ -108,19 +118,36 @@ def trials(
     return found + [Trial(order, adder, tuple(rows)) for (order, adder, _), rows in models.items()]
 
 
-def trials_along(schedule: Schedule, n: int, factors: tuple[Format, ...], into: Format, order: str) -> Iterator[Trial]:
+def trials_along(
+    schedule: Schedule,
+    n: int,
+    factors: tuple[Format, ...],
+    into: Format,
+    order: str,
+    context: Context = DEFAULT,
+    fused: Callable[[], tuple[int, ...]] | None = None,
+) -> Iterator[Trial]:
     """Give the ways to add along an order that a library was seen to have, simple ways first.
 
     Beside those that are tried on every order: products that are both rounded where two of them meet; and a last node
-    that joins two sums which were made in different ways, such as a remainder in a wider format.
+    that joins two sums which were made in different ways, such as a remainder in a wider format. Where the library can
+    tell which products it fuses, `fused` asks it, after all these.
     """
     nodes = schedule.plan(n).nodes
-    ways = adders(factors, into)
+    ways: list[Adder | PartlyFused] = [*adders(factors, into, context=context)]
     if any(len(node) == 2 and max(node) < n for node in nodes):
-        ways += [Adder(each.accumulator, fma=True, pairs=False) for each in ways if each.fma]
+        ways += [each.replace(pairs=False) for each in ways if each.fma]
     yield from (Trial(schedule, adder, order=order) for adder in ways)
-    if len(nodes) > 1 and len(nodes[-1]) == 2:
+    joins = len(nodes) > 1 and len(nodes[-1]) == 2
+    if joins:
         joined = (Joined(one, other) for one, other in product(ways, ways) if one != other)
+        yield from (Trial(schedule, adder, order=order) for adder in joined)
+    if fused is None or len(factors) == 1 or n > _ONE_BY_ONE or any(len(node) > 2 for node in nodes):
+        return
+    partly = PartlyFused(into, fused())
+    yield Trial(schedule, partly, order=order)
+    if joins:
+        joined = (Joined(*sides) for each in ways for sides in ((partly, each), (each, partly)))
         yield from (Trial(schedule, adder, order=order) for adder in joined)
 
 
@@ -148,7 +175,9 @@ def _orders(n: int, schedules: Iterable[Any]) -> dict[Schedule, tuple[Schedule, 
     return found
 
 
-def adders(factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None) -> list[Adder]:
+def adders(
+    factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
+) -> list[Adder]:
     """Return what nodes may do: accumulators, by default the result's, the terms' and wider ones, products, and FMA.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
@@ -161,12 +190,12 @@ def adders(factors: tuple[Format, ...], into: Format, kinds: list[Format] | None
         kinds = list(dict.fromkeys([into, *own, *wider]))
     found = []
     for kind in kinds:
-        found.append(Adder(kind))
+        found.append(Adder(kind, context=context))
         if len(factors) == 1:
             continue
-        if not _multiplies_exactly(kind, *factors):
-            found.append(Adder(kind, fma=True))
-        found += [Adder(kind, products=each) for each in own if each != kind and holds(kind, each)]
+        if context.flush_results or not _multiplies_exactly(kind, *factors):
+            found.append(Adder(kind, fma=True, context=context))
+        found += [Adder(kind, each, context=context) for each in own if each != kind and holds(kind, each)]
     return found
 
 

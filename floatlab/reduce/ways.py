@@ -14,6 +14,7 @@ import numpy as np
 from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import format_of
 from floatlab.errors import UnsupportedError
+from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.reduce.exact import matrix_totals
 from floatlab.reduce.inputs import check_size
@@ -93,6 +94,7 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@in_default_mode
 def four_ways(a: Any, b: Any, runs: int = RUNS, started: Callable[[str], None] | None = None) -> tuple[Way, ...]:
     """Return a product of matrices a (rows, n) and b (n, columns) of one dtype, computed in four ways.
 
@@ -129,6 +131,7 @@ def four_ways(a: Any, b: Any, runs: int = RUNS, started: Callable[[str], None] |
     return tuple(found)
 
 
+@in_default_mode
 def apart(ways: tuple[Way, ...]) -> list[list[int]]:
     """Return the largest distance in ulps between each two of the products.
 

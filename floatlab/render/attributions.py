@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.render.wire import SCHEMA, integer
+from floatlab.render.wire import SCHEMA, context_to_wire, integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def attribution_parts(found: Attribution, observed: tuple[str, ...]) -> Wire:
     """Return the same as a part of another record."""
     return {
         "format": found.format.name,
+        "context": context_to_wire(found.context),
         "tried": found.trial_count,
         "observed": [
             {

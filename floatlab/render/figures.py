@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from floatlab.errors import FileFormatError, MissingPartError, quoted
+import os
+
+from floatlab.errors import FileFormatError, MissingPartError, printable, quoted
 from floatlab.render.theme import SVG, SVG_TEXT
 from floatlab.views.differences import verdict_words
 from floatlab.views.measures import bin_label
 from floatlab.views.page import Role
+from floatlab.writing import replacing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,14 +46,14 @@ def difference_figure(found: Differences, path: str) -> None:
     bins = _without_gaps(ulps.histogram) if ulps is not None else []
     labels = [bin_label(low, high).replace("from 2^", "2^") for low, high, _ in bins]
     axes.bar(range(len(bins)), [count for _, _, count in bins], color=SVG[Role.SIGNIFICAND])
-    turned = {"rotation": 45, "ha": "right"} if len(bins) > _MANY else {}
+    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if len(bins) > _MANY else {}
     axes.set_xticks(range(len(bins)), labels, **turned)
     if bins:
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.5)
     axes.set_xlabel("distance in ulps" + (f" of {ulps.format.name}" if ulps is not None else ""))
     axes.set_ylabel("elements")
-    axes.set_title(fill(verdict_words(found), 80), fontsize=9, color=SVG_TEXT)
+    axes.set_title(fill(printable(verdict_words(found)), 80), fontsize=9, color=SVG_TEXT, parse_math=False)
     _save(figure, axes, path)
 
 
@@ -72,15 +75,19 @@ def chart_figure(chart: Chart, title: str, path: str) -> None:
     axes.set_yscale("log" if chart.log_up else "linear")
     axes.set_xlabel(chart.across)
     axes.set_ylabel(chart.up)
-    axes.set_title(fill(title, 80), fontsize=9, color=SVG_TEXT)
+    axes.set_title(fill(printable(title), 80), fontsize=9, color=SVG_TEXT, parse_math=False)
     axes.legend(fontsize=8, frameon=False)
     _save(figure, axes, path)
 
 
 def _save(figure: Any, axes: Any, path: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
+    kind = os.path.splitext(path)[1][1:] or "png"
     try:
-        figure.savefig(path, dpi=150)
+        with replacing(path) as file:
+            figure.savefig(file, dpi=150, format=kind)
+    except FileFormatError as trouble:
+        raise FileFormatError(f"--plot {quoted(path)} cannot be written: it {trouble}") from None
     except (OSError, ValueError) as trouble:
         reason = getattr(trouble, "strerror", None) or str(trouble).partition("(")[0].strip()
         raise FileFormatError(f"--plot {quoted(path)} cannot be written: {reason}") from None

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from operator import is_
+
+from floatlab.errors import printable
+from floatlab.record import Record
 from floatlab.views.page import (
     Axis,
     Block,
     Chart,
+    Curve,
     Fresh,
     Gap,
     Grid,
@@ -39,10 +44,31 @@ _LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to com
 
 
 def set_page(page: Page, width: int) -> list[Line]:
-    """Return the page as lines of at most `width` columns (a table's longest word excepted), or of LEAST."""
+    """Return the page as lines of at most `width` columns (a table's longest word excepted), or of LEAST.
+
+    Names that the page holds may come from anywhere: what a terminal would obey in them is escaped.
+    """
+    return _set_blocks(rewritten(page.blocks, printable), max(width, LEAST))
+
+
+def rewritten(part: Any, change: Callable[[str], str]) -> Any:
+    """Return a part of a page with each of its texts changed, before it is set, so that columns still line up."""
+    if isinstance(part, str):
+        return change(part)
+    if isinstance(part, tuple):
+        parts = tuple([rewritten(each, change) for each in part])
+        return part if all(map(is_, parts, part)) else parts
+    if isinstance(part, Record):
+        fields = ("mark", "label") if isinstance(part, Curve) else part._fields  # not each of a curve's points
+        old = {name: getattr(part, name) for name in fields}
+        new = {name: found for name in fields if (found := rewritten(old[name], change)) is not old[name]}
+        return part.replace(**new) if new else part
+    return part
+
+
+def _set_blocks(blocks: tuple[Block, ...], width: int) -> list[Line]:
     lines: list[Line] = []
-    width = max(width, LEAST)
-    for block in page.blocks:
+    for block in blocks:
         lines += _SETTERS[type(block)](block, width)
     return lines
 
@@ -196,7 +222,7 @@ def _note(note: Note, width: int) -> list[Line]:
 def _pair(pair: Pair, width: int) -> list[Line]:
     """Give each side half of a wide page."""
     half = (width - _BETWEEN) // 2
-    sides = [set_page(Page(side), half if width >= WIDE else width) for side in (pair.left, pair.right)]
+    sides = [_set_blocks(side, half if width >= WIDE else width) for side in (pair.left, pair.right)]
     if width < WIDE:
         return [*sides[0], *sides[1]]
     height = max(len(side) for side in sides)
@@ -206,7 +232,7 @@ def _pair(pair: Pair, width: int) -> list[Line]:
 
 def _fresh(fresh: Fresh, width: int) -> list[Line]:
     """Put the mark into the margin of the first line with something on it."""
-    lines = set_page(Page(fresh.blocks), width)
+    lines = _set_blocks(fresh.blocks, width)
     first = next((index for index, each in enumerate(lines) if text_of(each).strip()), None)
     if first is not None:
         lines[first] = line(Run(fresh.mark, Role.CHANGED), cut_columns(lines[first], 1, _length(lines[first])))

@@ -7,7 +7,7 @@ from math import prod
 from floatlab.numbers.decimals import fraction_text
 from floatlab.reduce.adders import Adder
 from floatlab.reduce.compensated import Compensated
-from floatlab.render.reductions import error_of
+from floatlab.render.reductions import error_of, origin_to_wire
 from floatlab.render.wire import SCHEMA, context_to_wire, datum_to_wire
 
 TYPE_CHECKING = False
@@ -38,6 +38,7 @@ def product_to_wire(found: Product) -> Wire:
         "products": adder.products.name if isinstance(adder, Adder | Compensated) else None,
         "accumulator": adder.accumulator.name,
         "machine": None if machine is None else {"name": machine.name, "words": machine.words},
+        "read": [origin_to_wire(side) for side in (found.x, found.y)],
         "elements": None if every is None else [_element(found.element(each)) for each in every],
         "worst": [_element(found.element(each)) for each in errors.worst],
         "looked_at": errors.looked_at,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from typing import Any
 
+    from floatlab.arrays.sources import Source
     from floatlab.numbers import Datum
     from floatlab.reduce.reduction import Reduction
 
@@ -45,6 +46,7 @@ def reduction_to_wire(found: Reduction) -> Wire:
         "operands": [[datum_to_wire(each) for each in column if each is not None] for column in columns]
         if short
         else None,
+        "read": [origin_to_wire(side) for side in (found.x, found.y) if side is not None],
         "nodes": [_entry(each, found) for each in ledger(found)] if short else None,
         "worst": [_entry(each, found) for each in worst_of(found)],
         "result": datum_to_wire(found.result),
@@ -55,6 +57,14 @@ def reduction_to_wire(found: Reduction) -> Wire:
         "running_bound": _measure(found.running_bound),
         "condition": _measure(found.condition),
     }
+
+
+def origin_to_wire(source: Source) -> Wire | None:
+    """Return what numbers were before they were read into their format; null where they were in it all along."""
+    origin = source.origin
+    if origin is None:
+        return None
+    return {"from": None if origin.format is None else origin.format.name, "inexact": origin.inexact}
 
 
 def _entry(entry: Entry, found: Reduction) -> Wire:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from floatlab.reduce.adders import PartlyFused
+from floatlab.reduce.matching import schedule_of
 from floatlab.render.wire import SCHEMA, integer
 
 TYPE_CHECKING = False
@@ -9,13 +11,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.reduce.explanations import Explanation
+    from floatlab.reduce.plan import Plan
     from floatlab.reduce.revelation import Findings
 
     Wire = dict[str, Any]
 
 
 def findings_to_wire(found: Findings) -> Wire:
-    """Return all that was found; `claim` is null where no replay gives all results."""
+    """Return all that was found; `claim` is null where no replay gives all results.
+
+    Of a product of this `shape`, plan and claim are those of one `element`, which `elements_alike` share, as replayed.
+    """
     return {
         "schema": SCHEMA,
         "operation": "reveal",
@@ -26,9 +32,25 @@ def findings_to_wire(found: Findings) -> Wire:
         "nodes": [[*node] for node in found.plan.nodes],
         "schedule": None if found.schedule is None else found.schedule.text,
         "claim": None if found.claim is None else _replay(found.claim),
+        "shape": [*found.target.shape],
+        "element": [0 for _ in found.target.shape],
+        "elements": found.elements,
+        "elements_alike": found.agreeing,
         "replays": [_replay(each) for each in found.replays],
         "flushes_subnormals": found.flushes,
         "probes": integer(found.probes),
+    }
+
+
+def plan_to_wire(plan: Plan) -> Wire:
+    """Return an order: its nodes, and the expression that equals it, or null."""
+    schedule = schedule_of(plan)
+    return {
+        "schema": SCHEMA,
+        "operation": "plan",
+        "terms": plan.terms,
+        "nodes": [[*node] for node in plan.nodes],
+        "schedule": None if schedule is None else schedule.text,
     }
 
 
@@ -39,6 +61,7 @@ def _replay(replay: Explanation) -> Wire:
             "products": way.products.name,
             "fma": way.fma,
             "fused_pairs": way.fma and way.pairs,
+            "fused_terms": [*way.fused] if isinstance(way, PartlyFused) else None,
         }
         for way in replay.trial.adders
     ]

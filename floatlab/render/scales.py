@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from math import ceil, floor, isfinite, log10
 
 from floatlab.record import Record
 
 _ROUND = (1, 2, 5, 10)
+_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # of the larger end
 
 
 class Scale(Record):
@@ -24,6 +26,8 @@ class Scale(Record):
         """
         if self.is_log:
             return (log10(x) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        if isfinite(span := self.high - self.low):
+            return (x - self.low) / span
         # In halves, so that no difference of two numbers leaves binary64's range.
         return (x / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
 
@@ -48,8 +52,9 @@ def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
     if not there:
         return None
     low, high = min(there), max(there)
-    if low == high or Scale(low, high, is_log).place(high) != 1:
-        low, high = (low / 2, high * 2) if is_log else (low - (abs(low) / 2 or 1), high + (abs(high) / 2 or 1))
+    if low == high or (is_log and log10(low) == log10(high)):
+        low, high = (low / 2 or low, high * 2) if is_log else (low - (abs(low) / 2 or 1), high + (abs(high) / 2 or 1))
+        low, high = max(low, -sys.float_info.max), min(high, sys.float_info.max)
     return Scale(low, high, is_log)
 
 
@@ -67,14 +72,24 @@ def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:
             every = ceil((last - first + 1) / most)
             return [(10.0**k, _power(k)) for k in range(first, last + 1) if k % every == 0 or every == 1]
     span = scale.high - scale.low
-    if not isfinite(span):
-        return [(scale.low, f"{scale.low:.1e}"), (scale.high, f"{scale.high:.1e}")]
-    power = floor(log10(span / most)) if span > 0 else 0
+    least = max(_LEAST_SPAN, _LEAST_SHARE * max(abs(scale.low), abs(scale.high)))
+    if not least <= span <= sys.float_info.max:  # round steps are no floats, or the span is beyond binary64
+        return _ends(scale)
+    power = floor(log10(span / most))
     steps = [each * 10.0**k for k in (power, power + 1) for each in _ROUND]
     for step in sorted(steps):
         if step > 0 and floor(scale.high / step + 1e-9) - ceil(scale.low / step - 1e-9) < most:
             return _marked(scale, step)
     return []
+
+
+def _ends(scale: Scale) -> list[tuple[float, str]]:
+    """Return the ends only, with as many digits as tell them apart."""
+    for digits in range(1, 17):
+        low, high = (f"{x:.{digits}e}" for x in (scale.low, scale.high))
+        if low != high:
+            break
+    return [(scale.low, low), (scale.high, high)]
 
 
 def _marked(scale: Scale, step: float) -> list[tuple[float, str]]:

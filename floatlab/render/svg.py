@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from floatlab.errors import printable
 from floatlab.render.layout import set_page
 from floatlab.render.theme import SVG, SVG_BACKGROUND, SVG_BOLD, SVG_TEXT
 from floatlab.views.page import Line, Page, Role
@@ -16,11 +17,8 @@ _FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', mon
 
 
 def escaped(text: str) -> str:
-    """Escape text for XML, and drop what XML cannot hold."""
-    kept = "".join(
-        ch for ch in text if ch in "\t\n" or (ch >= " " and not "\ud800" <= ch <= "\udfff" and ch < "\ufffe")
-    )
-    return kept.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    """Escape text for XML; what is not printable, and so all that XML cannot hold, as it is on a terminal."""
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def _spans(runs: Line) -> str:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from floatlab.record import Record
-from floatlab.render.layout import set_page
+from floatlab.errors import printable
+from floatlab.render.layout import rewritten, set_page
 from floatlab.render.theme import ANSI
 from floatlab.views.page import Line, Page
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _ASCII = str.maketrans({
     "×": "x", "−": "-", "→": "->", "…": "...", "∞": "inf", "·": "*", "≤": "<=", "≥": ">=", "≈": "~",
@@ -28,17 +24,6 @@ def ascii_only(text: str) -> str:
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 
-def _in_ascii(part: Any) -> Any:
-    """Rewrite every text of a page, before it is set, so that columns still line up."""
-    if isinstance(part, str):
-        return ascii_only(part)
-    if isinstance(part, tuple):
-        return tuple(_in_ascii(each) for each in part)
-    if isinstance(part, Record):
-        return part.replace(**{name: _in_ascii(getattr(part, name)) for name in part._fields})
-    return part
-
-
 def _coloured(runs: Line) -> str:
     return "".join(
         f"\x1b[{ANSI[run.role]}m{run.text}\x1b[0m" if run.role in ANSI and run.text.strip() else run.text
@@ -53,6 +38,6 @@ def _plain(runs: Line) -> str:
 def to_text(page: Page, width: int = 80, colour: bool = False, ascii: bool = False) -> str:
     """Return the page as lines of text, each ended by a newline."""
     if ascii:
-        page = _in_ascii(page)
+        page = rewritten(page, lambda text: ascii_only(printable(text)))
     write = _coloured if colour else _plain
     return "".join(f"{write(each)}\n" for each in set_page(page, width))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.errors import FileFormatError, FloatlabError
+from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Ratio, Rounded, parse_literal
 from floatlab.numbers.digits import integer_from_digits
@@ -102,6 +102,29 @@ def step_from_wire(wire: Any, formats: Formats) -> Step:
 
 def _context(wire: Any) -> Context:
     return Context(**(wire | {"seed": _integer(wire["seed"])}))
+
+
+def from_json(text: str) -> Derivation:
+    """Return the derivation that its JSON describes; raises FileFormatError for anything else.
+
+    Other answers are written as JSON, and not read back yet.
+
+    >>> from floatlab import add
+    >>> d = add("0.1", "0.2", "fp16")
+    >>> from_json(d.to_json()) == d
+    True
+    """
+    from json import loads
+
+    try:
+        wire = loads(text)
+    except (TypeError, ValueError) as error:
+        raise FileFormatError(f"not JSON: {error}") from None
+    if isinstance(wire, dict) and "steps" not in wire and "operation" in wire:
+        raise FileFormatError(
+            f"the JSON of {quoted(str(wire['operation']))} is not read back, only that of derivations"
+        )
+    return from_wire(wire)
 
 
 def from_wire(wire: Any) -> Derivation:

@@ -44,6 +44,13 @@ _SAFE = 1 << 53
 _LONG_BITS = 40_000  # past this, decimal digits would take longer than all the rest
 
 
+def json_line(record: Wire) -> str:
+    """Return a record as a line of JSON, in which every control character is escaped: JSON itself lets DEL stand."""
+    from json import dumps
+
+    return dumps(record).replace("\x7f", "\\u007f") + "\n"
+
+
 def integer(n: int) -> int | str:
     """Return an integer: as a string of digits where binary64 might not hold it, hexadecimal where that is long."""
     if abs(n) <= _SAFE:

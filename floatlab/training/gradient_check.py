@@ -19,6 +19,8 @@ from floatlab.arrays.operations import operate
 from floatlab.arrays.recurrences import recurrence_format
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.given import beyond, checked_number
 from floatlab.training.scaling import check_needs
@@ -36,6 +38,7 @@ _TELLING = 10  # the part of a derivative that a bound is below, to say that it 
 _NARROW = 24  # digits of formats beside which binary64 is as good as exact
 
 
+@methods_in_default_mode
 class Arithmetic:
     """Numbers of a format with Python's operators: each operation is rounded once.
 
@@ -149,7 +152,8 @@ class Point(Record):
     truncation: float  # estimate of what the finite step does
 
 
-class Curve(Record):
+@methods_in_default_mode
+class Curve(Answering, Record):
     """Error against step size, for one way of taking differences in one format.
 
     `best` is the point with the least error; `advised` the step that theory gives: √u forward, ∛u central, times the
@@ -163,6 +167,12 @@ class Curve(Record):
     points: tuple[Point, ...]
     advised: float
 
+    _ASKS = ".best"
+
+    def __repr__(self) -> str:
+        """Show the format, the way and the best step."""
+        return f"Curve({self.way} differences in {self.format.name} at {self.x:g}: best h {self.best.h:.3g})"
+
     @property
     def best(self) -> Point:
         """The point with the least error."""
@@ -174,6 +184,7 @@ class Curve(Record):
         return min(self.points, key=lambda point: abs(math.log(point.h / self.advised)))
 
 
+@methods_in_default_mode
 class Check(Record):
     """Whether a derivative that was reported is the function's: the quotient it was held against, and a bound.
 
@@ -233,6 +244,7 @@ def _way(way: str) -> str:
     return way
 
 
+@in_default_mode
 def advised_step(format: Format | str, way: str = "central", size: float = 1.0) -> float:
     """Return the step that theory gives: √u for forward differences, ∛u for central ones, times the size of x.
 
@@ -306,6 +318,7 @@ def _truncation(function: Callable[[Any], Any], x: float, h: float, way: str, fm
     return max(cut, abs((float(function(x + h)) - float(function(low))) / (x + h - low) - first))
 
 
+@in_default_mode
 def sweep_steps(
     function: Callable[[Any], Any],
     x: Any,
@@ -362,6 +375,7 @@ def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:
         return False
 
 
+@in_default_mode
 def check_gradient(
     function: Callable[[Any], Any],
     x: Any,

@@ -14,7 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
-from floatlab.numbers import Context, Direction
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.numbers import Context, Direction, as_context
+from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.given import checked_whole, listed_words
 from floatlab.training.gradients import numbers_of, running_totals
@@ -30,10 +32,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.formats import Format
+    from floatlab.numbers.context import AnyContext
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@methods_in_default_mode
 class Reference:
     """What exact arithmetic makes of the same steps, or binary64 where that would need more than rational numbers."""
 
@@ -104,6 +108,7 @@ class Reference:
         return self._final[1]
 
 
+@methods_in_default_mode
 class Line(Record):
     """One remedy beside the others, after some steps.
 
@@ -126,11 +131,14 @@ class Line(Record):
     diverged: str | None
 
 
-class Training:
+@methods_in_default_mode
+class Training(Answering):
     """Trainers that take the same steps, each in a setup of its own, and the reference beside them.
 
     `trainers` are in the order of the remedies; `runs` what has become of each; `lines` the table.
     """
+
+    _ASKS = ".lines or .runs"
 
     def __init__(self, trainers: list[Trainer], reference: Reference) -> None:
         """Take trainers that stand at their start."""
@@ -147,6 +155,11 @@ class Training:
             each.advance(steps, tick)
         self.reference.advance(steps, tick)
         self.steps += steps
+
+    @property
+    def seed(self) -> int:
+        """The seed that stochastic roundings draw from."""
+        return self.trainers[0].setup.context.seed
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -221,6 +234,7 @@ def _furthest(values: Any, truth: list[Any], low: Any = 0.0) -> float:
     return max(errors, key=abs)
 
 
+@in_default_mode
 def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
     """Return the optimizer that a name means, with a learning rate; raises UnsupportedError.
 
@@ -252,6 +266,7 @@ def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
     return Adam(rate, weight_decay=0.01 if given == "adamw" else 0.0)
 
 
+@in_default_mode
 def train(
     start: Any,
     gradient: Any = None,
@@ -268,7 +283,7 @@ def train(
     state: Format | str | None = None,
     rounding: str = "RNE",
     seed: int = 0,
-    context: Context | None = None,
+    context: AnyContext = None,
     every: int | None = None,
     lane: str | None = None,
     tick: Callable[[int], None] | None = None,
@@ -290,7 +305,7 @@ def train(
         raise UnsupportedError("give a gradient, or an update (update=)")
     adds = update is not None
     given, chosen = (update if adds else gradient), parse_optimizer(optimizer, lr, adds)
-    rules = context if context is not None else Context(rounding, seed=seed)
+    rules = as_context(context) if context is not None else Context(rounding, seed=seed)
     base = Setup(weights, grads, update_format, accumulator, state, context=rules)
     number = checked_whole(steps, "steps", 0)
     begin = numbers_of(start, "start")

@@ -8,6 +8,8 @@ import time
 import numpy as np
 
 from floatlab.errors import UnsupportedError
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
 from floatlab.training.given import checked_whole
 from floatlab.training.laboratory import parse_optimizer
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Learning(Individual):
+@methods_in_default_mode
+class Learning(Answering, Individual):
     """What came of learning: the loss at recorded steps, by the network's own outputs, and in the end by binary64.
 
     `at` are the recorded steps, 0 before the first; `losses` are of the outputs that the formats gave, computed in
@@ -46,12 +49,15 @@ class Learning(Individual):
     diverged: Divergence | None
     seconds: float
 
+    _ASKS = ".losses"
+
     def __repr__(self) -> str:
         """Show what was learned."""
         end = self.diverged.why if self.diverged else f"loss {self.losses[0]:.4g} → {self.final:.4g}"
         return f"Learning({self.configuration.label}, {self.problem.name}: {self.steps:,} steps, {end[:80]})"
 
 
+@methods_in_default_mode
 class Learner:
     """Learning under way: it goes on as far as it is told.
 
@@ -59,7 +65,7 @@ class Learner:
 
     >>> learner = Learner(make_problem("linear", seed=1), "fp16+master+dynamic", lr=0.05)
     >>> learner.advance(100)
-    >>> print(learner.learning)
+    >>> learner.learning
     Learning(fp16+master+dynamic, linear: 100 steps, loss 1.954 → 0.002042)
     """
 
@@ -91,7 +97,7 @@ class Learner:
         >>> learner.advance(50)
         >>> learner.change("bf16+master")
         >>> learner.advance(50)
-        >>> print(learner.learning)
+        >>> learner.learning
         Learning(bf16+master, linear: 100 steps, loss 1.956 → 0.002041)
         """
         (self.configuration,) = parse_configurations([configuration])
@@ -156,6 +162,7 @@ class Comparison(Record):
     diverged: int
 
 
+@in_default_mode
 def learn(
     problem: Problem | str = "network",
     configurations: Any = None,
@@ -199,6 +206,7 @@ def learn(
     return found
 
 
+@in_default_mode
 def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") -> list[Comparison]:
     """Return how each configuration ends beside a reference, over the same seeds.
 

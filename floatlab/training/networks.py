@@ -24,6 +24,7 @@ from floatlab.arrays.operations import add, multiply, subtract
 from floatlab.arrays.recurrences import recurrence_format
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
+from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Record
 from floatlab.reduce import matmul
 from floatlab.training.given import listed_words
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 PARTS = ("forward", "backward", "outputs", "accumulator")
 
 
+@methods_in_default_mode
 class Configuration(Record):
     """The formats of a network: operands forward and backward, outputs, what products are summed in, and the setup.
 
@@ -119,6 +121,7 @@ class Pass(Record):
     gradients: Array
 
 
+@methods_in_default_mode
 class Network:
     """A problem's network in a configuration.
 

@@ -20,6 +20,7 @@ import math
 from fractions import Fraction
 
 from floatlab.errors import UnsupportedError, quoted
+from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Record
 from floatlab.training.given import checked_number, exactly
 
@@ -49,6 +50,7 @@ def _exactly(value: Any, name: str, above: float | None = None, at_least: float 
     return exactly(value, name)
 
 
+@methods_in_default_mode
 class Updates(Record):
     """No optimizer: what is given as gradients are the updates, which are added."""
 
@@ -60,6 +62,7 @@ class Updates(Record):
         return kept, gradient
 
 
+@methods_in_default_mode
 class SGD(Record):
     """Stochastic gradient descent, with momentum and weight decay where they are not zero.
 
@@ -92,6 +95,7 @@ class SGD(Record):
         return kept, to.do("u", "multiply", to.constant("lr", self.lr), gradient)
 
 
+@methods_in_default_mode
 class Adam(Record):
     """Adam (Kingma and Ba, 2015), or with `decoupled` decay AdamW (Loshchilov and Hutter, 2019).
 

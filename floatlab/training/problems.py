@@ -12,6 +12,7 @@ from math import inf
 import numpy as np
 
 from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.record import Individual
 from floatlab.training.given import checked_number, checked_whole
 
@@ -25,6 +26,7 @@ KINDS = ("linear", "logistic", "network")
 LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}
 
 
+@methods_in_default_mode
 class Problem(Individual):
     """Data to learn, and the shape of what learns it.
 
@@ -63,6 +65,7 @@ class Problem(Individual):
         return found
 
 
+@in_default_mode
 def make_problem(
     kind: str = "network",
     seed: int = 0,
@@ -127,6 +130,7 @@ def _outputs(weights: Array, layers: tuple[int, ...], x: Array) -> Array:
     return x
 
 
+@in_default_mode
 def exact_loss(problem: Problem, weights: Array) -> float:
     """Return the loss that binary64 finds for some weights: mean square error, or mean log-likelihood, negative.
 
@@ -138,6 +142,7 @@ def exact_loss(problem: Problem, weights: Array) -> float:
     return loss_of(problem, z)
 
 
+@in_default_mode
 def loss_of(problem: Problem, outputs: Array) -> float:
     """Return the loss of some outputs, in binary64, whatever its weight."""
     z, y = np.asarray(outputs, np.float64), problem.y.astype(np.float64)

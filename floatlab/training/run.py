@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Individual, Record
 from floatlab.training.optimizers import Optimizer
 from floatlab.training.program import Program
@@ -28,6 +29,7 @@ class Divergence(Record):
     why: str
 
 
+@methods_in_default_mode
 class Run(Individual):
     """What became of weights: their values after each recorded step, and what happened on the way.
 

@@ -15,7 +15,9 @@ from floatlab.arrays.operations import multiply
 from floatlab.arrays.sources import source_of
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, Datum, Exact, Flags, round_exact
+from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.given import checked_number
 
@@ -29,6 +31,7 @@ LARGEST_SCALE = float(np.finfo(np.float32).max)
 _SCALES = (-1074, 1023)  # exponents of the powers of two that binary64 has
 
 
+@methods_in_default_mode
 class LossScale(Record):
     """What the loss, and with it every gradient, is multiplied by: a static number, or one that adapts.
 
@@ -79,6 +82,7 @@ class LossScale(Record):
         return self.growth_interval is not None
 
 
+@methods_in_default_mode
 class Scaler:
     """A loss scale at work: its scale now, and how many good steps there were since it changed.
 
@@ -118,7 +122,8 @@ class Scaler:
             self.good = 0
 
 
-class Underflow(Record):
+@methods_in_default_mode
+class Underflow(Answering, Record):
     """What becomes of gradients in a format: how they are spread over its range, what is lost, and which scale helps.
 
     `exponents` are those of the leading digits, with how many gradients have each in `counts`. The shares are of the
@@ -141,6 +146,12 @@ class Underflow(Record):
     least_scale: float | None
     flushed_by_safe_scale: int | None
 
+    _ASKS = ".lost_share"
+
+    def __repr__(self) -> str:
+        """Show the format and what share is lost."""
+        return f"Underflow({self.format.name}: {self.lost_share:.3%} of the gradients lost)"
+
     @property
     def lost_share(self) -> float:
         """The share of nonzero gradients that became zero."""
@@ -162,6 +173,7 @@ class Underflow(Record):
         return list(zip(self.exponents, self.counts, strict=True))
 
 
+@in_default_mode
 def measure_underflow(gradients: Any, format: Format | str, scale: Any = 1.0, rounding: str = "RNE") -> Underflow:
     """Return what a format does to gradients multiplied by a loss scale, rounded once.
 

@@ -11,7 +11,8 @@ from floatlab.arith.operands import holds
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_format
-from floatlab.numbers import Context
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.numbers import Context, as_context
 from floatlab.record import Record
 from floatlab.training.given import checked_number
 from floatlab.training.scaling import LossScale, check_needs
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from floatlab.numbers.context import AnyContext
+
     AnyFormat = Format | BlockFormat
 
 SINGLE = parse_format("binary32")
 PARTS = ("weights", "grads", "update", "accumulator", "state", "master")
 
 
+@methods_in_default_mode
 class Setup(Record):
     """In which format each stage of a step works, and how it rounds.
 
@@ -73,7 +77,7 @@ class Setup(Record):
         compensated: bool = False,
         scaling: LossScale | None = None,
         stochastic: bool = False,
-        context: Context | None = None,
+        context: AnyContext = None,
     ) -> None:
         """Settle the formats."""
         said = {"grads": grads, "update": update, "accumulator": accumulator, "state": state, "master": master}
@@ -90,12 +94,10 @@ class Setup(Record):
         put(self, "accumulator", given.get("accumulator", copy or plain))
         put(self, "state", given.get("state", self.update))
         put(self, "master", copy)
-        if context is not None and not isinstance(context, Context):
-            raise UnsupportedError(f"context is a Context or None, not {quoted(str(context))}")
         put(self, "compensated", bool(compensated))
         put(self, "scaling", scaling)
         put(self, "stochastic", bool(stochastic))
-        put(self, "context", context or Context())
+        put(self, "context", as_context(context))
         put(self, "given", tuple({"weights": own, **given}.items()))
         if scaling is not None and not isinstance(scaling, LossScale):
             raise UnsupportedError(f"scaling is a LossScale or None, not {quoted(str(scaling))}")
@@ -216,6 +218,7 @@ REMEDIES = {
 USUAL = ("plain", "master", "stochastic", "kahan", "dynamic", "wide", "bf16", "fp32")
 
 
+@in_default_mode
 def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     """Return what a word such as `master`, `static:1024` or `bf16+stochastic` makes of a setup.
 

@@ -13,8 +13,10 @@ from floatlab import arith
 from floatlab.arrays.recurrences import CONVERT, Stage, drawing
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
 from floatlab.numbers.context import Flags
+from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.given import beyond, exactly
 from floatlab.training.optimizers import SGD, Adam, Optimizer, Updates
@@ -55,7 +57,8 @@ class TracedStage(Record):
     derivation: Derivation
 
 
-class Step(Record):
+@methods_in_default_mode
+class Step(Answering, Record):
     """One update of one weight, rounding by rounding.
 
     `readings` show how numbers that were typed became numbers of their formats, by the names of the program's rows;
@@ -74,6 +77,7 @@ class Step(Record):
     why: Why
     up: Threshold
     down: Threshold
+    _ASKS = ".moved"
 
     def __repr__(self) -> str:
         """Show what became of w."""
@@ -152,6 +156,7 @@ def trace(
     return found, rows
 
 
+@in_default_mode
 def step(
     weight: Any,
     update: Any = None,

@@ -11,6 +11,7 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.recurrences import Recurrence, blockwise
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
+from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context, encode
 from floatlab.training.given import beyond, checked_whole
 from floatlab.training.gradients import Gradients, numbers_of
@@ -33,6 +34,7 @@ _CHUNK = 1 << 16  # numbers that a walk goes through at a time, so that it can b
 MAX_VALUES = 1 << 24  # numbers that a run keeps where nothing else is asked for
 
 
+@methods_in_default_mode
 class Trainer:
     """A run under way: it goes on as far as it is told, and its setup may change between two steps.
 

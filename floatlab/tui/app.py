@@ -14,8 +14,10 @@ from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.worker import WorkerFailed
 
-from floatlab.errors import FloatlabError, quoted
+from floatlab.confinement import confined
+from floatlab.errors import FloatlabError, printable, printable_lines, quoted
 from floatlab.tui.background import beside
+from floatlab.tui.harmless import HARMLESS
 from floatlab.tui.palette import Commands, Palette
 from floatlab.tui.settings import read_session, read_settings, write_session
 from floatlab.tui.task import Task
@@ -24,10 +26,11 @@ from floatlab.tui.themes import CYCLE, THEMES, inks, role_colours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from rich.style import Style
+    from textual.filter import LineFilter
 
     from floatlab.actions.question import Question
     from floatlab.tui.errand import Errand
@@ -71,8 +74,8 @@ class Explorer(App[None]):
         """
         self.settings = settings or {}
         self._complaint = complaint
-        self._keep = keep
-        self._session = read_session() if keep else {}
+        self._keep = keep and not confined()
+        self._session = read_session() if self._keep else {}
         self.read_question = read_question
         self.pins: dict[str, str] = {}
         self.opened: dict[str, Task] = {}
@@ -153,13 +156,21 @@ class Explorer(App[None]):
     def on_mount(self) -> None:
         """Complain about settings that cannot be used."""
         if self._complaint:
-            self.notify(self._complaint, severity="warning", markup=False, timeout=10)
+            self.notify(self._complaint, severity="warning", timeout=10)
 
     def _handle_exception(self, error: Exception) -> None:
         """End without Textual's traceback: whoever started the explorer reports the failure."""
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
+
+    def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
+        """Say something in a corner, as it is: names in it are neither markup nor anything that a terminal obeys."""
+        super().notify(printable_lines(message), title=printable(title), markup=False, **how)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Let no line to the terminal that would do more there than be seen, whichever widget drew it."""
+        return [*super().get_line_filters(), HARMLESS]
 
     # Screens.
 
@@ -226,9 +237,9 @@ class Explorer(App[None]):
 
         def say(by: str) -> None:
             shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"
-            self.notify(shown, title=f"Copied {words}, by {by or 'the terminal, if it can'}", markup=False)
+            self.notify(shown, title=f"Copied {words}, by {by or 'the terminal, if it can'}")
 
-        if self.is_headless:
+        if self.is_headless or confined():  # the clipboard of this machine is not the visitor's
             say("")
         else:
             from floatlab.tui.clipboard import copy
@@ -263,6 +274,8 @@ def open_explorer(
 ) -> int:
     """Run the explorer in this terminal and return an exit status; what made it fail is raised afterwards."""
     settings, complaint = read_settings()
+    if confined():  # what is wrong with the settings, and where they lie, is no business of a visitor's
+        complaint = ""
     for stream in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # Textual draws with lines that other encodings lack

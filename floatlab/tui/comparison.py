@@ -349,7 +349,7 @@ class Compare(Task, inherit_bindings=False):
         if self.element is not None and self.found is not None:
             code = element_codes(self.found, self.element)[name == "B"]
             self.app.pins[name] = code
-            self.notify(f"{name} is {code}" + self._both(), markup=False, timeout=3)
+            self.notify(f"{name} is {code}" + self._both(), timeout=3)
 
     # What the frame asks.
 

@@ -7,6 +7,7 @@ import os
 from textual import on
 from textual.widgets import Input
 
+from floatlab.confinement import exists, is_folder, whole_path
 from floatlab.errors import FloatlabError
 from floatlab.files.listing import Entry, entries
 from floatlab.tui.pickers import Choice, Picker
@@ -26,14 +27,14 @@ class FilePicker(Picker):
         path, colons, _ = word.partition("::")
         folder = os.path.dirname(path)
         self._what = title
-        self._place = path if colons and os.path.exists(path) else folder if os.path.isdir(folder) else ""
+        self._place = path if colons and exists(path) else folder if is_folder(folder) else ""
         self._found: dict[str, Entry] = {}
 
     def on_mount(self) -> None:
         """List what is there."""
         super().on_mount()
         if not self._go(self._place):
-            self._go("")
+            self.call_later(self._go, "")  # what is wrong is said when the list has been drawn
 
     def _go(self, place: str) -> bool:
         """List a place; what cannot be read is said."""
@@ -45,7 +46,7 @@ class FilePicker(Picker):
         self._place = place
         self._found = {each.word: each for each in listed}
         up = Choice(_UP, f"{_UP}{os.sep}")
-        path = os.path.abspath(place)
+        path = whole_path(place)
         shown = path if len(path) <= _PATH else f"…{path[1 - _PATH :]}"
         width = min(max((len(each.name) for each in listed), default=0), _NAME)
         self.offer(f"{self._what}: {shown}", [up, *(_choice(each, width) for each in listed)])
@@ -54,10 +55,10 @@ class FilePicker(Picker):
     def take(self, name: str) -> None:
         """Go where a name leads, or take the array that it names."""
         if name == _UP:
-            above = os.path.dirname(os.path.abspath(self._place))
-            self._go("" if above == os.getcwd() else above)
+            above = whole_path(os.path.join(self._place, os.pardir))
+            self._go("" if os.path.abspath(above) == os.getcwd() else above)
         elif name in self._found and self._found[name].leads_on:
-            if self._go(name) and len(self._found) == 1 and not os.path.isdir(self._place):
+            if self._go(name) and len(self._found) == 1 and not is_folder(self._place):
                 self.dismiss(self._place)  # a file's only array goes by the file's name
         else:
             self.dismiss(name)
@@ -65,16 +66,16 @@ class FilePicker(Picker):
     def take_free(self, text: str) -> None:
         """Take what was typed: a folder is gone to, a file in the folder in sight is one there."""
         path = os.path.join(self._place, text)
-        if os.path.isdir(path):
+        if is_folder(path):
             self._go(os.path.join(path, ""))
         else:
-            self.dismiss(path if os.path.exists(path.partition("::")[0]) else text)
+            self.dismiss(path if exists(path.partition("::")[0]) else text)
 
     @on(Input.Changed)
     def _walk(self, event: Input.Changed) -> None:
         """Go to a folder whose whole name was typed."""
         path = os.path.join(self._place, event.value)
-        if event.value.endswith(os.sep) and os.path.isdir(path):
+        if event.value.endswith(os.sep) and is_folder(path):
             event.stop()
             self._go(path)
 

@@ -10,6 +10,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
+from floatlab.errors import printable, printable_lines
 from floatlab.record import Record
 from floatlab.tui.drawing import Drawing
 from floatlab.views.page import Page
@@ -76,7 +77,7 @@ class Picker(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """Put the box to type in above the list."""
         with Vertical():
-            yield Label(self._title, id="title", markup=False)
+            yield Label(printable(self._title), id="title", markup=False)
             yield Input(placeholder="type to narrow", compact=True)
             # The box keeps the focus: the list is moved from there, so that both work without a tab.
             options = OptionList(markup=False, compact=True)
@@ -92,13 +93,13 @@ class Picker(ModalScreen[str | None]):
     def offer(self, title: str, choices: list[Choice]) -> None:
         """Offer other choices."""
         self._choices = choices
-        self.query_one("#title", Label).update(title)
+        self.query_one("#title", Label).update(printable(title))
         self.query_one(Input).value = ""
         self._fill("")
 
     def say(self, words: str) -> None:
         """Say why nothing came of a choice."""
-        self.query_one("#nothing", Label).update(words)
+        self.query_one("#nothing", Label).update(printable_lines(words))
 
     def take(self, name: str) -> None:
         """Take the choice that was made."""
@@ -115,7 +116,7 @@ class Picker(ModalScreen[str | None]):
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(
-            Option(f"{'•' if choice.name in self._current else ' '} {choice.words}", id=choice.name)
+            Option(printable(f"{'•' if choice.name in self._current else ' '} {choice.words}"), id=choice.name)
             for _, choice in found
         )
         if found:

@@ -231,7 +231,8 @@ class Reduce(Ways, inherit_bindings=False):
             page = result_page(found.result, kept[1].result, way_of(kept[1]), "A")
         else:
             other = self._other
-            page = result_page(found.result, other.result if other else None, way_of(other) if other else "")
+            before, words = (None, "") if other is None else (other.result, way_of(other))
+            page = result_page(found.result, before, words)
         if self.small:
             page = page.replace(blocks=page.blocks[:2])
         self.query_one("#result", Drawing).page = page

@@ -7,6 +7,10 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from floatlab.confinement import confined
+from floatlab.errors import FloatlabError
+from floatlab.writing import replacing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -91,17 +95,12 @@ def write_session(session: dict[str, Any]) -> None:
     Questions of enormous length are left out: a session that cannot be read again would be lost whole.
     """
     path = session_file()
-    if path is None:
+    if path is None or confined():
         return
     questions = session.get("questions", {})
     kept = {name: words for name, words in questions.items() if len(json.dumps(words)) <= _MOST_QUESTION}
     session = session | {"questions": kept}
-    part = path.with_suffix(f".{os.getpid()}")
-    try:
+    with suppress(OSError, FloatlabError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(part, "w", encoding="utf-8") as file:
-            json.dump(session, file, indent=1)
-        part.replace(path)  # whole or not at all, also when two explorers end at once
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
+        with replacing(path) as file:  # whole or not at all, also when two explorers end at once
+            file.write(json.dumps(session, indent=1).encode())

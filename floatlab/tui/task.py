@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 from floatlab.actions.edits import code_of
 from floatlab.actions.question import Question
 from floatlab.actions.rules import RULES, context_words
-from floatlab.errors import FloatlabError
+from floatlab.errors import FloatlabError, printable_lines
 from floatlab.formats import CATALOG, parse_format
 from floatlab.formats.names import short_name
 from floatlab.render.svg import to_svg
@@ -150,7 +150,7 @@ class Task(Asking, inherit_bindings=False):
     def complain(self, words: str, hint: bool = False) -> None:
         """Say what is wrong, or a hint; nothing clears the line."""
         complaint = self.query_one("#complaint", Static)
-        complaint.update(words if hint else f"! {words}")
+        complaint.update(printable_lines(words if hint else f"! {words}"))
         complaint.set_class(bool(words), "-shown")
         complaint.set_class(hint, "-hint")
 
@@ -308,7 +308,7 @@ class Task(Asking, inherit_bindings=False):
             self.notify("There is no number here to pin", severity="warning")
             return
         self.app.pins[name] = code_of(datum)
-        self.notify(f"{name} is {code_of(datum)}" + self._both(), markup=False, timeout=3)
+        self.notify(f"{name} is {code_of(datum)}" + self._both(), timeout=3)
         self.pinned()
 
     def _both(self) -> str:

@@ -10,6 +10,7 @@ from floatlab.actions import ACTIONS
 from floatlab.actions.orders import SCHEDULES, taken_over, targets
 from floatlab.actions.question import Question
 from floatlab.actions.rules import RULES
+from floatlab.confinement import confined
 from floatlab.errors import FloatlabError
 from floatlab.formats import parse_format
 from floatlab.formats.names import short_name
@@ -237,7 +238,7 @@ class Ways(Task, inherit_bindings=False):
         """Pick a function of a library, to find out in which order it adds."""
         rows = [Choice(name, name) for name in targets(self.asked().verb)]
         current = self.question.values if self.question.verb == "reveal" else ()
-        title = "How does a library add? Or any module:function"
+        title = "How does a library add?" + " Or any module:function" * (not confined())
         self.app.push_screen(Picker(title, rows, current, free=True), self.take_target)
 
     def take_target(self, name: str | None) -> None:

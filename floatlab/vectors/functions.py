@@ -87,7 +87,7 @@ def _integer(name: str) -> Integer | None:
 def _format(name: str, whole: str) -> Format:
     try:
         if re.fullmatch(r"ui?\d+|i\d+", name):
-            parse_integer(name)
+            raise FormatError(f"TestFloat says {parse_integer(name).name}, not {quoted(name)}")
         return parse_format(name)
     except FloatlabError as error:
         raise FormatError(f"{quoted(whole)}: {error}") from None
@@ -183,7 +183,7 @@ def _conversion(name: str, left: str, right: str, exact: bool) -> Function:
     if isinstance(target, Integer):
 
         def narrow(codes: tuple[int, ...], context: Context) -> tuple[int, Flags]:
-            done = to_integer(Datum(source, codes[0]), target.width, target.signed, context, exact)
+            done = to_integer(Datum(source, codes[0]), target.width, target.signed, context=context, exact=exact)
             return done.code, done.flags
 
         return Function(name, "to", (source,), target, narrow, exact)

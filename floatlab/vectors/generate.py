@@ -12,7 +12,7 @@ from itertools import islice, product
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.context import DEFAULT, as_context
 from floatlab.numbers.draws import Draws
 from floatlab.numbers.projection import signed_code
 from floatlab.vectors.functions import BITS_OF_FLAGS, Function, digits
@@ -21,6 +21,8 @@ from floatlab.vectors.hard import pointed, target_landmarks
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from floatlab.numbers.context import AnyContext
 
 LINES = {1: 10_000, 2: 200_000}  # written unless a number is asked for
 
@@ -104,7 +106,7 @@ def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[i
 
 
 def generate_lines(
-    function: Function, context: Context = DEFAULT, level: int = 1, seed: int = 0, lines: int | None = None
+    function: Function, context: AnyContext = DEFAULT, level: int = 1, seed: int = 0, lines: int | None = None
 ) -> Iterator[str]:
     """Yield lines of vectors: operands, the correctly rounded result, the flags; the same for the same seed.
 
@@ -115,10 +117,11 @@ def generate_lines(
     >>> list(generate_lines(parse_function("e2m1_add"), lines=3))
     ['0 0 0 00', '0 1 1 00', '0 2 2 00']
     """
+    rules = as_context(context)
     if level not in LINES:
         raise FloatlabError(f"the level is 1 or 2, not {level}")
     count = LINES[level] if lines is None else lines
     for operands in islice(operand_codes(function, level, seed), count):
-        code, flags = function.run(operands, context)
+        code, flags = function.run(operands, rules)
         words = [f"{each:0{digits(kind)}X}" for each, kind in zip(operands, function.operands, strict=True)]
         yield f"{' '.join(words)} {code:0{digits(function.result)}X} {BITS_OF_FLAGS[flags]:02X}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from floatlab.numbers import Datum
+from floatlab.numbers import Context, Datum
+from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
+from floatlab.numbers.rounding import IN_WORDS
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.words import counted, plural, signed_text
 
@@ -20,7 +22,8 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
 
     >>> from floatlab.reduce.attribution import attribute
     >>> from floatlab.render.text import to_text
-    >>> found = attribute([1, 2**-24, 2**-24], [1, 1, 1], "1.0000001", schedules=["serial", "reversed"], machines=[])
+    >>> a, schedules = ["1", "2^-24", "2^-24"], ["serial", "reversed"]
+    >>> found = attribute(a, [1, 1, 1], "1.0000001", schedules=schedules, machines=[])
     >>> print(to_text(attribution_page(found, ("1.0000001",))).splitlines()[0])
       1.0000001: reversed, and 6 more of 9 ways tried
     """
@@ -30,6 +33,10 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
     ]
     title = "; ".join(f"{word}: {said}" for word, said in zip(observed, shown, strict=True))
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    if rules := _rules(found.context):
+        models = any(each.machines for ranked in found.explanations for each in ranked)
+        own = "; models of machines keep their own rules" * models
+        blocks.append(Note(line(f"every way {rules}{own}")))
     for word, explanations in zip(observed, found.explanations, strict=True):
         blocks += [Gap(), *_ways(word, explanations, single=not found.shape)]
     if found.verdict is not None:
@@ -63,6 +70,20 @@ def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
     """Return what is said instead of two results in different formats."""
     words = "floatlab matmul X Y --observed FILE tells what each of them equals"
     return [Gap(), Row("cause", line(f"the formats, {formats[0]} and {formats[1]}, differ; {words}"))]
+
+
+def _rules(context: Context) -> str:
+    """Say what the context asks for besides rounding to nearest; nothing where that is all."""
+    said = []
+    if context.rounding is not DEFAULT.rounding:
+        said.append(f"rounds {IN_WORDS[context.rounding]}")
+    if context.flush_results:
+        said.append("flushes tiny results to zero")
+    if context.flush_inputs:
+        said.append("reads subnormal numbers as zero")
+    if context.overflow is not DEFAULT.overflow:
+        said.append(f"overflows by the rule '{context.overflow.value}'")
+    return ", ".join(said)
 
 
 def _compared(found: Attribution) -> str:

@@ -8,7 +8,7 @@ from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import Combine, Encode, Round
 from floatlab.views.page import Line, line
 from floatlab.views.roundings import integral_reason, portion
-from floatlab.views.words import bracketed, brief, plain_error, replaced_words
+from floatlab.views.words import bracketed, brief, integer_not_held, plain_error, replaced_words
 
 _FAR = 1_000_000  # ulps past which an error is no longer thought of in ulps
 
@@ -89,13 +89,14 @@ def _error(derivation: Derivation) -> str:
     result, ulps = derivation.result, derivation.nearby_error_ulps
     if ulps is None:
         return ""
-    noun = _NOUNS.get(derivation.operation, "operand")
+    integer = integer_not_held(derivation)
+    noun = f"exact {_NOUNS.get(derivation.operation, 'operand')}" if integer is None else f"integer {brief(integer)}"
     if not ulps:
         return "It is exact."
     raised = ": inexact" * (Flags.INEXACT in derivation.flags)
     if abs(ulps) > _FAR or not result.magnitude or derivation.operation == "round_to_integral":
-        return f"It differs from the exact {noun} by {plain_error(ulps * result.ulp.as_fraction())}{raised}."
-    return f"It lies {portion(abs(ulps))} ulp {'above' if ulps > 0 else 'below'} the exact {noun}{raised}."
+        return f"It differs from the {noun} by {plain_error(ulps * result.ulp.as_fraction())}{raised}."
+    return f"It lies {portion(abs(ulps))} ulp {'above' if ulps > 0 else 'below'} the {noun}{raised}."
 
 
 def verdict_reason(contrast: Contrast) -> Line:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from floatlab.presenter import presenter
 from floatlab.record import Record
 
 
@@ -205,6 +206,26 @@ class Page(Record):
 
     blocks: tuple[Block, ...]
     title: str = ""
+
+    def text(self, width: int = 80) -> str:
+        """Return the page as text, `width` columns wide."""
+        return presenter().text_of(self, width)
+
+    def svg(self, width: int = 80) -> str:
+        """Return the page as an SVG document."""
+        return presenter().svg_of(self, width)
+
+    def __repr__(self) -> str:
+        """Show what the page is about; `print` shows the page."""
+        return f"Page({self.title!r}, blocks: {len(self.blocks)})"
+
+    def __str__(self) -> str:
+        """Return the page as text, 80 columns wide."""
+        return self.text().rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        """Return the picture for notebooks."""
+        return self.svg()
 
 
 def joined(pages: list[Page]) -> Page:

@@ -10,7 +10,7 @@ from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.views.measures import factors_text, number, percent
 from floatlab.views.page import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
-from floatlab.views.reductions import decimal, format_row, machine_rows, signed, way_words
+from floatlab.views.reductions import decimal, format_row, machine_rows, origin_rows, signed, way_words
 from floatlab.views.words import counted, plural
 
 TYPE_CHECKING = False
@@ -29,6 +29,8 @@ def product_page(found: Product) -> Page:
     >>> from floatlab.render.text import to_text
     >>> print(to_text(product_page(product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
       matrix product (2 × 2) · (2 × 1), serial
+      a            4 binary64 numbers rounded into binary16, all exactly
+      b            2 numbers read into binary16, all exactly
       rounded to   binary16 everywhere
       nearest      2 of 2 elements (100 %) are at most half an ulp from the exact
                    ones
@@ -45,6 +47,7 @@ def product_page(found: Product) -> Page:
     sides = factors_text(found.x.codes.shape, found.y.codes.shape)
     title = f"matrix product {sides}, {way_words(settings.schedule, settings.adder)}"
     blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *machine_rows(settings.machine)]
+    blocks += origin_rows(found.x, found.y)
     blocks.append(format_row(found.x, found.y, settings.adder, settings.format))
     looked = errors.looked_at
     if looked < found.codes.size:

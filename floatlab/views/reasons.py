@@ -6,7 +6,7 @@ from math import gcd
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, Tail
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import (
     Align,
@@ -149,7 +149,7 @@ def _combine(step: Combine, derivation: Derivation, index: int) -> list[str]:
     if step.kind is Combination.REMAINDER:
         return _remainder(step.exact, derivation, index)
     rounded, fmt = derivation.rounded, derivation.result.format
-    if rounded is None or rounded.tail is not Tail.ZERO or rounded.overflowed:
+    if rounded is None or rounded.flags:
         return [f"The integer goes on to be rounded into {fmt.name}, which does not hold it as it is."]
     return [f"The integer {brief(step.exact)} is a number of {fmt.name} already: what follows loses nothing."]
 

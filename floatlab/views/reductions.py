@@ -43,6 +43,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     >>> from floatlab.render.text import to_text
     >>> print(to_text(reduction_page(sum([2048, 1, 3], format="fp16"))), end="")
       sum of 3 terms, serial: 2052
+      terms        3 numbers read into binary16, all exactly
       result       0x6802 2052
       exact        2052
       error        0, inexact on the way
@@ -65,6 +66,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     if origin:
         blocks.append(Row("terms", line(origin)))
     blocks += machine_rows(found.machine)
+    blocks += origin_rows(found.x, found.y)
     blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found), *_formats(found)]
     blocks += limit_rows(found)
     blocks += _every(found) if n <= SHORT else _worst(found)
@@ -90,6 +92,23 @@ def machine_rows(machine: Machine | None) -> list[Block]:
     return [Row("machine", line(f"{machine.words}{note}"))]
 
 
+def origin_rows(x: Source, y: Source | None) -> list[Block]:
+    """Say what numbers were before they were read into their format, and how many of them that changed."""
+    sides = {"terms": x} if y is None else {"a": x, "b": y}
+    return [Row(name, line(_origin_words(side))) for name, side in sides.items() if side.origin is not None]
+
+
+def _origin_words(source: Source) -> str:
+    origin, count = source.origin, source.codes.size
+    assert origin is not None
+    words = counted(count, "number" if origin.format is None else f"{origin.format.name} number")
+    done = "read into" if origin.format is None else "rounded into"
+    changed = f"{origin.inexact:,} of them inexactly"
+    if origin.inexact in (0, count):
+        changed = "all " * (count > 1) + ("inexactly" if origin.inexact else "exactly")
+    return f"{words} {done} {source.format.name}, {changed}"
+
+
 def truth_rows(found: Reduction) -> list[Block]:
     """Say what the exact sum is, and how far the result is from it."""
     exact, ulps = found.exact, found.error_ulps
@@ -97,7 +116,8 @@ def truth_rows(found: Reduction) -> list[Block]:
     raised = line(", ", flags_line(flags), " on the way") if flags else ()
     if exact is None:
         return [Row("exact", line(Run("no number: a term is none", Role.HINT), raised))]
-    rows: list[Block] = [Row("exact", line(decimal(exact, 20)))]
+    read = any(side is not None and side.origin is not None and side.origin.inexact for side in (found.x, found.y))
+    rows: list[Block] = [Row("exact", line(decimal(exact, 20)), line("of the terms as read") if read else ())]
     if ulps is None:
         return [*rows, Row("error", line(Run("the result is no number", Role.FLAG), raised))]
     if not ulps:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from floatlab.reduce.adders import PartlyFused
+from floatlab.reduce.matching import schedule_of
 from floatlab.reduce.outline import Part, outline, subtree
 from floatlab.views.page import Block, Gap, Note, Page, Role, Row, Run, Table, line
 from floatlab.views.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from floatlab.reduce.adders import Adder
+    from floatlab.reduce.orders import Schedule
+    from floatlab.reduce.plan import Plan
     from floatlab.reduce.revelation import Findings
 
 _SHORT = 12  # terms: a tree of so many is written out
+_MOST_RANGES = 6
 _TAKEN = {"sum": "sum", "dot": "dot product", "matvec": "matrix-vector product", "matmul": "matrix product"}
 
 
@@ -39,14 +46,31 @@ def reveal_page(found: Findings) -> Page:
     return Page(tuple(blocks), title)
 
 
+def plan_page(plan: Plan) -> Page:
+    """Return the page of an order of evaluation: as an expression where one is found, and as a tree where it is short.
+
+    >>> from floatlab.reduce.plan import Plan
+    >>> from floatlab.render.text import to_text
+    >>> print(to_text(plan_page(Plan(4, ((0, 1), (2, 3), (4, 5))))), end="")
+      order of 4 terms, depth 2
+      order        pairwise
+                   ((0 1) (2 3))
+    """
+    title = f"order of {counted(plan.terms, 'term')}, depth {plan.depth}"
+    blocks = [Note(line(Run(title, Role.HEADING))), *_drawn("order", plan, schedule_of(plan))]
+    return Page(tuple(blocks), title)
+
+
 def _name(found: Findings) -> str:
     name = found.target.name
     return "function" if "<lambda>" in name else name
 
 
 def _order(found: Findings) -> list[Block]:
-    plan, schedule = found.plan, found.schedule
-    label = "probed" if found.claim is None else "order"
+    return _drawn("probed" if found.claim is None else "order", found.plan, found.schedule)
+
+
+def _drawn(label: str, plan: Plan, schedule: Schedule | None) -> list[Block]:
     blocks: list[Block] = []
     if schedule is not None:
         blocks.append(Row(label, line(Run(schedule.text, Role.VALUE))))
@@ -92,28 +116,68 @@ def _how(part: Part) -> str:
     return part.schedule.text if part.schedule is not None else f"a tree of {len(part.terms)}"
 
 
+def _ranges(terms: Sequence[int]) -> list[tuple[int, int]]:
+    """Return ascending terms as ranges, the ends included."""
+    found: list[tuple[int, int]] = []
+    for each in terms:
+        if found and found[-1][1] == each - 1:
+            found[-1] = found[-1][0], each
+        else:
+            found.append((each, each))
+    return found
+
+
+def _listed(terms: Sequence[int]) -> str:
+    ranges = _ranges(terms)
+    words = [str(low) if low == high else f"{low}–{high}" for low, high in ranges[:_MOST_RANGES]]
+    return ", ".join(words) + ", …" * (len(ranges) > _MOST_RANGES)
+
+
 def _replayed(found: Findings) -> list[Block]:
     best = found.replays[0]
     share = f"{best.matching} of {best.total} random {_TAKEN[found.target.kind]}s have the same bits"
     if found.claim is None:
         words = f"{share} in the order that probes met, when {_way(found)}; no claim is made"
         return [Row("replayed", line(Run(words, Role.FLAG)))]
-    blocks: list[Block] = [Row("adds in", line(Run(_way(found), Role.VALUE)))]
-    return [*blocks, Row("replayed", line(share))]
+    blocks: list[Block] = [Row("adds in", line(Run(_way(found), Role.VALUE))), Row("replayed", line(share))]
+    if found.target.shape:
+        blocks.append(Row("examined", line(_examined(found))))
+    return blocks
+
+
+def _examined(found: Findings) -> str:
+    """Say of which element of a product the order is, and how many others share it."""
+    shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
+    place = "0" if len(shape) == 1 else "(0, 0)"
+    examined = f"element {place} of {' × '.join(map(str, shape))}"
+    if agreeing == elements:
+        return f"{examined}; all {elements:,} elements have the bits of this order"
+    share = f"{agreeing:,} of {elements:,} elements ({100 * agreeing / elements:.3g} %)"
+    return f"{examined}; {share} have the bits of this order, the others are added in another way"
 
 
 def _way(found: Findings) -> str:
     ways = found.replays[0].trial.adders
     if len(ways) == 1:
-        return _one_way(ways[0])
-    sides = [
-        (Part(subtree(found.plan, child)[0], None), way) for child, way in zip(found.plan.nodes[-1], ways, strict=True)
-    ]
-    sides.sort(key=lambda side: side[0].terms[0])
-    return "terms " + "; terms ".join(f"{_terms(part)} in {_one_way(way)}" for part, way in sides)
+        return _one_way(ways[0], range(found.plan.terms))
+    sides = [(subtree(found.plan, child)[0], way) for child, way in zip(found.plan.nodes[-1], ways, strict=True)]
+    sides.sort(key=lambda side: side[0][0])
+    return "terms " + "; terms ".join(f"{_terms(Part(part, None))} in {_one_way(way, part)}" for part, way in sides)
 
 
-def _one_way(way: Adder) -> str:
+def _fusions(fused: set[int], terms: Sequence[int]) -> str:
+    """Name the products that are fused, or those that are not: which takes fewer words."""
+    inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
+    if not inside or not outside:
+        return f"with{'out' if outside else ''} fused multiply-add"
+    sides = (outside, "rounded", "the others fused"), (inside, "fused", "the others rounded")
+    named, verb, others = min(sides, key=lambda side: len(_ranges(side[0])))
+    return f"products of {counted(len(named), 'term')} {verb} ({_listed(named)}), {others}"
+
+
+def _one_way(way: Adder | PartlyFused, terms: Sequence[int]) -> str:
+    if isinstance(way, PartlyFused):
+        return f"{way.accumulator.name}, {_fusions(set(way.fused), terms)}"
     if not way.fma:
         rounded = "" if way.products == way.accumulator else f", products rounded to {way.products.name} first"
         return f"{way.accumulator.name}, without fused multiply-add{rounded}"

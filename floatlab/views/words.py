@@ -131,8 +131,18 @@ def error_words(derivation: Derivation) -> str:
     plain = derivation.operation == "round_to_integral" or (not result.magnitude and abs(ulps) > 1)
     if plain:
         # An integer's error is thought of in ones; units of the smallest number say little about a lost one.
-        return f"error {plain_error(ulps * result.ulp.as_fraction())}"
+        integer = integer_not_held(derivation)
+        origin = "" if integer is None else f" from the integer {brief(integer)}"
+        return f"error {plain_error(ulps * result.ulp.as_fraction())}{origin}"
     return f"error {ulps_text(ulps)} ulp"
+
+
+def integer_not_held(derivation: Derivation) -> Exact | None:
+    """Return the integer that a rounding to an integral value led to, where the result's format does not hold it."""
+    truth, rounded = derivation.truth, derivation.rounded
+    if derivation.operation != "round_to_integral" or rounded is None or not rounded.flags:
+        return None
+    return truth if isinstance(truth, Exact) else None
 
 
 def plain_error(error: Fraction) -> str:
@@ -322,7 +332,10 @@ def replaced_words(derivation: Derivation) -> str:
     last = derivation.steps[-2] if len(derivation.steps) > 1 else None
     if isinstance(last, Round) and rounded is not None:
         if rounded.overflowed:
-            return _overflow_words(result)
+            integer = integer_not_held(derivation)
+            no_integer = integer is not None and result.is_finite and result.exact.normalized().q < 0
+            subject = "" if integer is None else f"{brief(integer)} is "
+            return f"{subject}{_overflow_words(result)}{', and is no integer' * no_integer}"
         if context.flush_results and rounded.significand and not result.magnitude and fmt.zero:
             return "the result is tiny, and tiny results become zero (--ftz)"
         if Flags.INVALID in rounded.flags:

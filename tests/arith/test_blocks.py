@@ -49,6 +49,7 @@ def defined(rule, amax, fmt):
     return min(near, key=lambda k: (abs(Fraction(amax) / Fraction(largest) - Fraction(2) ** k), -k))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fmt", MX, ids=lambda fmt: fmt.name)
 @pytest.mark.parametrize("rule", ScaleRule)
 def test_scales_of_every_11_bit_amax_are_as_defined(fmt, rule):
@@ -187,6 +188,13 @@ def test_integers_round_as_integers():
     ]  # fmt: skip
 
 
+def test_integers_are_not_flushed():
+    values = ["1.5", "0.5", "-1/64", "0.3"]
+    flushed = one(values, "mxint8", None, Context(flush_results=True))
+    assert [each.code for each in flushed.elements] == [0x60, 0x20, 0xFF, 0x13]
+    assert [each.flags for each in flushed.elements] == [each.flags for each in one(values, "mxint8").elements]
+
+
 def test_values_are_taken_exactly_and_readings_as_they_were_read():
     block = one(["1/3", read("1/3", "fp16"), 0.1, Fraction(1, 3), encode("1/3", "fp16")], "mxfp8_e4m3")
     third, half = Fraction(1, 3), encode("1/3", "fp16").exact.as_fraction()
@@ -216,7 +224,7 @@ def test_contexts_saturate_and_do_not_flush_inputs():
     assert one(["957"], "mxfp8_e4m3", None, Context(overflow="native")).elements[0].code == 0x7E
     assert one(["1e300"], "mxfp8_e5m2").elements[0].code == 0x7B
     with pytest.raises(ContextError, match="flush_inputs is not for blocks"):
-        element_context(Context(flush_inputs=True))
+        element_context(Context(flush_inputs=True), FORMATS["mxfp4"])
     flushed = one(["4", "0.5"], "mxfp4", None, Context(flush_results=True))
     assert become(flushed) == [4, 0]
 

@@ -145,6 +145,46 @@ def test_nan_rules_choose_the_nan():
     assert multiply("0", "inf", "fp16", Context(nan="x86")).result == encode("-nan", "fp16")
 
 
+# Intel SDM volume 1, table 4-7, as hardware and TestFloat's extF80 lines have it: operand, operand, result.
+X87_CHOICES = [
+    ("-snan(0x1)", "nan(0x3ffffffffffffffe)", "nan(0x3ffffffffffffffe)"),
+    ("snan(0x3fffffffffffffff)", "-nan(0x1)", "-nan(0x1)"),  # the quiet one, however small
+    ("-snan(0x1)", "nan(0x1)", "nan(0x1)"),
+    ("nan(0x3)", "-nan(0x5)", "-nan(0x5)"),
+    ("-snan(0x3)", "snan(0x5)", "nan(0x5)"),
+    ("-nan(0x3)", "nan(0x3)", "nan(0x3)"),  # equal significands: the positive one
+    ("-snan(0x3)", "snan(0x3)", "nan(0x3)"),
+    ("-nan", "1", "-nan"),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "result"), X87_CHOICES)
+@pytest.mark.parametrize("compute", [add, subtract, multiply, divide, remainder])
+def test_x87_keeps_the_larger_significand(compute, a, b, result):
+    context = Context(nan="x86")
+    for operands in ((a, b), (b, a)):
+        assert compute(*operands, "x87", context).result == encode(result, "x87")
+    narrow = compute(encode(a, "x87"), encode(b, "x87"), "fp64", context).result
+    assert narrow.sign_bit == encode(result, "x87").sign_bit
+
+
+def test_x87_chooses_among_three_pair_by_pair_and_among_formats_by_the_leading_digits():
+    context = Context(nan="x86")
+    assert fma("-nan(0x3)", "snan(0x9)", "nan(0x5)", "x87", context).result == encode("nan(0x5)", "x87")
+    assert fma("snan(0x3)", "-snan(0x9)", "nan(0x5)", "x87", context).result == encode("-nan(0x9)", "x87")
+    assert fma("inf", "0", "nan(0x5)", "x87", context).result == encode("nan(0x5)", "x87")
+    wide, narrow = encode("nan(0x1)", "x87"), encode("-nan(0x1)", "fp32")  # 2^-62 and 2^-22 of the leading digit
+    assert add(wide, narrow, "x87", context).result == encode("-nan(0x10000000000)", "x87")
+    assert fma(encode("inf", "x87"), "0", encode("nan", "x87"), "e2m1", context).flags.names == ["invalid"]
+
+
+def test_an_unsupported_x87_code_converts_to_the_default_nan_of_the_rule():
+    unnormal = decode(0x3FFF4000000000000000, "x87")
+    assert convert(unnormal, "fp32", Context(nan="x86")).result.code == 0xFFC00000
+    assert convert(unnormal, "fp32").result.code == 0x7FC00000
+    assert convert(unnormal, "e4m3", Context(nan="x86")).result.code == 0x7F
+
+
 def test_fma_of_infinity_zero_and_a_quiet_nan_is_the_contexts_choice():
     operands = ("inf", "0", "nan(0x3)", "fp16")
     assert fma(*operands).flags.names == ["invalid"]
@@ -309,7 +349,7 @@ def test_values_of_two_formats_compare_exactly():
     ],
 )  # fmt: skip
 def test_what_does_not_fit_an_integer_follows_the_machine(value, rule, signed, want):
-    found = to_integer(value, 32, signed, Context(nan=rule), format="fp32")
+    found = to_integer(value, 32, signed, "fp32", Context(nan=rule))
     assert (found.value, found.flags.names) == (want, ["invalid"])
 
 

@@ -5,12 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from floatlab import Context, arrays, encode, parse_format
+from floatlab import Context, arrays, decode, encode, parse_format
 from floatlab.arith import blocks as scalar
 from floatlab.arith.blocks import ScaleRule, rules_for
 from floatlab.arrays.blocks import Blocks, decode_blocks, encode_blocks, quantize_blocks
 from floatlab.arrays.quotients import divide_to_odd, narrow_to_odd
 from floatlab.errors import ContextError, FloatlabError, FormatError, UnsupportedError
+from floatlab.formats import Format
 from floatlab.formats.blocks import BLOCK_CATALOG, BlockFormat, parse_block_format
 from floatlab.numbers import Direction
 from floatlab.numbers.rounding import draw
@@ -92,6 +93,7 @@ def check(x, fmt, rule, context, tensor_scale=None):
         )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("fmt", "rule"), WAYS, ids=lambda each: getattr(each, "name", "").lower())
 def test_arrays_have_the_bits_of_the_scalar_derivation(fmt, rule):
     rng = np.random.default_rng(list(f"{fmt.name}{rule.value}".encode()))
@@ -188,7 +190,7 @@ def test_blocks_lie_along_any_axis(fmt, axis):
     assert np.array_equal(np.moveaxis(turned.scales, axis, -1), straight.scales)
     assert encode_blocks(there, fmt) == straight  # not contiguous
     values = quantize_blocks(x, fmt, axis)
-    assert np.array_equal(values, decode_blocks(turned, fmt, axis))
+    assert np.array_equal(values, decode_blocks(turned, fmt, axis, dtype=np.float32))
     assert np.array_equal(np.moveaxis(values, axis, -1), quantize_blocks(there, fmt))
 
 
@@ -198,11 +200,11 @@ def test_many_slabs_are_one_array(fmt):
     whole = encode_blocks(x, fmt)
     some = encode_blocks(x[-96:], fmt, tensor_scale=whole.tensor_scale)
     assert np.array_equal(whole.codes[-96:], some.codes)
-    assert np.array_equal(quantize_blocks(x, fmt), decode_blocks(whole, fmt))
+    assert np.array_equal(quantize_blocks(x, fmt), decode_blocks(whole, fmt, dtype=np.float32))
     for direction in ("RTP", "SR"):
         chosen = encode_blocks(x, fmt, rounding=direction)
         assert chosen == encode_blocks(x, fmt, rounding=direction, lane="numpy")
-        assert np.array_equal(quantize_blocks(x, fmt, rounding=direction), decode_blocks(chosen, fmt))
+        assert np.array_equal(quantize_blocks(x, fmt, rounding=direction), decode_blocks(chosen, fmt, dtype=np.float32))
 
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=NAMES)
@@ -296,6 +298,13 @@ def test_quantized_blocks_are_those_of_gfloat(name):
         assert np.array_equal(found, ours.astype(np.float64))
 
 
+@pytest.mark.parametrize("lane", [None, "numpy", "scalar"])
+def test_integers_are_not_flushed(lane):
+    x = np.resize(np.float32([1.5, 0.5, -1 / 64, 0.3]), 32)
+    codes = encode_blocks(x, "mxint8", context=Context(flush_results=True), lane=lane).codes
+    assert codes[:4].tolist() == [0x60, 0x20, 0xFF, 0x13]
+
+
 def test_minus_two_is_the_one_number_of_int8_that_gfloat_gives_and_we_do_not():
     block = pytest.importorskip("gfloat.block")
     formats = pytest.importorskip("gfloat.formats")
@@ -329,6 +338,17 @@ def test_scales_of_ones_own():
     check(x[:, :6].reshape(-1), parse_block_format("mxfp4").replace(block=6), ScaleRule.EVEN, Context())
 
 
+def test_a_tensor_scale_beyond_binary64s_range_is_worked_out_exactly():
+    # The largest number of such blocks is no float: no quotient of floats gives the scale of a tensor.
+    fmt = BlockFormat("own", parse_format("e2m1f"), parse_format("e11m3"), 16, parse_format("fp32"))
+    assert fmt.element.largest * fmt.scale.largest > Fraction(float(np.finfo(np.float64).max))
+    x = np.float64([2.0**1000] * 16)
+    expected = scalar.quantize_blocks(x.tolist(), fmt)[0]
+    found = encode_blocks(x, fmt)
+    assert found.tensor_scale == np.float32(float(expected.tensor.datum))
+    assert found.scales.tolist() == [expected.scale.code]
+
+
 def test_blocks_unpack_compare_and_say_what_they_are():
     x = np.arange(32, dtype=np.float32)
     blocks = encode_blocks(x, "nvfp4")
@@ -342,6 +362,65 @@ def test_blocks_unpack_compare_and_say_what_they_are():
     assert np.array_equal(
         decode_blocks((scales, codes), "nvfp4", tensor_scale=blocks.tensor_scale), decode_blocks(blocks, "nvfp4")
     )
+
+
+@pytest.mark.parametrize("fmt", [fmt for fmt in FORMATS if fmt.tensor is None], ids=lambda fmt: fmt.name)
+def test_every_scale_times_every_element_is_decoded_exactly(fmt):
+    # The largest are beyond float32, which is why the values are float64 unless a dtype is asked for.
+    element, scale = fmt.element, fmt.scale
+    codes = np.arange(1 << element.width, dtype=np.uint8)
+    if isinstance(element, Format):
+        numbers = [decode(int(code), element) for code in codes]
+        elements = [each.exact.as_fraction() if each.is_finite else None for each in numbers]
+    else:
+        elements = [Fraction(element.integer(int(code))) * Fraction(2) ** element.quantum for code in codes]
+    scales = [decode(code, scale) for code in range(1 << scale.width)]
+    whole = np.tile(codes, (len(scales), 1))
+    found = decode_blocks((np.arange(len(scales))[:, None], whole), fmt, block=len(codes))
+    assert found.dtype == np.float64
+    narrow = decode_blocks((np.arange(len(scales))[:, None], whole), fmt, block=len(codes), dtype="float32")
+    with np.errstate(over="ignore"):
+        assert np.array_equal(narrow, found.astype(np.float32), equal_nan=True)
+    assert np.isinf(narrow).sum() > np.isinf(found).sum()
+    some = range(len(scales)) if len(codes) <= 16 else [0, 1, 2, 100, 126, 127, 128, 250, 251, 252, 253, 254]
+    for row in some:
+        if not scales[row].is_finite:
+            assert np.isnan(found[row]).all()
+            continue
+        by = scales[row].exact.as_fraction()
+        for value, truth in zip(found[row].tolist(), elements, strict=True):
+            assert Fraction(value) == truth * by if truth is not None else not np.isfinite(value)
+
+
+def test_what_decoded_blocks_are_depends_on_their_format_only():
+    own = BlockFormat("own", parse_format("e2m1"), parse_format("e4m3"), 16)
+    for fmt, dtype in ((own, np.float32), *((fmt, np.float64) for fmt in FORMATS)):
+        for x in (np.ones(fmt.block, np.float32), np.ones(fmt.block), np.zeros(0, np.float16)):
+            assert decode_blocks(encode_blocks(x, fmt), fmt).dtype == dtype
+            assert arrays.decode(encode_blocks(x, fmt), fmt, dtype="float32").dtype == np.float32
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(("fmt", "rule"), WAYS, ids=lambda each: getattr(each, "name", "").lower())
+def test_every_exponent_of_a_block_gets_the_scale_of_the_scalar_derivation(fmt, rule):
+    # With mantissas where rules turn: the table by exponent field must know them all, and both ends.
+    p = fmt.magnitudes.precision
+    turns = [1.0, 1 + 2.0**-23, 1.5, 2 - 2.0**-p - 2.0**-23, 2 - 2.0**-p, 2 - 2.0**-23]
+    exponents = [*range(-149, -120), -30, -1, 0, 1, 30, 125, 126, 127]
+    with np.errstate(over="ignore"):
+        amax = np.float32(np.unique([np.float32(np.ldexp(turn, e)) for e in exponents for turn in turns]))
+    amax = amax[np.isfinite(amax) & (amax > 0)]
+    tensor = None if fmt.tensor is None else np.float32(1)
+    expected = [
+        scalar.quantize_blocks([float(each)], fmt, rule, Context(), tensor)[0].scale.code for each in amax.tolist()
+    ]
+    for dtype in (np.float32, np.float64):
+        alone = [
+            encode_blocks(np.array([each], dtype), fmt, scale=rule.value, block=1, tensor_scale=tensor) for each in amax
+        ]
+        assert [int(each.scales[0]) for each in alone] == expected
+        together = encode_blocks(amax.astype(dtype), fmt, scale=rule.value, block=1, tensor_scale=tensor)
+        assert together.scales.tolist() == expected
 
 
 ONES = np.ones(64, np.float32)
@@ -360,6 +439,7 @@ ONES = np.ones(64, np.float32)
         (lambda: encode_blocks(ONES, "e4m3"), FormatError, "format of single numbers"),
         (lambda: encode_blocks(ONES, "mxfp4", scale="down"), ContextError, "scale is one of floor even ceil"),
         (lambda: encode_blocks(ONES, "nvfp4", scale="floor"), ContextError, "scale is one of nearest up for nvfp4"),
+        (lambda: encode_blocks(ONES, "mxfp4", scale=["floor"]), ContextError, "scale is one of floor even ceil"),
         (lambda: encode_blocks(ONES, "mxfp4", rounding="RNX"), ContextError, "unknown rounding direction"),
         (lambda: encode_blocks(ONES, "mxfp4", context=Context(flush_inputs=True)), ContextError, "flush_inputs"),
         (lambda: encode_blocks(ONES, "mxfp4", tensor_scale=2), UnsupportedError, "no scale for a whole tensor"),

@@ -7,7 +7,7 @@ import pytest
 
 import floatlab as fl
 from floatlab import Context
-from floatlab.arrays import decode, encode, quantize
+from floatlab.arrays import add, decode, encode, quantize
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG
 from tests.arrays.values import telling
@@ -73,7 +73,7 @@ def test_the_worked_facts():
         (lambda: encode([1.0], "fp17"), "fp17"),
         (lambda: encode([1.0], "fp128"), "at most 64"),
         (lambda: encode([1.0], "fp16", lane="fast"), "lane is one of"),
-        (lambda: encode([1.0], "fp16", rounding="up"), "rounding"),
+        (lambda: encode([1.0], "fp16", rounding="sideways"), "rounding"),
         (lambda: encode([1.0], "fp16", out=np.empty(2, np.uint16)), "out has shape"),
         (lambda: encode([1.0], "fp16", out=np.empty(1, np.uint8)), "out has shape"),
         (lambda: encode([1.0], "fp16", out=[0]), "out is a NumPy array"),
@@ -159,3 +159,53 @@ def test_what_is_flushed_is_zero_where_minus_zero_is_a_nan():
     x = codes.view(ml_dtypes.float8_e4m3fnuz)
     context = Context(flush_inputs=True)
     assert np.array_equal(encode(x, "fp16", context=context), encode(x, "fp16", context=context, lane="scalar"))
+
+
+def test_a_word_that_is_none_is_named_whatever_it_is():
+    x = np.ones(3, np.float32)
+    for ask, named in (
+        (lambda: encode(x, ["e4m3"]), "a format is a name or a Format, not list"),
+        (lambda: encode(x, "e4m3", ["RNE"]), "unknown rounding direction"),
+        (lambda: encode(x, "e4m3", overflow=["native"]), "overflow is one of"),
+        (lambda: encode(x, "e4m3", lane=["numpy"]), "lane is one of"),
+        (lambda: add(x, x, ["e4m3"]), "a format is a name or a Format, not list"),
+        (lambda: add(x, x, "e4m3", ["RNE"]), "unknown rounding direction"),
+        (lambda: add(x, x, "e4m3", lane=["numpy"]), "lane is one of"),
+        (lambda: encode(x, "e4m3", threads=0), "threads is a number from 1"),
+        (lambda: encode(x, "e4m3", return_flags="all"), "return_flags is"),
+    ):
+        with pytest.raises(FloatlabError, match=named):
+            ask()
+
+
+def test_what_is_settled_for_one_call_is_not_another_ones():
+    # Work is kept by what was asked for: calls that differ in one word, turn about, each get their own.
+    x = np.float32([1.0625, 1.1, -1.1, 1e6, np.nan])
+    ways = [
+        (given, name, direction, overflow, flags)
+        for given in (x, x.astype(np.float64), x.astype(">f4"), x[::2])
+        for name in ("e4m3", "e5m2")
+        for direction in ("RNE", "RTZ", "RTP")
+        for overflow in ("native", "saturate")
+        for flags in (False, True, "counts")
+    ]
+    for given, name, direction, overflow, flags in [*ways, *ways[::-1]]:
+        more = {"overflow": overflow, "return_flags": flags}
+        found, expected = (encode(given, name, direction, lane=lane, **more) for lane in (None, "scalar"))
+        assert np.array_equal(found if flags is False else found[0], expected if flags is False else expected[0])
+        assert flags is False or np.array_equal(found[1], expected[1]) or found[1] == expected[1]
+        sums = [add(given, given, name, direction, lane=lane, **more) for lane in (None, "scalar")]
+        mine, truth = sums if flags is False else [each[0] for each in sums]
+        assert mine.dtype == given.dtype.newbyteorder("=")
+        assert np.array_equal(mine, truth, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["e8m0", "p3109_k8p1ue", "p3109_k8p3uf"])
+@pytest.mark.parametrize("lane", [None, "numpy", "scalar"])
+def test_a_nan_has_no_sign_that_an_unsigned_format_could_refuse(name, lane):
+    refusing = Context(absent="error")
+    codes = encode(np.copysign(np.float32([np.nan, 1]), np.float32([-1, 1])), name, context=refusing, lane=lane)
+    assert codes.tolist() == encode([np.nan, 1.0], name, lane="scalar").tolist()
+    for number in (-1.0, -np.inf):
+        with pytest.raises(FloatlabError, match="is unsigned"):
+            encode(np.float32([number]), name, context=refusing, lane=lane)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from floatlab import Context, Direction, parse_format
+from floatlab import Context, Direction, Flags, parse_format
 from floatlab.arrays import compiled, decode, encode
 from floatlab.arrays.integers import draws
 from floatlab.arrays.reading import WORDS
@@ -62,6 +62,7 @@ def test_the_compiled_lane_is_there_or_says_so():
             encode([1.0], "fp16", lane="compiled")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("format", FORMATS, ids=lambda each: each.name)
 def test_the_lanes_are_the_scalar_kernel(format, dtype):
@@ -71,6 +72,7 @@ def test_the_lanes_are_the_scalar_kernel(format, dtype):
             assert_lanes_agree(format, Context(direction, seed=i, **rules), x)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("format", [f for f in FORMATS if f.width <= 8], ids=lambda each: each.name)
 def test_the_table_is_the_same_rounding(format, monkeypatch):
     from floatlab.arrays import integers
@@ -144,6 +146,7 @@ def assert_compiled_is_numpy(format, x, rules_each):
 needs_extension = pytest.mark.skipif(not compiled.is_built(), reason="the extension was not built")
 
 
+@pytest.mark.one_in(3)
 @needs_extension
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("format", [f for f in FORMATS if f.name != "x87"], ids=lambda each: each.name)
@@ -206,3 +209,11 @@ def test_threads_write_their_own_shares_only(shape):
     for lane in LANES:
         for given in (x, x[::-1], x.T):
             assert (encode(given, "e4m3", threads=3, lane=lane) == 0x3C).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 1000, 70_001])
+def test_counts_are_those_of_the_flags_of_each_element(count):
+    x = (np.random.default_rng(count).standard_normal(count) * 300).astype(np.float32)
+    flags = encode(x, "e4m3", return_flags=True)[1]
+    counts = encode(x, "e4m3", return_flags="counts")[1]
+    assert counts == {flag: int(((flags & flag.value) != 0).sum()) for flag in Flags}

@@ -60,6 +60,7 @@ def same(a, b):
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("lane", [None, "numpy"])
 @pytest.mark.parametrize("rounding", DIRECTIONS)
 def test_a_walk_is_its_operations(rounding, lane):
@@ -135,4 +136,42 @@ def test_the_kernel_checks_what_it_is_given():
         {"stages": b"\xff" * len(good)}, {"stages": good.replace(good[:8], b"\x0a" + bytes(7), 1)},
     ):  # fmt: skip
         with pytest.raises((ValueError, TypeError), match=r"\w"):
+            walk(**wrong)
+
+
+@pytest.mark.skipif(not compiled.is_built(), reason="there is no kernel")
+def test_the_kernel_multiplies_no_sizes_that_wrap():
+    good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
+    rows, last, out = np.zeros((5, 4)), np.zeros(4, np.int64), np.zeros(4)
+
+    def walk(steps, first=0, every=1, inputs=(), outputs=()):
+        return compiled.walk(rows, 5, good, inputs, outputs, every, (), (), last, last.copy(), steps, first)
+
+    # 2^62 steps of 4 numbers are 2^64, which is 0 in 64 bits; 2^64 - 1 steps and one more are none.
+    for wrong in (
+        {"steps": 2**62, "outputs": ((0, out[:0]),)}, {"steps": 2**62, "inputs": ((0, out[:0]),)},
+        {"steps": 2**62 + 1, "outputs": ((0, out),)}, {"steps": 2**63 - 1},
+        {"steps": 1, "first": 2**64 - 1, "outputs": ((0, out[:0]),)}, {"steps": 3, "first": 2**64 - 3, "every": 3},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"step"):
+            walk(**wrong)
+
+
+@pytest.mark.skipif(not compiled.is_built(), reason="there is no kernel")
+def test_the_kernel_takes_no_memory_that_lies_askew():
+    good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
+    whole = np.zeros(8 * 20 + 1, np.uint8)
+    askew, rows, last = whole[1:], np.zeros(20), np.zeros(4, np.int64)
+    apart = askew[:32]
+
+    def walk(rows=rows, last=last, moves=last, stages=good, inputs=(), outputs=()):
+        return compiled.walk(rows, 5, stages, inputs, outputs, 1, (), (), last, moves, 1, 0)
+
+    padded = bytearray(1 + len(good))
+    padded[1:] = good
+    for wrong in (
+        {"rows": askew}, {"last": apart}, {"moves": apart}, {"stages": memoryview(padded)[1:]},
+        {"inputs": ((0, apart),)}, {"outputs": ((0, apart),)},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="does not lie at a multiple of 8 bytes"):
             walk(**wrong)

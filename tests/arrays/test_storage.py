@@ -191,7 +191,7 @@ HOSTILE = {
     "format of 1": lambda p: bundle(p, entry={"format": GOOD | {"zero": 1}}),
     "format too large": lambda p: bundle(p, entry={"format": GOOD | {"precision": 10**9}}),
     "escapes in a name": lambda p: bundle(p, entry={"format": GOOD | {"name": "\x1b[31m"}}),
-    "context of words": lambda p: bundle(p, entry={"context": RULES | {"rounding": "up"}}),
+    "context of words": lambda p: bundle(p, entry={"context": RULES | {"rounding": "upper"}}),
     "context of lists": lambda p: bundle(p, entry={"context": RULES | {"seed": []}}),
     "context in part": lambda p: bundle(p, entry={"context": {"seed": 1}}),
     "wrong dtype": lambda p: bundle(p, members=[("array.npy", npy(np.array([56], np.uint16)))]),
@@ -305,7 +305,7 @@ def test_a_missing_file_is_the_systems_business(tmp_path):
         load(tmp_path / "nowhere.npz")
     with pytest.raises(FileNotFoundError):
         save(tmp_path / "nowhere" / "a.npz", FloatArray([1.0], "fp16"))
-    with pytest.raises(UnsupportedError, match="is no file"):
+    with pytest.raises(UnsupportedError, match="is a directory, not a file"):
         save(tmp_path, FloatArray([1.0], "fp16"))
 
 

@@ -88,6 +88,7 @@ def test_encodings_that_cannot_show_a_page():
         assert not shows_unicode(Out(True, encoding))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C"}])
 @pytest.mark.parametrize(
     "words", ["show 0.1 --fp16", "convert 1.1 --through fp32,fp16", "formats e4m3", "--help", "convert --help"]

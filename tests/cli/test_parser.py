@@ -3,9 +3,12 @@
 import argparse
 import re
 import shlex
+import sys
 
 import pytest
 
+from floatlab import __version__
+from floatlab.arrays import compiled
 from floatlab.cli.parser import WIDTHS, Parser
 from floatlab.cli.verbs import VERBS
 from floatlab.formats.names import SHORTHANDS
@@ -193,9 +196,15 @@ def test_the_overview_names_every_verb_and_its_examples_run(command):
     assert all(command(*example).status == 0 for example in examples)
 
 
-def test_the_version_is_one_line(command):
+def test_the_version_is_one_line_that_begins_with_it_and_names_the_lane(command, monkeypatch):
     assert command("--version") == command("-V")
-    assert re.fullmatch(r"floatlab \d+\.\d+\.\d+\n", command("--version").out)
+    said = re.compile(r"floatlab (\d+\.\d+\.\d+) \(compiled lane: (yes|no)\)\n")
+    found = said.fullmatch(command("--version").out)
+    assert found
+    assert found[1] == __version__
+    assert (found[2] == "yes") == compiled.is_built()
+    monkeypatch.setitem(sys.modules, "floatlab._kernels", None)  # as where there was no compiler
+    assert said.fullmatch(command("--version").out)[2] == "no"
 
 
 def test_without_a_verb_show_is_meant(command):

@@ -171,7 +171,7 @@ def test_pages_keep_to_their_width(capsys, width):
         (["dot", "1,2"], "dot takes two arrays, and 1 were given"),
         (["dot", "1,2", "3"], "pairs the numbers of a and b, and these have 2 and 1"),
         (["sum", "1,2;3,4"], "shape (2, 2)"),
-        (["sum", "-"], "no standard input"),
+        (["dot", "-", "-"], "brings one array"),
         (["sum", "1,2", "--schedule", "lans(2)"], "did you mean 'lanes'"),
         (["sum", "1,2", "--schedule", "((0 1) 2)"], "3 terms"),
         (["sum", "1,2", "--adder", "kahn"], "kahan"),

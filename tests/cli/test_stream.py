@@ -139,7 +139,7 @@ def test_a_missing_library_is_told_once_at_the_end(feed, monkeypatch):
 
 
 def test_options_are_checked_before_anything_is_read(feed):
-    for words in (["-f", "fp17"], ["--width", "wide"], ["-r", "up"], ["--interval", "--directions"], ["--svg", "-"]):
+    for words in (["-f", "fp17"], ["--width", "wide"], ["-r", "upp"], ["--interval", "--directions"], ["--svg", "-"]):
         ended = feed(b"1.5\n", "show", "-", *words)
         assert (ended.status, ended.out) == (2, "")
         assert "line 1" not in ended.err

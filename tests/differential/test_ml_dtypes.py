@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from floatlab import convert, decode, encode, parse_format
+from floatlab import Context, convert, decode, encode, parse_format, round_to_integral
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -53,6 +53,7 @@ def check_casts(name: str, patterns: np.ndarray) -> None:
     assert compared > 0.9 * len(patterns)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", TYPES)
 def test_casts_of_a_sample_of_all_binary32_patterns(name):
     # Every seventh upper half, each with two of the six lower halves in turn.
@@ -109,3 +110,19 @@ def test_scalars_are_read_exactly(name):
         if not datum.is_signaling:
             got = encode(scalar, fmt)
             assert got.code == code or (got.is_nan and datum.is_nan), hex(code)
+
+
+INTEGRAL = {"RNE": np.rint, "RTZ": np.trunc, "RTP": np.ceil, "RTN": np.floor}
+
+
+@pytest.mark.parametrize("direction", INTEGRAL)
+@pytest.mark.parametrize("name", ["e2m3fn", "e3m2fn", "e2m1fn", "e4m3fn", "e4m3b11fnuz", "e5m2"])
+def test_every_code_is_rounded_to_the_same_integer_or_the_largest(name, direction):
+    fmt = parse_format(name)
+    codes = np.arange(1 << fmt.width, dtype=np.uint8)
+    with np.errstate(all="ignore"):
+        theirs = codes_of(INTEGRAL[direction](codes.view(getattr(ml_dtypes, TYPES[name])))).tolist()
+    for code, want in zip(codes.tolist(), theirs, strict=True):
+        done = round_to_integral(decode(code, fmt), context=Context(rounding=direction))
+        # ml_dtypes narrows the integer to nearest; 7.5 of e2m3fn upward is 8, and that is 7.5 again in both.
+        assert done.result.code == want or (done.result.is_nan and decode(want, fmt).is_nan), (code, done, want)

@@ -27,6 +27,7 @@ def patterns(name: str, generator, count: int) -> list[int]:
     return codes
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("source", "target"), [("binary64", "binary32"), ("binary64", "binary16"),
                                                 ("binary32", "binary16"), ("binary16", "binary64"),
                                                 ("binary16", "binary32"), ("binary32", "binary64")])  # fmt: skip

@@ -90,6 +90,7 @@ cmp nan 1 --fp16 --signaling --json
 toint 2.5 --fp16
 toint nan --fp32 --int ui64 --json
 rint -0.5 --fp16
+rint 7.5 -f e2m3fn --why
 block 957 --to mxfp8_e4m3
 block 957 --to mxfp8_e4m3 --scale up --width 46
 block 957 1/3 --to mxfp8_e4m3 --json
@@ -117,7 +118,6 @@ formats e5m2fnuz p3109_k6p3ue
 show abc
 show 1.5 --fp17
 convert 1.5
---version
 show 1 --e4m3 --interval
 show 1 --e4m3 --interval --ascii --width 46
 show 0.1 --fp32 -r SR --interval --svg -

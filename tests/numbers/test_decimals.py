@@ -86,12 +86,14 @@ def check_shortest(fmt, code: int) -> None:
         assert abs(Fraction(text) - meaning.value) == min(distances(fmt, code, n)), (hex(code), text)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fmt", EIGHT_BITS_OR_LESS, ids=lambda f: f.name)
 def test_the_shortest_decimal_is_minimal_and_nearest_for_every_code(fmt):
     for code in finite_codes(fmt, range(1 << fmt.width)):
         check_shortest(fmt, code)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["binary16", "bfloat16", "tf32", "binary32", "x87", "binary64", "binary128"])
 def test_the_shortest_decimal_is_minimal_and_nearest_for_codes_at_the_edges(name):
     fmt = parse_format(name)

@@ -61,6 +61,7 @@ def probes(format) -> list[Fraction]:
     return [sign * x for x in [*ordered, *between] for sign in (1, -1)]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("format", SMALL, ids=lambda f: f.name)
 @pytest.mark.parametrize("context", RULES, ids=repr)
 def test_a_real_lies_in_the_interval_of_the_datum_that_it_rounds_to_and_of_no_other(format, context):
@@ -86,6 +87,7 @@ FLUSHING = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("format", SMALL, ids=lambda f: f.name)
 def test_where_tiny_results_are_flushed_the_smallest_normal_number_gets_what_is_not_tiny(format):
     # Rounded with p digits, a number below 2^emin has a unit that is half as fine as the subnormals', or finer.

@@ -153,6 +153,7 @@ def bounded(work) -> object:
         assert peak < MEGABYTES << 20
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
 def test_text_made_to_stall_is_rounded_rightly_in_bounded_time_and_memory(number):
     text, answers = list(HOSTILE.items())[number]
@@ -169,6 +170,7 @@ REFUSED_HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("number", range(len(REFUSED_HOSTILE)))
 def test_text_made_to_stall_is_refused_in_one_short_line(number):
     text = REFUSED_HOSTILE[number]

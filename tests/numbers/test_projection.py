@@ -79,6 +79,7 @@ def dense_grid(fmt) -> list[Fraction]:
     return sorted(point for point in points if point > 0)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_every_direction_and_overflow_rule_over_a_dense_grid_of_rationals(fmt):
     grid = dense_grid(fmt)
@@ -98,6 +99,7 @@ def test_every_direction_and_overflow_rule_over_a_dense_grid_of_rationals(fmt):
                 assert verdict(fmt, x, context) == expected(fmt, x, rules), (x, rules)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_stochastic_rounding_over_a_dense_grid_of_rationals(fmt):
     grid = [sign * x for x in dense_grid(fmt) for sign in (1, -1)]
@@ -145,6 +147,7 @@ def test_any_format_any_rule_any_rational(data):
     assert verdict(fmt, x, context_of(rules, seed)) == expected(fmt, x, rules)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 @pytest.mark.parametrize("direction", oracle.DIRECTIONS)
 def test_rounding_is_monotone_over_the_grid(fmt, direction):

@@ -85,7 +85,9 @@ def test_special_floats_and_decimals():
     for value in (math.nan, Decimal("nan"), np.nan, "nan"):
         assert got(value, "fp16") == (0x7E00, frozenset())
     assert encode(-0.0, "fp16").code == encode(Decimal("-0.00"), "fp16").code == 0x8000
-    assert encode(True, "fp16").code == encode(1, "fp16").code
+    for truth in (True, np.True_):
+        with pytest.raises(LiteralError, match="'True' is a truth value"):
+            encode(truth, "fp16")
 
 
 def test_a_signaling_decimal_is_refused_or_read_but_with_no_foreign_error():
@@ -287,3 +289,18 @@ def test_what_a_format_lacks_is_refused_under_the_rule_error():
         with pytest.raises(UnsupportedError, match="refuses to replace it") as caught:
             read(text, name, context)
         assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("package", "make"),
+    [
+        ("ml_dtypes", lambda library: library.complex32(3 + 2j)),
+        ("torch", lambda library: library.tensor(1 + 2j)),
+    ],
+)
+def test_complex_numbers_of_other_libraries_are_no_numbers(package, make):
+    library = pytest.importorskip(package)
+    if package == "ml_dtypes" and not hasattr(library, "complex32"):
+        pytest.skip("this ml_dtypes has no complex numbers")
+    with pytest.raises(LiteralError, match="is not a number floatlab can read"):
+        read(make(library), "fp16")

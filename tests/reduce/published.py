@@ -41,8 +41,11 @@ def revealed(function, n):
 
 
 def multiplied(n):
-    """Return the sum that numpy.matmul makes of n products, asked as the published programs ask: a whole matrix."""
-    rows, ones = np.ones((n, n), np.float32), np.ones((n, n), np.float32)
+    """Return the sum that numpy.matmul makes of n products, asked as the published programs ask: a whole matrix.
+
+    It has as many rows and columns as `reveal` takes: the shape, too, chooses the order.
+    """
+    rows, ones = np.ones((64, n), np.float32), np.ones((n, 64), np.float32)
 
     def function(x):
         rows[0] = x

@@ -177,7 +177,7 @@ def test_nan_is_nan_and_nothing_is_nothing():
         ([1.0], [2.0], "1e99999999", {}, "beyond every format"),
         ([1.0], [2.0], "1e999999", {}, "beyond every format"),
         ([1.0], [2.0], "1" * 5000, {}, "more digits"),
-        ([1.0], [2.0], 0.1, {}, "no number of binary32"),
+        (["1"], ["2"], 0.1, {}, "no number of binary32"),
         ([1.0], [2.0, 3.0], 2.0, {}, "do not make a matrix product"),
         ([1.0], [2.0], [2.0, 3.0], {}, "observed has shape"),
         ([1.0], [2.0], (1.0, 2.0, 3.0), {}, "tuple of two, not of 3"),
@@ -243,6 +243,7 @@ LIBRARIES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_what_reveal_claims_of_a_library_is_what_its_results_are_attributed_to(name, dtype):
@@ -252,8 +253,15 @@ def test_what_reveal_claims_of_a_library_is_what_its_results_are_attributed_to(n
         shapes = {"sum": [(n,)], "dot": [(n,), (n,)], "matmul": [(64, n), (n, 64)]}[kind]
         given = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
         found = attribute(*(*given, None)[:2], call(*given))
-        if examine(name, n, dtype).claim is not None:
-            assert found.explanations[0][0].fits, (n, found.text)
+        seen = examine(name, n, dtype)
+        best = found.explanations[0][0]
+        assert seen.claim is not None
+        if seen.agreeing == seen.elements:
+            assert best.fits, (n, found.text)
+        else:  # elements in different orders: one of them gives its share, of a sample, and no more is said
+            assert best.share > seen.agreeing / seen.elements - 0.06, (n, found.text)
+            assert not best.fits
+            assert "no way gives all" in found.text or "but" in found.text
 
 
 @pytest.mark.slow

@@ -201,7 +201,8 @@ def test_terms_are_read_once_and_arrays_are_not_widened():
     assert total(np.float16([1, 2]), format="fp32").x.format.name == "binary16"
     assert total(np.float64([0.1]), format="fp32").x.format.name == "binary32"
     assert total(np.float64([0.1])).result.format.name == "binary64"
-    assert total([0.1]).result.format.name == "binary32"
+    assert total([0.1]).result.format.name == "binary64"
+    assert total(["0.1"]).result.format.name == "binary32"
     assert total(np.arange(5)).result.format.name == "binary32"
     assert total(["1/3", "0x1p-30", "1e-3"], format="fp16").x.codes.tolist() == [0x3555, 0, 0x1419]
     assert total(fl.FloatArray([1.0, 2.0], "e4m3")).result.format.name == "e4m3fn"
@@ -293,7 +294,8 @@ def test_the_worst_nodes_are_the_worst():
         (lambda: matmul(np.ones((2, 2, 2)), np.ones((2, 2))), UnsupportedError, "do not make"),
         (lambda: total([1.0, 2.0], "sreial"), PlanError, "did you mean 'serial'"),
         (lambda: total([1.0, 2.0], "((0 1) 2)"), PlanError, "is for 3 terms"),
-        (lambda: total([1.0], context="RTZ"), UnsupportedError, "context is a"),
+        (lambda: total([1.0], context="RTX"), fl.ContextError, "unknown rounding direction 'RTX'"),
+        (lambda: total([1.0], context=5), fl.ContextError, "context is a floatlab.Context"),
         (lambda: total([1.0, 2.0], adder="kahn"), UnsupportedError, "did you mean 'kahan'"),
         (lambda: dot([1.0], [1.0], adder="kahan", fma=True), UnsupportedError, "fma goes with"),
         (lambda: total([1.0, 2.0, 3.0], "pairwise", adder="kahan"), PlanError, "serial"),

@@ -285,7 +285,6 @@ def test_what_is_skipped_has_not_stalled():
     [
         (lambda: fl.train(10**400, update=1, remedies="fp32"), "start given is beyond binary32"),
         (lambda: fl.train(1, update=1, remedies=5), "remedies is a text of names or a list"),
-        (lambda: fl.train(1, update=1, context=5), "context is a Context or None"),
         (lambda: fl.training.step(1, 1, setup=5), "setup is a Setup"),
         (lambda: fl.training.step(1, grad=1, optimizer="adam"), "optimizer is an SGD"),
         (lambda: fl.training.step(1, grad=1, optimizer=SGD(1, 0.9), state={"b": "nan"}), "state b is a finite number"),

@@ -22,6 +22,7 @@ SETUPS = [
 OPTIMIZERS = [Updates(), SGD("0.1"), SGD(0.1, 0.9, 0.01), Adam(0.05, eps=2**-10), Adam(0.05, weight_decay=0.1)]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("lane", [None, "numpy"])
 @pytest.mark.parametrize("rounding", DIRECTIONS)
 def test_traced_steps_are_those_of_the_lanes(rounding, lane):

@@ -59,6 +59,7 @@ async def test_screens_are_reached_by_key_and_by_mouse(size):
         assert person.app.current_mode == next(iter(TASKS))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - WITHOUT_A_SCREEN))
 @driven
 async def test_any_verb_opens_at_its_place(verb):
@@ -98,6 +99,7 @@ def kept_command(kept, name):
     return read_question(kept["questions"][name]).command
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "text",
     [
@@ -325,6 +327,7 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
     assert app._exit_renderables == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -334,7 +337,7 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
         (["fly", "1"], "'fly'"),
         (["vectors", "check"], "no screen for vectors"),
         (["tui"], "no screen for tui"),
-        (["show", "-"], "- is for pipes"),
+        (["show", "-"], "- is standard input"),
         (["--port", "0"], "--port"),
         (["--port", "x", "--serve"], "--port"),
         (["--nonsense"], "tui --help lists them"),
@@ -374,4 +377,4 @@ def test_without_its_extra_the_browser_is_named(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     with pytest.raises(MissingPartError, match=r"pip install 'floatlab\[web\]'"):
-        floatlab.tui.browser.serve("localhost", 8000, [])
+        floatlab.tui.browser.serve(floatlab.tui.browser.Address("localhost", 8000), [], 1, print)

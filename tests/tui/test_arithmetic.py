@@ -132,6 +132,7 @@ async def test_operands_of_every_kind_are_typed(size):
         assert person.app.focused.id == "film"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", SIZES)
 @driven
 async def test_a_wrong_operand_is_marked_and_the_last_good_picture_stays(size):
@@ -332,6 +333,7 @@ def at(person):
     return person.app.shown.scene
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", SIZES)
 @driven
 async def test_steps_by_key_and_by_click(size):
@@ -360,6 +362,7 @@ async def test_steps_by_key_and_by_click(size):
         assert at(person) == 2
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", SIZES)
 @driven
 async def test_what_is_new_is_in_sight(size):
@@ -400,6 +403,7 @@ WORDS = (
 )  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", SIZES)
 @driven
 async def test_the_last_step_holds_all_that_the_command_prints(size):
@@ -802,6 +806,7 @@ async def test_where_there_is_nothing_to_ask():
         assert words(part(person, "#controls"))["practice"] == "practice"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "words", [FMA, "div 1 3 --fp16", "div 1 0 --fp16", "sqrt 2 --fp32", "rem 5 3 --fp16", "rint 2.5"]
 )

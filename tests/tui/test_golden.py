@@ -92,6 +92,7 @@ async def act(name, size):
         return person.screen, svg
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "size"),
     # Small screens are where things go wrong; the wide ones wait for those who have the time.
@@ -108,6 +109,7 @@ def test_no_recorded_screen_is_left_over():
     assert {path.name for path in HERE.glob("*.txt")} == {path_of(*case).name for case in CASES}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_pictures_of_the_documents_are_these_screens(name):
     scene, size = SHOWN[name]

@@ -61,9 +61,10 @@ async def torment(seed, events):
             assert app.opened[name].question.answers()
 
 
-@pytest.mark.parametrize("seed", range(1))
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("seed", range(4))
 def test_a_short_visit(seed):
-    asyncio.run(torment(seed, 500))
+    asyncio.run(torment(seed, 150))
 
 
 @pytest.mark.slow

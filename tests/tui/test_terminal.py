@@ -136,6 +136,7 @@ def test_without_colour_there_is_none(terminal):
     assert not any(b"\x1b[%dm" % code in shown.seen for code in range(30, 38))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["linux", "vt100", "xterm", "screen"])
 def test_simple_terminals_will_do(terminal, kind):
     shown = terminal("show", "0.1", "--fp16", TERM=kind, COLORTERM=None)

@@ -22,6 +22,7 @@ def on_screen(person):
     return [line.replace("▸", " ", 1) if line.startswith("▸") else line for line in person.screen.splitlines()]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("format", "width"), [("fp16", 80), ("fp32", 80), ("fp16", 46)])
 @driven
 async def test_a_number_in_a_format(format, width):
@@ -34,6 +35,7 @@ async def test_a_number_in_a_format(format, width):
         assert missing == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", [(80, 24), (46, 60)])
 @driven
 async def test_an_addition(size):
@@ -46,6 +48,7 @@ async def test_an_addition(size):
         assert missing == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", [(80, 60), (120, 40), (46, 110)])
 @driven
 async def test_a_fused_multiply_add(size):

@@ -139,6 +139,7 @@ def falsified(function, context, lines, step):
     return list(check_lines(spoilt, function, context))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_command_runs_and_shows_what_was_computed(format, capsys):
     names = [f"{format}_{operation}" for operation in OPERATIONS] + [each.format(format) for each in CONVERSIONS]

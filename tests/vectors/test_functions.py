@@ -140,9 +140,18 @@ def test_names_that_mean_no_function(name, culprit):
     assert len(str(raised.value)) < 300
 
 
-@pytest.mark.parametrize("name", ["int32", "uint8", "s16", "int64_t", "u128"])
-def test_integer_types_in_other_words_are_guessed(name):
-    with pytest.raises(FloatlabError, match=r"did you mean 'u?i"):
+@pytest.mark.parametrize(
+    ("name", "usual"),
+    [("int32", "i32"), ("uint8", "ui8"), ("s16", "i16"), ("int64_t", "i64"), ("u128", "ui128"), (" UI32 ", "ui32")],
+)
+def test_integer_types_are_also_known_by_the_names_that_languages_give_them(name, usual):
+    assert parse_integer(name) == parse_integer(usual)
+    assert parse_integer(usual).name == usual
+
+
+@pytest.mark.parametrize("name", ["32", "i33", "u", "int", "fp16", "i32i", "u i32", "us32"])
+def test_other_words_are_no_integer_types(name):
+    with pytest.raises(FloatlabError, match="an integer type is i or u and 8"):
         parse_integer(name)
 
 

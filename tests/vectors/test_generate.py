@@ -47,6 +47,7 @@ RULES = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("format", FORMATS)
 def test_what_is_generated_agrees_when_checked_in_every_function_and_under_every_rule(format):
     names = [f"{format}_{operation}" for operation in OPERATIONS] + [each.format(format) for each in CONVERSIONS]
@@ -181,6 +182,7 @@ SHARES = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "least"), SHARES, ids=[name for name, _ in SHARES])
 def test_lines_really_meet_what_goes_wrong(name, least):
     counts = measured(name)

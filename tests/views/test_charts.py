@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.training_figures import quick
@@ -72,6 +72,19 @@ def test_what_ends_early_ends_early():
 
 
 @given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300), st.integers(2, 9), st.booleans())
+@example(0.0, 5e-324, 3, False)
+@example(1e-310, 1.00001e-310, 4, False)
+@example(-5e-324, 5e-324, 9, False)
+@example(1.0, 1 + 2.0**-52, 2, False)
+@example(1.0, 1 + 2.0**-52, 2, True)
+@example(3e-310, 3e-310 + 5e-324, 2, True)
+@example(7.892462595700496e-104, 7.892462595700498e-104, 6, False)
+@example(15740.65394223146, 15740.653942231473, 9, False)
+@example(1.7e308, 1.7e308, 5, True)
+@example(1.7e308, 1.7e308, 5, False)
+@example(5e-324, 5e-324, 5, True)
+@example(-1e300, 1.7e308, 5, False)
+@example(-1.7e308, 1.7e308, 5, False)
 def test_ticks_are_round_and_lie_within(low, high, most, is_log):
     scale = scale_of([abs(low), abs(high)] if is_log else [low, high], is_log)
     if scale is None:

@@ -80,6 +80,23 @@ def test_rounding_to_an_integer_shows_the_cut_and_the_tie():
     assert "10|1" in page_of("toint", "2.5")
 
 
+@pytest.mark.parametrize(
+    ("value", "format", "rules", "words"),
+    [
+        ("7.5", "e2m3", {}, ["error −0.5 from the integer 8", "8 is beyond the largest, 7.5", "is no integer"]),
+        ("-7.5", "e2m3", {}, ["error +0.5 from the integer -8", "-8 is beyond the largest, -7.5", "is no integer"]),
+        ("3.5", "e1m3fn", {}, ["4 is beyond the largest, 3.5: e1m3fn has no infinity, so NaN"]),
+        ("0.25", "e8m0", {}, ["from the integer 0", "e8m0fnu has no zero"]),
+        ("7.5", "e2m3", {"rounding": "RTZ"}, ["error −0.5 inexact"]),
+    ],
+)
+def test_an_integer_that_the_format_does_not_hold_is_named(value, format, rules, words):
+    text = page_of("rint", value, format=parse_format(format), **rules)
+    for each in words:
+        assert each in text
+    assert " exact " not in text
+
+
 @pytest.mark.parametrize("verb", ["rint", "toint"])
 @pytest.mark.parametrize(
     ("value", "direction", "words"),

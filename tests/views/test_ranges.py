@@ -45,6 +45,7 @@ def test_in_wide_formats_the_telling_codes_decide(narrow):
         assert (not lacks(wide, narrow)) == all(survives(datum, wide) for datum in numbers), wide.name
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("narrow", FORMATS, ids=lambda fmt: fmt.name)
 def test_a_page_of_two_says_what_is_kept(narrow):
     for wide in FORMATS:

@@ -54,6 +54,7 @@ def test_the_sum_so_far_is_the_nodes(order):
             assert text_of(row.cells[2]) == shortest(found.nodes[row.id - 200].value)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("order", ORDERS)
 def test_any_node_is_brought_into_sight(order):
     for n in sizes(order):
@@ -87,7 +88,7 @@ def test_the_columns_of_a_row_are_as_many_as_the_header():
 
 
 def test_the_worst_come_first():
-    found = add_up([1.0, 2**-24, 1.0, 2**24, 1.0, 1.0])
+    found = add_up([1.0, 2**-24, 1.0, 2**24, 1.0, 1.0], format="fp32")
     tree = tree_of(found)
     entries = {each.id: each.error for each in tree.entries}
     errors = [abs(entries[id]) for id in tree.worst]

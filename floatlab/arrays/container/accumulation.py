@@ -28,6 +28,7 @@ from floatlab.arrays.operations import operate
 from floatlab.arrays.reading import SINGLE
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.context import DEFAULT
 
@@ -101,6 +102,7 @@ class Accumulator:
         return finished(values, into, context, self.context)
 
 
+@in_default_mode
 def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str = "add") -> Array:
     """Return what a schedule makes of the terms along the first axis (at least one).
 
@@ -156,6 +158,7 @@ def _reduced(
     return work.finished(found.reshape(kept) if keepdims else found, into, x._context)
 
 
+@in_default_mode
 def total(
     x: FloatArray,
     axis: Any = None,
@@ -176,6 +179,7 @@ def total(
     return _reduced(x, axis, keepdims, accumulator, schedule, format, "add")
 
 
+@in_default_mode
 def product(
     x: FloatArray,
     axis: Any = None,
@@ -193,6 +197,7 @@ def product(
     return _reduced(x, axis, keepdims, accumulator, schedule, format, "multiply")
 
 
+@in_default_mode
 def mean(
     x: FloatArray,
     axis: Any = None,
@@ -212,6 +217,7 @@ def mean(
     return _reduced(x, axis, keepdims, accumulator, schedule, format, "add", mean=True)
 
 
+@in_default_mode
 def matmul(x: Any, y: Any, *, accumulator: Any = None, schedule: str = "serial", format: Any = None) -> FloatArray:
     """Return the matrix product as `numpy.matmul` shapes it: each element a sum of products in a stated order.
 

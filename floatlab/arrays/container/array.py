@@ -12,14 +12,17 @@ from floatlab.arrays.reading import checked_codes, container
 from floatlab.arrays.sources import source_of
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.context import DEFAULT, as_context
 from floatlab.peers import LIBRARIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
+
+    from floatlab.numbers.context import AnyContext
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -45,17 +48,17 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
     _format: Format
     __hash__ = None  # type: ignore[assignment]  # equality is element by element, as NumPy's
 
-    def __init__(self, x: Any, format: Any = None, context: Context | None = None) -> None:
+    @in_default_mode
+    def __init__(self, x: Any, format: Any = None, context: AnyContext = None) -> None:
         """Round `x` into the format."""
-        if context is not None and not isinstance(context, Context):
-            raise UnsupportedError(f"context is a Context, not {type(context).__name__}")
         if format is None:
             format = x.format if isinstance(x, Datum | FloatArray) else source_of(x).format
         if context is None and isinstance(x, FloatArray):
             context = x._context
+        rules = None if context is None else as_context(context)
         self._format = array_format(format)
-        self._context = context
-        self._codes = np.asarray(codes_in(x, self._format, context or DEFAULT), order="C")
+        self._context = rules
+        self._codes = np.asarray(codes_in(x, self._format, rules or DEFAULT), order="C")
 
     @classmethod
     def _of(cls, codes: Array, format: Format, context: Context | None) -> Self:
@@ -65,17 +68,19 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
         return self
 
     @classmethod
-    def from_codes(cls, codes: Any, format: Any, context: Context | None = None) -> Self:
+    def from_codes(cls, codes: Any, format: Any, context: AnyContext = None) -> Self:
         """Return the array whose codes these are (a copy); raises UnsupportedError for codes that are too wide.
 
         >>> FloatArray.from_codes([0x38, 0x7e], "e4m3")
         FloatArray([1.0, 448.0], e4m3fn)
         """
         fmt = array_format(format)
-        return cls._of(checked_codes(codes, fmt).astype(container(fmt)), fmt, context)
+        return cls._of(
+            checked_codes(codes, fmt).astype(container(fmt)), fmt, None if context is None else as_context(context)
+        )
 
     @classmethod
-    def from_dlpack(cls, x: Any, format: Any = None, context: Context | None = None) -> Self:
+    def from_dlpack(cls, x: Any, format: Any = None, context: AnyContext = None) -> Self:
         """Return the numbers of anything with `__dlpack__` (PyTorch, JAX, CuPy on the host) in a format, or in its own.
 
         Raises UnsupportedError for what has no `__dlpack__`.
@@ -137,19 +142,24 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self._codes)
 
+    @in_default_mode
     def __bool__(self) -> bool:
         return bool(self.values)
 
+    @in_default_mode
     def __float__(self) -> float:
         return float(self.values)
 
+    @in_default_mode
     def __int__(self) -> int:
         return int(self.values)
 
+    @in_default_mode
     def item(self, *index: Any) -> float:
         """Return one element as a Python float."""
         return float(self.values.item(*index))
 
+    @in_default_mode
     def tolist(self) -> Any:
         """Return the values as nested lists of Python floats."""
         return self.values.tolist()
@@ -170,6 +180,7 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, key: Any) -> Self:
         return self._same(self._codes[key])
 
+    @in_default_mode
     def __setitem__(self, key: Any, value: Any) -> None:
         self._codes[key] = codes_in(value, self._format, self.context)
 
@@ -178,6 +189,7 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
             raise TypeError("a FloatArray of no axes has nothing to iterate over")
         return (self[i] for i in range(len(self)))
 
+    @in_default_mode
     def __contains__(self, value: Any) -> bool:
         return bool(np.any(self == value))
 
@@ -210,7 +222,7 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __deepcopy__(self, memo: Any) -> Self:
         return self.copy()
 
-    def astype(self, format: Any, context: Context | None = None) -> FloatArray:
+    def astype(self, format: Any, context: AnyContext = None) -> FloatArray:
         """Return the values rounded into another format, once, by `context` or the array's own.
 
         >>> FloatArray([0.1, 1000], "fp16").astype("e4m3", Context(overflow="saturate"))
@@ -218,9 +230,9 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
         """
         return FloatArray(self, format, context or self._context)
 
-    def with_context(self, context: Context | None) -> Self:
+    def with_context(self, context: AnyContext) -> Self:
         """Return a view of the same elements whose results are rounded by another context."""
-        return self._of(self._codes, self._format, context)
+        return self._of(self._codes, self._format, None if context is None else as_context(context))
 
     # What is computed: `ufuncs`, `functions` and `accumulation` say how.
 
@@ -240,6 +252,7 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
 
         return rounded_operation("fma", (self, y, z))
 
+    @in_default_mode
     def clip(self, min: Any = None, max: Any = None) -> FloatArray:
         """Return the values between two bounds, which take the array's format as every number does."""
         from floatlab.arrays.container.functions import clipped
@@ -289,24 +302,29 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
 
         return extreme(self, axis, keepdims, largest=False)
 
+    @in_default_mode
     def argmax(self, axis: Any = None) -> Any:
         """Return where the largest value stands."""
         return np.argmax(self.values, axis)
 
+    @in_default_mode
     def argmin(self, axis: Any = None) -> Any:
         """Return where the smallest value stands."""
         return np.argmin(self.values, axis)
 
+    @in_default_mode
     def any(self, axis: Any = None) -> Any:
         """Say whether any value is not zero."""
         return np.any(self.values, axis)
 
+    @in_default_mode
     def all(self, axis: Any = None) -> Any:
         """Say whether no value is zero."""
         return np.all(self.values, axis)
 
     # What others see.
 
+    @in_default_mode
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("the values of a FloatArray are made from its codes: there is nothing to share")
@@ -318,6 +336,10 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __dlpack_device__(self) -> Any:
         return self.values.__dlpack_device__()
+
+    def __jax_array__(self) -> Any:
+        """Give JAX the values, as `numpy.asarray` does: float32, or float64, which JAX keeps where it is told to."""
+        return import_module("jax.numpy").asarray(self.values)
 
     def to_torch(self) -> Any:
         """Return a tensor with the same bits where PyTorch has the format (float8_e4m3fn …), else with the values.
@@ -336,12 +358,15 @@ class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
         bits = self._codes.copy().view(word if word.itemsize == 1 else f"i{word.itemsize}")
         return torch.from_numpy(bits).view(kind)
 
+    @in_default_mode
     def __str__(self) -> str:
         return _text(self)
 
+    @in_default_mode
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self.ndim else str(self)
 
+    @in_default_mode
     def __repr__(self) -> str:
         shape = f", shape={self.shape}" if not self.size and self.shape != (0,) else ""
         rules = f", {self._context}" if self._context not in (None, DEFAULT) else ""

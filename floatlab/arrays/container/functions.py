@@ -7,8 +7,8 @@ import numpy as np
 from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.container.operands import refuse_options, shared_context, shared_format
 from floatlab.arrays.elements import codes_in
-from floatlab.arrays.modes import DefaultMode
 from floatlab.errors import UnsupportedError
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers.context import DEFAULT
 
 TYPE_CHECKING = False
@@ -69,6 +69,7 @@ def _sorted(x: FloatArray, axis: int | None = -1) -> FloatArray:
     return x._same(np.take_along_axis(x.codes, np.argsort(x.values, axis, kind="stable"), axis))
 
 
+@in_default_mode
 def clipped(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """Return the values between two bounds, by either of NumPy's names for them."""
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
@@ -91,7 +92,7 @@ _OWN: dict[str, Callable[..., Any]] = {
 }
 
 
-@DefaultMode()
+@in_default_mode
 def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Answer one of NumPy's functions that are no ufuncs; raises UnsupportedError for those that have no rounding."""
     name = function.__name__

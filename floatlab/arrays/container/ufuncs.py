@@ -18,12 +18,12 @@ from floatlab.arrays.container.operands import (
 )
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.elements import is_number
-from floatlab.arrays.modes import DefaultMode
 from floatlab.arrays.operations import operate
 from floatlab.arrays.order import next_after, spacing
 from floatlab.arrays.reading import DOUBLE
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode
 from floatlab.numbers.context import DEFAULT
 
 TYPE_CHECKING = False
@@ -45,6 +45,7 @@ _REDUCTIONS = {
 }  # fmt: skip
 
 
+@in_default_mode
 def rounded_operation(name: str, values: tuple[Any, ...], into: Format | None = None) -> FloatArray:
     """Return a correctly rounded operation of FloatArrays and what goes with them, NaNs as the scalar one has them."""
     format, context = shared_format(values), shared_context(values)
@@ -99,6 +100,7 @@ def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
     return found
 
 
+@in_default_mode
 def extreme(x: FloatArray, axis: Any, keepdims: bool, largest: bool) -> FloatArray:
     """Return the largest or the smallest value along axes; NaN where there is one, and of zeros by their signs."""
     values = x.values
@@ -170,7 +172,7 @@ def _spread(x: Any, axes: int) -> Any:
     return shaped if is_number(shaped) else shaped.reshape(*shaped.shape, *(1,) * axes)
 
 
-@DefaultMode()
+@in_default_mode
 def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Answer one of NumPy's ufuncs: the result's format is the operands' shared one, or that of `out`."""
     outs = options.pop("out", ())

@@ -1,0 +1,235 @@
+"""The floating-point mode of a thread: in which direction the processor rounds, and whether it flushes subnormals.
+
+Other libraries change it: `torch.set_flush_denormal(True)`, `fesetround`, or loading what was compiled with
+-ffast-math. What floatlab computes with hardware floats must not depend on it. So public functions are decorated with
+`in_default_mode`, and the work of our own threads runs inside `DefaultMode()`. Both check the mode first, which takes
+about 0.1 µs; where it is the default one, nothing else happens.
+
+The extension sets the mode; without it, the C library does. Where neither can, UnsupportedError is raised.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import wraps
+from types import FunctionType
+
+from floatlab.errors import UnsupportedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, ParamSpec, Self, TypeVar
+
+    Given = ParamSpec("Given")
+    Found = TypeVar("Found")
+    Kind = TypeVar("Kind", bound=type)
+    # A function that sets the default mode and returns the mode before, and one that sets such a mode again.
+    Setter = tuple[Callable[[], Any], Callable[[Any], object]]
+
+
+def _float(bits: int) -> float:
+    """Return a float by its bits: reading a literal is arithmetic, and this module may be imported in any mode."""
+    return memoryview(bits.to_bytes(8, sys.byteorder)).cast("d")[0]
+
+
+# 1 + 3/4 ulp + 1/4 ulp is 1 + 1 ulp to nearest, 1 + 2 ulp upward, and 1 downward or toward zero.
+_ONE, _NEXT = _float(0x3FF << 52), _float((0x3FF << 52) + 1)
+_THREE_QUARTERS, _QUARTER = _float((0x3FF - 53 << 52) + (1 << 51)), _float(0x3FF - 54 << 52)
+# The first minus the second is the third, unless subnormal operands or subnormal results become zero.
+_NORMAL, _LEAST, _BELOW = _float(1 << 52), _float(1), _float((1 << 52) - 1)
+_GENERATOR = 0x20  # inspect.CO_GENERATOR
+
+
+def rounds_to_nearest() -> bool:
+    """Say whether this thread rounds to nearest, whatever it does with subnormal numbers."""
+    return _ONE + _THREE_QUARTERS + _QUARTER == _NEXT
+
+
+def is_default() -> bool:
+    """Say whether this thread rounds to nearest and keeps subnormal numbers."""
+    return _ONE + _THREE_QUARTERS + _QUARTER == _NEXT and _NORMAL - _LEAST == _BELOW
+
+
+class DefaultMode:
+    """Context in which this thread rounds to nearest and keeps subnormal numbers; on exit it is as it was.
+
+    Raises UnsupportedError where the mode is another one and cannot be set.
+
+    >>> with DefaultMode():
+    ...     print(2.0**-1073 / 2)
+    5e-324
+    """
+
+    __slots__ = ("_before",)
+    _before: Any  # the caller's mode; None where that is the default one
+
+    def __enter__(self) -> Self:
+        self._before = None if is_default() else _set_default()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            _setter()[1](self._before)
+
+    def outside(self, call: Callable[Given, Found]) -> Callable[Given, Found]:
+        """Return a function that runs in the mode the caller had, for use within this context.
+
+        What `reveal` examines is what a library does in the user's own mode. A mode that the function leaves behind is
+        the caller's from then on.
+        """
+
+        def called(*given: Given.args, **options: Given.kwargs) -> Found:
+            self.__exit__()
+            try:
+                return call(*given, **options)
+            finally:
+                self.__enter__()
+
+        return called
+
+
+def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Make a function run inside `DefaultMode`; not a generator function, which would return before it runs.
+
+    >>> @in_default_mode
+    ... def half(x):
+    ...     return x / 2
+    >>> half(2.0**-1073)
+    5e-324
+    """
+    assert not call.__code__.co_flags & _GENERATOR
+
+    @wraps(call)
+    def guarded(*given: Given.args, **options: Given.kwargs) -> Found:
+        # `is_default`, written out: a call would cost as much as the check.
+        if _ONE + _THREE_QUARTERS + _QUARTER == _NEXT and _NORMAL - _LEAST == _BELOW:
+            return call(*given, **options)
+        with DefaultMode():
+            return call(*given, **options)
+
+    return guarded
+
+
+def methods_in_default_mode(kind: Kind) -> Kind:
+    """Make the methods and properties that a class defines run inside `DefaultMode`, private ones excepted.
+
+    >>> @methods_in_default_mode
+    ... class Length:
+    ...     def __init__(self, metres): self.metres = metres
+    ...     @property
+    ...     def half(self): return self.metres / 2
+    >>> Length(2.0**-1073).half
+    5e-324
+    """
+    for name, found in list(vars(kind).items()):
+        if name.startswith("_") and name not in _SPECIAL:
+            continue
+        if isinstance(found, property):
+            assert found.fget is not None
+            wrapped: Any = property(in_default_mode(found.fget))
+        elif isinstance(found, classmethod):
+            wrapped = classmethod(in_default_mode(found.__func__))
+        elif isinstance(found, FunctionType):
+            wrapped = in_default_mode(found)
+        else:
+            continue
+        setattr(kind, name, wrapped)
+    return kind
+
+
+_SPECIAL = {"__init__", "__post_init__", "__call__", "__float__", "__repr__", "__str__"}
+
+
+def _set_default() -> Any:
+    """Set the default mode and return the mode before; raises UnsupportedError where that does not work."""
+    deviation = _description()
+    try:
+        reset, restore = _setter()
+        before = reset()
+        if is_default():
+            return before
+        restore(before)
+    except (ImportError, OSError, AttributeError, ValueError):  # no C library that can, or that ctypes can open
+        pass
+    raise UnsupportedError(
+        f"this thread {deviation}, and floatlab cannot set the default floating-point mode here: set it first "
+        "(torch.set_flush_denormal(False), fesetround(FE_TONEAREST)), or install floatlab where there is a C compiler"
+    )
+
+
+def _description() -> str:
+    """Return what this thread does that is not the default."""
+    total = _ONE + _THREE_QUARTERS + _QUARTER
+    deviations = [] if total == _NEXT else ["rounds upward" if total > _NEXT else "rounds downward or toward zero"]
+    if _NORMAL - _LEAST != _BELOW:
+        deviations.append("flushes subnormal numbers to zero")
+    return " and ".join(deviations)
+
+
+_known_setter: Setter | None = None
+
+
+def _setter() -> Setter:
+    """Return what sets modes here, found when it is first needed; raises one of several errors where there is none."""
+    global _known_setter
+    if _known_setter is None:
+        from importlib import import_module
+
+        try:
+            kernels = import_module("floatlab._kernels")
+            _known_setter = kernels.reset_mode, kernels.restore_mode
+        except ImportError:  # no compiler was there when floatlab was installed
+            _known_setter = _setter_of_the_c_library()
+    return _known_setter
+
+
+def _setter_of_the_c_library() -> Setter:
+    """Return what sets modes through ctypes; raises ImportError, OSError, AttributeError or ValueError."""
+    import ctypes  # it costs 10 ms, which only this way needs
+    import os
+
+    if sys.platform == "win32":
+        return _setter_of_windows(ctypes.CDLL("ucrtbase"))
+    library = ctypes.CDLL(None)  # fegetenv is part of the C library, or Python itself is linked to libm
+    if not hasattr(library, "fesetenv"):
+        library = ctypes.CDLL("libm.so.6")
+    default: Any = None
+    for name in ("_FE_DFL_ENV", "__fe_dfl_env"):  # of macOS; of the BSDs, and of glibc on POWER
+        if hasattr(library, name):
+            default = ctypes.byref(ctypes.c_char.in_dll(library, name))
+    if default is None and sys.platform == "linux" and os.uname().machine in _LINUX:
+        default = ctypes.c_void_p(-1)
+    if default is None:
+        raise OSError("the default environment of this C library is not known")
+
+    def reset() -> Any:
+        before = (ctypes.c_longdouble * 32)()  # larger and better aligned than any fenv_t
+        if library.fegetenv(before) or library.fesetenv(default):
+            raise OSError("the C library refuses")
+        return before
+
+    return reset, library.fesetenv
+
+
+# Machines on which FE_DFL_ENV is (const fenv_t *) -1, in glibc and in musl.
+_LINUX = {"x86_64", "i386", "i486", "i586", "i686", "aarch64", "armv7l", "armv8l", "riscv64", "s390x", "loongarch64"}
+
+
+def _setter_of_windows(library: Any) -> Setter:
+    import ctypes
+
+    directions, denormals = 0x300, 0x03000000  # _MCW_RC and _MCW_DN: in both, 0 is the default
+
+    def change(new: int, mask: int) -> int:
+        now = ctypes.c_uint()
+        if library._controlfp_s(ctypes.byref(now), ctypes.c_uint(new), ctypes.c_uint(mask)):
+            raise OSError("the C library refuses")
+        return now.value
+
+    def reset() -> Any:
+        before = change(0, 0)
+        change(0, directions | denormals)
+        return before
+
+    return reset, lambda mode: change(mode, directions | denormals)

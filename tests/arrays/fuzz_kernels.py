@@ -1,0 +1,210 @@
+"""Call every entry of the extension with anything: it may refuse or return nonsense, and nothing else.
+
+    python -m tests.arrays.fuzz_kernels [--calls 1000000] [--seed 0]
+
+Recipes, readings and stages are packed numbers, of which some are replaced; buffers are too short or too long,
+lie askew, overlap or are no buffers. By itself this finds crashes only. To find whatever is undefined, build the
+extension with sanitizers and load their library first:
+
+    gcc -shared -fPIC -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -DFLOATLAB_MOST=0 \\
+        -I$(python -c "import sysconfig; print(sysconfig.get_paths()['include'])") floatlab/_kernels.c \\
+        -o floatlab/_kernels.abi3.so -lm
+    LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 python -m tests.arrays.fuzz_kernels
+
+The suite of tests/arrays runs in the same way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import Counter
+
+import numpy as np
+
+from floatlab import Context, Direction, parse_format
+from floatlab.arrays import compiled
+from floatlab.arrays.compiled import OPERATIONS, _kernels, _reading_bytes, _recipe_bytes
+from floatlab.arrays.reading import DOUBLE, WORDS, container, reading_for
+from floatlab.arrays.recipe import can_round, recipe_for
+
+NAMES = ("fp16", "bf16", "fp32", "fp64", "e4m3", "e5m2fnuz", "e2m1", "e8m0", "tf32", "e7m23", "e10m52", "p3109_k8p3ue")
+FORMATS = [parse_format(name) for name in NAMES]
+ODD = (0, 1, 2, 7, 23, 31, 32, 52, 63, 64, 65, 127, 255, 256, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1)
+NUMBERS = (*ODD, *(-each & (1 << 64) - 1 for each in ODD))
+REFUSALS = (ValueError, TypeError, OverflowError, BufferError)
+
+
+class Fuzz:
+    """Calls with drawn arguments; what is drawn depends on the seed only."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.memory = np.random.default_rng(seed).integers(0, 256, 1 << 15, np.uint8)
+
+    def few(self) -> int:
+        return self.random.choice((0, 1, 2, 3, 7, 8, 15, 33, 100, 300))
+
+    def rarely(self, one_in: int = 12) -> bool:
+        return self.random.randrange(one_in) == 0
+
+    def number(self) -> int:
+        return self.random.choice(NUMBERS) if self.rarely(2) else self.random.getrandbits(64)
+
+    def room(self, size: int) -> object:
+        """Return a buffer of so many bytes; sometimes another length, askew, overlapping, read-only, or none at all."""
+        if self.rarely(40):
+            return self.random.choice((None, b"", "text", 3, np.zeros((2, 3))[:, ::2], bytes(size)))
+        if self.rarely(20):
+            size = max(0, size + self.random.choice((-8, -1, 1, 8)))
+        if self.rarely(3):  # of the memory that all share
+            at = self.random.randrange(64) * (1 if self.rarely() else 8)
+            return self.memory[at : at + size]
+        own = np.frombuffer(self.random.randbytes(size + 8), np.uint8).copy()
+        at = self.random.randrange(1, 8) if self.rarely() else 0
+        return own[at : at + size]
+
+    def garbled(self, packed: object) -> object:
+        """Return packed numbers with a few of them replaced."""
+        if packed is None or self.rarely(2):
+            return packed
+        numbers = np.frombuffer(bytearray(memoryview(packed).cast("B")), np.uint8).copy()
+        whole = numbers[: len(numbers) // 8 * 8].view(np.uint64)
+        for _ in range(self.random.choice((1, 1, 1, 2, 5, 60))):
+            if len(whole):
+                whole[self.random.randrange(len(whole))] = self.number()
+        return numbers[: -8 * self.random.randrange(1, 3)] if self.rarely(40) else numbers
+
+    def context(self) -> Context:
+        draw = self.random.choice
+        return Context(
+            draw([*Direction]), seed=self.random.getrandbits(64), overflow=draw(("native", "saturate", "propagate")),
+            tininess=draw(("after", "before")), flush_inputs=draw((False, True)), flush_results=draw((False, True)),
+        )  # fmt: skip
+
+    def recipe(self, word: object) -> tuple[object, bytes]:
+        format = self.random.choice([each for each in FORMATS if can_round(word, each)])
+        return format, _recipe_bytes(recipe_for(format, self.context(), word))
+
+    def run(self) -> object:
+        word = self.random.choice(WORDS)
+        format, recipe = self.recipe(word)
+        size, code = word.width // 8, container(format).itemsize
+        operation = self.random.randrange(len(OPERATIONS))
+        many = {0: 1, 5: 1, 9: 1, 6: 3, 7: 3}.get(operation, 2)
+        count, operands = self.few(), []
+        for _ in range(self.random.randrange(5) if self.rarely(40) else many):
+            source = self.random.choice(FORMATS)
+            if self.rarely(2) or source.trailing_bits > word.trailing_bits:
+                operands.append((self.room(count * size), size, None))
+            else:
+                held = container(source).itemsize
+                operands.append(
+                    (self.room(count * held), held, self.garbled(_reading_bytes(reading_for(source, word))))
+                )
+        reading = self.garbled(_reading_bytes(reading_for(format, word))) if self.rarely(3) else None
+        to = size if reading is not None else code
+        if self.rarely(40):
+            size = self.random.choice((0, 1, 2, 4, 8, -1))
+        return _kernels.run(
+            size, self.random.choice((-1, 10, 99)) if self.rarely(40) else operation, tuple(operands),
+            self.room(count * to), to, code, reading, self.room(count) if self.rarely(2) else None, self.room(count),
+            self.garbled(recipe), self.number() & (1 << 64) - 1, self.rarely(2),
+        )  # fmt: skip
+
+    def read_codes(self) -> object:
+        word, format, count = self.random.choice(WORDS), self.random.choice(FORMATS[:-3]), self.few()
+        held, size = container(format).itemsize, word.width // 8
+        if format.trailing_bits > word.trailing_bits:
+            word, size = DOUBLE, 8
+        reading = self.garbled(_reading_bytes(reading_for(format, word)))
+        if self.rarely(40):
+            held, size = self.random.choice((0, 1, 2, 4, 8)), self.random.choice((0, 1, 2, 4, 8))
+        operand = (self.room(count * held), held, reading)
+        return _kernels.run(size, 0, (operand,), self.room(count * size), size, size, None, None, None, None, 0, False)
+
+    def walk(self) -> object:
+        rows, count = self.random.choice((1, 2, 5, 9)), self.random.choice((1, 2, 3, 9, 70))
+        stages = []
+        for _ in range(self.random.randrange(4)):
+            format = self.random.choice([each for each in FORMATS if each.width <= 32 or each == DOUBLE])
+            target = None if format == DOUBLE else reading_for(format, DOUBLE)
+            packed = compiled.stage(
+                self.random.choice(OPERATIONS), [self.random.randrange(rows) for _ in range(3)],
+                self.random.randrange(rows), recipe_for(format, self.context(), DOUBLE), target,
+            )  # fmt: skip
+            stages.append(bytes(self.garbled(packed)) if self.rarely(2) else packed)
+        steps, every = self.random.randrange(6), self.random.choice((1, 1, 2, 3))
+        first = self.number() if self.rarely(4) else self.random.randrange(9)
+        recorded = (first + steps) // every - first // every
+        columns = [
+            tuple(
+                (self.random.randrange(rows + self.rarely(40)), self.room(8 * each * (1 if self.rarely(3) else count)))
+                for _ in range(self.random.randrange(3))
+            )
+            for each in (steps, recorded)
+        ]
+        if self.rarely() and any(columns):  # what has no columns would walk for years
+            steps = self.random.choice((2**62, 2**62 + 1, 2**61, 2**63 - 1, -1))
+        some = [
+            tuple(self.random.randrange(rows + self.rarely(40)) for _ in range(self.random.randrange(3))) for _ in "ab"
+        ]
+        return _kernels.walk(
+            self.room(rows * count * 8), rows, b"".join(stages), *columns, 0 if self.rarely(40) else every, *some,
+            self.room(8 * count), self.room(8 * count), steps, first,
+        )  # fmt: skip
+
+    def accumulate(self) -> object:
+        kind = self.random.choice((np.float32, np.float64))
+        inner, rows, columns = (self.random.choice((0, 1, 2, 5, 17)) for _ in range(3))
+
+        def array(*shape: int) -> object:
+            if self.rarely(20):
+                shape = tuple(each + self.random.randrange(2) for each in shape)
+            if self.rarely(4):
+                return np.broadcast_to(kind(1.5), shape)
+            made = np.zeros(shape, np.float32 if self.rarely(40) else kind)
+            if self.rarely(20):
+                whole = np.zeros(made.nbytes + 1, np.uint8)[1:]
+                return whole.view(made.dtype).reshape(shape)
+            return made[..., ::-1] if self.rarely(4) else made
+
+        x, y = array(inner, rows, columns), array(inner, rows, columns)
+        return _kernels.accumulate(array(rows, columns), x, y, self.rarely(2))
+
+    def count(self) -> object:
+        return _kernels.count(self.room(self.few()), self.room(8 * 256))
+
+    def modes(self) -> object:
+        if self.rarely(2):
+            return _kernels.restore_mode(self.room(32))
+        return _kernels.restore_mode(_kernels.reset_mode())
+
+
+def fuzz(calls: int, seed: int = 0) -> Counter[str]:
+    """Make so many calls; return how many of each entry were done, and how many refused."""
+    drawn, found = Fuzz(seed), Counter[str]()
+    entries = (*[drawn.run] * 8, *[drawn.read_codes] * 2, *[drawn.walk] * 4, drawn.accumulate, drawn.count, drawn.modes)
+    with np.errstate(all="ignore"):
+        for _ in range(calls):
+            entry = drawn.random.choice(entries)
+            try:
+                entry()
+                found[entry.__name__] += 1
+            except REFUSALS:
+                found[f"{entry.__name__} refused"] += 1
+    return found
+
+
+def main() -> None:
+    """Make the calls that were asked for, and say what came of them."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--calls", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    for name, many in sorted(fuzz(given.calls, given.seed).items()):
+        print(f"{name:20} {many:>9,}")
+
+
+if __name__ == "__main__":
+    main()

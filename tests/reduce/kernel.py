@@ -1,0 +1,43 @@
+"""Which kernel of OpenBLAS NumPy uses here, and whether it is one that was asked for.
+
+`OPENBLAS_CORETYPE=Haswell python -m tests.reduce.kernel Haswell` ends with status 0 where that is so, and with 1 where
+OpenBLAS took another one, silently: the name is unknown to it, or the processor cannot run it. Then the kernel that is
+in use stands on standard output. Without a name it says only which one that is.
+"""
+
+import ctypes
+import sys
+from pathlib import Path
+
+import numpy as np
+
+# Names of one kernel.
+ALIKE = ({"Katmai", "Prescott"}, {"Haswell", "Zen"})
+
+
+def kernel():
+    """Return the name that OpenBLAS itself gives the kernel in use; None where NumPy brings no OpenBLAS with it."""
+    package = Path(np.__file__).parent
+    folders = package.parent / "numpy.libs", package / ".dylibs"
+    for library in (each for folder in folders if folder.is_dir() for each in sorted(folder.iterdir())):
+        if "openblas" not in library.name:
+            continue
+        loaded = ctypes.CDLL(str(library))
+        for name in ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename64_",
+                     "openblas_get_corename"):  # fmt: skip
+            if hasattr(loaded, name):
+                ask = getattr(loaded, name)
+                ask.restype = ctypes.c_char_p
+                return ask().decode()
+    return None
+
+
+def is_called(found, name):
+    """Say whether two names are those of one kernel."""
+    return name == found or {name, found} in ALIKE
+
+
+if __name__ == "__main__":
+    found = kernel()
+    print(found)
+    sys.exit(len(sys.argv) > 1 and not is_called(found, sys.argv[1]))

@@ -1,0 +1,58 @@
+"""Names that would drive the terminal: the explorer shows them escaped, or at least lets nothing of them through."""
+
+import unicodedata
+
+import numpy as np
+from rich.segment import Segment
+from textual.color import Color
+from textual.widgets import Input
+
+from floatlab.actions.question import Question
+from floatlab.tui.file_picker import FilePicker
+from floatlab.tui.harmless import HARMLESS
+from floatlab.tui.pickers import Choice, Picker
+from tests.tui.stage import driven, opened
+
+NAME = "w\x1b]0;title\x07\x1b[31m\x9b2J\u202eb"
+SHOWN = r"w\x1b]0;title\x07\x1b[31m\x9b2J\u202eb"
+
+
+def check(person):
+    """Check what goes to the terminal, box by box as it is drawn."""
+    for strip in person.app.screen._compositor.render_strips():
+        for segment in strip:
+            if segment.control is None:
+                bad = [ch for ch in segment.text if unicodedata.category(ch) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+                assert not bad, segment
+
+
+@driven
+async def test_no_screen_lets_a_name_through(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save(f"{NAME}.npy", np.ones(3))
+    async with opened("compare 1,2,3 1,2,3", size=(120, 34)) as person:
+        assert person.app.shown.open(Question("compare", (f"{NAME}.npy", "1,1,1")))
+        await person.pilot.pause()
+        check(person)  # the box holds the name
+        box = person.app.screen.query_one("#actual Input", Input)
+        box.value = f"{NAME}.nowhere"
+        await person.pilot.pause()
+        check(person)
+        assert r"! 'w\x1b]0;title" in person.screen
+        person.app.notify(NAME, title=NAME)
+        person.app.push_screen(Picker(NAME, [Choice(NAME, f"{NAME} words")]))
+        await person.pilot.pause()
+        check(person)
+        assert f"{SHOWN} words" in person.screen
+        person.app.screen.dismiss(None)
+        await person.pilot.pause()
+        person.app.push_screen(FilePicker(NAME))
+        await person.pilot.pause()
+        check(person)
+
+
+def test_lines_keep_their_columns():
+    line = [Segment("a\x1b\u202e😀\u3000b"), Segment("plain"), Segment("\x1b[2J", control=[])]
+    found = HARMLESS.apply(line, Color(0, 0, 0))
+    assert "".join(each.text for each in found[:2]) == "a😀  bplain"
+    assert sum(each.cell_length for each in found[:2]) == sum(each.cell_length for each in line[:2])
