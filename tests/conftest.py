@@ -108,9 +108,15 @@ def oracles() -> Path:
 
 
 @pytest.fixture
-def generator():
-    """Return a random generator; its seed is printed with a failure, and FLOATLAB_TEST_SEED repeats it."""
-    seed = int(os.environ.get("FLOATLAB_TEST_SEED", 0)) or random.SystemRandom().getrandbits(64)
+def generator(request):
+    """Return a random generator; its seed is printed with a failure, and FLOATLAB_TEST_SEED repeats it.
+
+    Under CI the seed is the test's name, as Hypothesis derives its examples from the test there.
+    """
+    if os.environ.get("CI"):
+        seed = number(request.node)
+    else:
+        seed = int(os.environ.get("FLOATLAB_TEST_SEED", 0)) or random.SystemRandom().getrandbits(64)
     print(f"to repeat: FLOATLAB_TEST_SEED={seed}")
     return random.Random(seed)
 
