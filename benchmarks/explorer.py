@@ -79,7 +79,7 @@ app = Comparable()
 """
 EXPLORER = """
 from floatlab.cli.verbs import read_question
-from floatlab.tui.app import Explorer
+from floatlab.tui.app.app import Explorer
 app = Explorer(read_question, keep=False)
 """
 DRIVE = """
@@ -104,7 +104,7 @@ def first_frame(script: str) -> float:
 async def keys(command: str, presses: list[str], focus: str | None = None) -> list[float]:
     """Return the seconds that each of these keys takes."""
     from floatlab.cli.verbs import read_question
-    from floatlab.tui.app import Explorer
+    from floatlab.tui.app.app import Explorer
 
     app = Explorer(read_question, read_question(command.split()), settings={"slide": False}, keep=False)
     took = []

@@ -34,8 +34,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import floatlab as fl
-from floatlab.arrays import compiled
-from floatlab.reduce.revelation import examine
+from floatlab.arrays.lanes import compiled
+from floatlab.reduce.reveal.revelation import examine
 from tests.reduce.published import multiplied, revealed
 
 SIDE = 400

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         to_integer,
     )
     from floatlab.arrays import FloatArray
-    from floatlab.arrays.errors import Differences, compare
+    from floatlab.arrays.compare.measure import Differences, compare
     from floatlab.errors import (
         ContextError,
         FileFormatError,
@@ -69,17 +69,17 @@ if TYPE_CHECKING:
     )
     from floatlab.presenter import Presenter
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
-    from floatlab.reduce.attribution import attribute
-    from floatlab.reduce.revelation import reveal
-    from floatlab.render.unwire import from_json
+    from floatlab.reduce.explain.attribution import attribute
+    from floatlab.reduce.reveal.revelation import reveal
     from floatlab.training import train
+    from floatlab.wire.decode import from_json
 
 __version__ = "0.1.0"
 
 
 def _presenter() -> Presenter:
     """Return what draws the pages of answers; `floatlab.presenter` asks for it."""
-    from floatlab.actions import presenting
+    from floatlab.verbs import presenting
 
     return presenting
 
@@ -105,17 +105,17 @@ _ROOMS = {
     "floatlab.arrays": (
         "FloatArray",
     ),
-    "floatlab.arrays.errors": (
+    "floatlab.arrays.compare.measure": (
         "Differences", "compare",
     ),
-    "floatlab.reduce.revelation": ("reveal",),
+    "floatlab.reduce.reveal.revelation": ("reveal",),
     "floatlab.reduce": (
         "Plan", "Reduction", "Schedule", "dot", "matmul", "sum",
     ),
-    "floatlab.reduce.attribution": (
+    "floatlab.reduce.explain.attribution": (
         "attribute",
     ),
-    "floatlab.render.unwire": ("from_json",),
+    "floatlab.wire.decode": ("from_json",),
     "floatlab.training": (
         "train",
     ),

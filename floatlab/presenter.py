@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Page(Protocol):
-        """What a page can do: `floatlab.views.page.Page`, which stands above."""
+        """What a page can do: `floatlab.page.model.Page`, which stands above."""
 
         @property
         def title(self) -> str:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
             """Return the page as an SVG document."""
 
     class Presenter(Protocol):
-        """What draws: `floatlab.actions.presenting`."""
+        """What draws: `floatlab.verbs.presenting`."""
 
         def page_of(self, found: Any) -> Page:
             """Return an answer's page."""

@@ -11,9 +11,9 @@ from floatlab.arith.witness import find_witness
 from floatlab.arrays.blocks import encode_blocks
 from floatlab.cli.main import main
 from floatlab.files.text import parse_list
-from floatlab.reduce.backends import multiply_on
-from floatlab.reduce.judgements import judge
+from floatlab.reduce.explain.judgements import judge
 from floatlab.reduce.products import product
+from floatlab.reduce.timing.backends import multiply_on
 
 arrays, training = fl.arrays, fl.training
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from floatlab import confinement
-from floatlab.actions.question import Question
 from floatlab.arrays import save
 from floatlab.cli.main import main
 from floatlab.errors import FloatlabError, RefusedError
 from floatlab.files import open_array
 from floatlab.files.listing import completed, entries
-from floatlab.reduce.targets import target_of
-from floatlab.tui.settings import session_file, write_session
+from floatlab.reduce.reveal.targets import target_of
+from floatlab.tui.app.settings import session_file, write_session
+from floatlab.verbs.question import Question
 from floatlab.writing import replacing
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import floatlab as fl
 from floatlab import fpmode
-from floatlab.arrays import lanes
+from floatlab.arrays.lanes import dispatch
 from floatlab.errors import UnsupportedError
-from floatlab.reduce.backends import multiply_on
-from floatlab.reduce.revelation import examine
+from floatlab.reduce.reveal.revelation import examine
+from floatlab.reduce.timing.backends import multiply_on
 from tests.fpmode_cases import CASES, SINGLES, STATED, TIES, TINY
 from tests.fpmodes import FLUSHING, MODES, bits_of, exactly, foreign, mode, set_mode, settable
 
@@ -119,13 +119,13 @@ def test_each_thread_has_its_own_mode(expected):
 @pytest.mark.parametrize("lane", ["numpy", "compiled"])
 def test_our_own_threads_compute_in_the_default_mode(lane, monkeypatch):
     """A thread begins in the mode of the one that starts it; each part of an array is guarded by itself."""
-    if lane == "compiled" and not arrays.compiled.is_built():
+    if lane == "compiled" and not arrays.lanes.compiled.is_built():
         pytest.skip("there is no extension")
-    monkeypatch.setattr(lanes, "BLOCK", 64)
+    monkeypatch.setattr(dispatch, "BLOCK", 64)
     x = np.tile(SINGLES, 50)
     wanted = [arrays.add(x, x[::-1], fmt, lane=lane) for fmt in ("fp32", "fp16")]
     seen = []
-    guarded = lanes.DefaultMode.__enter__
+    guarded = dispatch.DefaultMode.__enter__
 
     def enter(self):
         seen.append(fpmode.is_default())
@@ -134,7 +134,7 @@ def test_our_own_threads_compute_in_the_default_mode(lane, monkeypatch):
 
     with foreign("upward"):
         found = [arrays.add(x, x[::-1], fmt, lane=lane, threads=4) for fmt in ("fp32", "fp16")]
-    monkeypatch.setattr(lanes.DefaultMode, "__enter__", enter)
+    monkeypatch.setattr(dispatch.DefaultMode, "__enter__", enter)
     found += [arrays.add(x, x[::-1], fmt, lane=lane, threads=4) for fmt in ("fp32", "fp16")]
     assert len(seen) >= 8
     assert [exactly(each) for each in found] == [exactly(each) for each in wanted * 2]

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.actions.presenting import ROWS
 from floatlab.arith.blocks import quantize_blocks
 from floatlab.cli.main import main
 from floatlab.files import open_array
 from floatlab.presenter import Answering, Drawn
 from floatlab.reduce.products import product
-from floatlab.reduce.revelation import examine
+from floatlab.reduce.reveal.revelation import examine
+from floatlab.verbs.presenting import ROWS
 
 # What an answer is neither true nor false about.
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from floatlab.arith.blocks import element_context, given_tensor_scale
 from floatlab.arith.operands import holds
-from floatlab.arrays import lanes
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.quotients import DIGITS, divide_to_odd, narrow_to_odd, quotient
-from floatlab.arrays.reading import DOUBLE, SINGLE, checked_codes, container
+from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.quotients import DIGITS, divide_to_odd, narrow_to_odd, quotient
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, checked_codes, container
 from floatlab.arrays.results import rules_of
 from floatlab.arrays.scales import Scales, dtype_of, multiplies_in_single, scales_for
 from floatlab.arrays.sources import source_of
@@ -114,11 +114,11 @@ class Job:
         """Read and check everything before anything is computed."""
         self.fmt = _block_format(format, block)
         self.context = _element_context(rules_of(context, rounding), self.fmt)
-        self.lane = lanes.parse_lane(lane)
+        self.lane = dispatch.parse_lane(lane)
         self.steps = _scales(self.fmt, scale)
         # The NumPy lane is quicker with float32; draws look at digits that it has not.
         drawn = self.context.rounding is Direction.SR
-        self.narrows = self.steps.numbers.width <= 8 and not drawn and not lanes.is_compiled(self.lane)
+        self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
         source = source_of(x)
         if kind := _KINDS.get(source.format):
             self.array = np.ascontiguousarray(source.codes).astype(container(source.format), copy=False).view(kind)
@@ -165,7 +165,7 @@ class Job:
         for rows in cut.slabs():
             scaled, by = self._scaled(blocks[rows], scales[rows], tensor)
             word = _WORDS[scaled.dtype]
-            work = lanes.rounder(word, numbers, self.context, self.lane, target)
+            work = dispatch.rounder(word, numbers, self.context, self.lane, target)
             made = np.empty(scaled.shape, held) if into is None else into[rows]
             # Draws are numbered through the whole array.
             first = rows.start * cut.size * cut.inner

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays import lanes
-from floatlab.arrays.reading import checked_codes, container
+from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.reading import checked_codes, container
 from floatlab.arrays.results import dtype_for, float_for, rules_of, written
 from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import UnsupportedError, guess, quoted
@@ -89,7 +89,7 @@ def encode(
         return blocks.encode_blocks(x, format, rounding=rounding, context=context, lane=lane, **of_blocks)
     fmt, source = parse_format(format), source_of(x)
     rules = rules_of(context, rounding, overflow)
-    work = lanes.rounder(source.format, fmt, rules, lanes.parse_lane(lane))
+    work = dispatch.rounder(source.format, fmt, rules, dispatch.parse_lane(lane))
     shape = source.codes.shape
     return written(work, [source.codes], shape, container(fmt), out, rules, return_flags, threads, True)
 
@@ -127,7 +127,7 @@ def decode(
     target = format_of(kind)
     if target is None or not holds(target, fmt):
         raise UnsupportedError(f"dtype {kind.name} does not hold all of {fmt.name}")
-    read = lanes.reader(fmt, target, lanes.parse_lane(lane))
+    read = dispatch.reader(fmt, target, dispatch.parse_lane(lane))
 
     def work(given: Array, first: int, values: Array, flags: Array | None) -> None:
         read(given.astype(held, copy=False), values)
@@ -166,5 +166,5 @@ def quantize(
     kind = dtype_for(source.dtype, fmt)
     target = format_of(kind)
     assert target is not None
-    work = lanes.rounder(source.format, fmt, rules, lanes.parse_lane(lane), target)
+    work = dispatch.rounder(source.format, fmt, rules, dispatch.parse_lane(lane), target)
     return written(work, [source.codes], source.codes.shape, kind, out, rules, return_flags, threads, True)

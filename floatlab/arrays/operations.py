@@ -9,10 +9,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from floatlab.arrays import lanes
-from floatlab.arrays.arithmetic import OPERATIONS, Operation, calculator
+from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.numpy_operations import OPERATIONS, Operation, calculator
+from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.operands import broadcast, exact_operand, floating_dtype, shared_dtype
-from floatlab.arrays.reading import container
 from floatlab.arrays.results import rules_of, written
 from floatlab.arrays.sources import format_of, kind_of
 from floatlab.errors import UnsupportedError, guess, quoted
@@ -53,7 +53,7 @@ def _asked(
     fmt, rules = parse_format(format), rules_of(context, rounding, overflow)
     if count != len(OPERATIONS[operation].operands):
         raise UnsupportedError(f"{operation} takes {len(OPERATIONS[operation].operands)} operands, not {count}")
-    lane = lanes.parse_lane(lane)
+    lane = dispatch.parse_lane(lane)
     container(fmt)  # or the refusal
     return _Asked(OPERATIONS[operation], fmt, rules, lane)
 
@@ -68,7 +68,7 @@ def _work(
     if as_codes:
         return work, container(fmt)
     kind = shared_dtype(dtypes, fmt)
-    return lanes.telling_values(work, fmt, format_of(kind), lane), kind
+    return dispatch.telling_values(work, fmt, format_of(kind), lane), kind
 
 
 @lru_cache(maxsize=256)

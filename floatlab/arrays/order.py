@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arith.operands import common_format, holds
-from floatlab.arrays import lanes
+from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.operands import broadcast, floating_dtype, is_floating, operand, shared_dtype
-from floatlab.arrays.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.results import written
 from floatlab.arrays.sources import Source, format_of, source_of
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
@@ -142,7 +142,7 @@ def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array
             made[lost] = fmt.nan_code
 
     kind = shared_dtype((floating_dtype(x, source),), fmt)
-    told = lanes.telling_values(work, fmt, format_of(kind), None)
+    told = dispatch.telling_values(work, fmt, format_of(kind), None)
     return _written(told, ("x", "toward")[: len(sources)], sources, kind)
 
 
@@ -164,7 +164,7 @@ def _numbers(format: Format, name: str) -> Callable[[Array], Array]:
     """Return what reads a block of a format's codes as binary64."""
     if not holds(DOUBLE, format):
         raise FormatError(f"{name} is of {format.name}, which has numbers that float64 does not hold")
-    read = lanes.reader(format, DOUBLE, None) if format != DOUBLE else None
+    read = dispatch.reader(format, DOUBLE, None) if format != DOUBLE else None
 
     def numbers(codes: Array) -> Array:
         if read is None:
@@ -180,7 +180,7 @@ def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Arra
     """Return what gives a block of an operand's codes in a format that must have its numbers."""
     if source.format == format:
         return lambda codes: codes
-    into = lanes.rounder(source.format, format, Context(), None)
+    into = dispatch.rounder(source.format, format, Context(), None)
     given, found, held = _numbers(source.format, name), _numbers(format, name), container(format)
 
     def read(codes: Array) -> Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from floatlab.arrays.reading import checked_codes
+from floatlab.arrays.lanes.reading import checked_codes
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode

@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays import compiled, lanes
-from floatlab.arrays.reading import words_that_hold
+from floatlab.arrays.lanes import compiled, dispatch
+from floatlab.arrays.lanes.reading import words_that_hold
 from floatlab.arrays.sources import format_of
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
@@ -98,7 +98,7 @@ def _sweep(
         if raised is not None:
             raised.count(flags)
 
-    lanes.sweep(told, reads, [bits] if each is None else [bits, each], threads)
+    dispatch.sweep(told, reads, [bits] if each is None else [bits, each], threads)
 
 
 @lru_cache(maxsize=64)
@@ -128,8 +128,8 @@ def written(
     assert found is not None
     # Integers, since an iterator knows nothing of the dtypes of other libraries.
     bits = found.view(_bits_of(found.dtype))
-    if 0 < bits.size <= lanes.BLOCK and (lines := lanes.as_lines([*reads, bits])):
-        lanes.threads_for(bits.size, threads)  # or the refusal
+    if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.as_lines([*reads, bits])):
+        dispatch.threads_for(bits.size, threads)  # or the refusal
         flags = None if raised is None else raised.room(bits.size)
         work(*lines[:-1], 0, lines[-1], flags)
         if raised is not None:

@@ -13,10 +13,10 @@ import numpy as np
 
 from floatlab.arith.blocks import BY_EXPONENT, ScaleRule, parse_rule, tensor_scale_for
 from floatlab.arith.operands import holds
-from floatlab.arrays import lanes
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.quotients import TINY, is_quotient, quotient
-from floatlab.arrays.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.lanes import dispatch
+from floatlab.arrays.lanes.quotients import TINY, is_quotient, quotient
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.formats.format import Format
 from floatlab.numbers import Context, Direction
 
@@ -49,7 +49,7 @@ class Scales:
         self._most = float(most) if self._is_short else 0.0
         direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
         self._context = Context(direction, overflow="saturate")
-        self._round = lanes.rounder(DOUBLE, fmt.scale, self._context, None)
+        self._round = dispatch.rounder(DOUBLE, fmt.scale, self._context, None)
         self._values: dict[np.dtype[Any], Array] = {}
         self._inverses: dict[np.dtype[Any], Array] = {}
         if fmt.scale.width <= _TABLED:

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.reading import DOUBLE
+from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.arrays.sources import Origin, Source, format_of, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format

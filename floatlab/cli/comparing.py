@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS
-from floatlab.actions.question import Question
 from floatlab.cli.output import save
 from floatlab.cli.parser import Parser, UsageError, add_formats, add_output, one_format, whole_number
 from floatlab.errors import quoted
 from floatlab.fpmode import in_default_mode
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import ACTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from floatlab.actions import Answer
+    from floatlab.verbs.answer import Answer
 
 _HTML_WIDTH, _MOST_WORST = 100, 1000
 
@@ -71,7 +71,7 @@ def compare_question(options: argparse.Namespace) -> Question:
         if getattr(options, option) == "":
             raise UsageError(f"--{option} '' names no file")
     if options.plot is not None:
-        from floatlab.render.figures import require_matplotlib
+        from floatlab.page.figures import require_matplotlib
 
         require_matplotlib()  # before the work, not after it
     if options.op not in (None, "matmul", "dot"):
@@ -94,10 +94,10 @@ def compare_question(options: argparse.Namespace) -> Question:
 def draw_compared(options: argparse.Namespace, question: Question, answer: Answer) -> None:
     """Write the page and the figure that the options ask for besides."""
     if options.html is not None:
-        from floatlab.render.html import to_html
+        from floatlab.page.html import to_html
 
         save("--html", options.html, to_html(answer.page(), _HTML_WIDTH, question.command))
     if options.plot is not None:
-        from floatlab.render.figures import difference_figure
+        from floatlab.verbs.compare.figure import difference_figure
 
         difference_figure(answer.found, options.plot)

@@ -7,18 +7,18 @@ import os
 import sys
 from importlib import import_module
 
-from floatlab.actions import ACTIONS
 from floatlab.cli.parser import Parser, UsageError, whole_number
 from floatlab.cli.streams import put
 from floatlab.cli.verbs import VERBS, read_question
 from floatlab.confinement import confine
 from floatlab.errors import quoted
-from floatlab.tui.errand import Errand
-from floatlab.tui.tasks import entry_for
+from floatlab.tui.app.registry import entry_for
+from floatlab.tui.screens.background_answer import Errand
+from floatlab.verbs.registry import ACTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.actions.question import Question
+    from floatlab.verbs.question import Question
 
 _ALONE = ("--serve", "--new", "--served")
 _VALUED = ("--host", "--port", "--theme", "--files", "--name", "--visitors")
@@ -101,7 +101,7 @@ def run_explorer(words: list[str]) -> int:
         return 0
     if "TEXTUAL_DRIVER" not in os.environ:  # a server draws in the visitor's browser
         _check_terminal()
-    from floatlab.tui.app import open_explorer  # takes a while, in which more may have come to light
+    from floatlab.tui.app.app import open_explorer  # takes a while, in which more may have come to light
 
     if errand is not None and errand.ends(0):
         errand.found()
@@ -131,7 +131,7 @@ def _confine(folder: str | None) -> None:
 
 def _serve(options: argparse.Namespace, here: str, question: list[str]) -> None:
     """Serve explorers that are confined as this process is, until it is interrupted."""
-    from floatlab.tui.browser import Address, serve
+    from floatlab.tui.app.browser import Address, serve
 
     files = [] if options.files is None else ["--files", os.getcwd()]
     os.chdir(here)  # explorers import their code from where this process did, not from among the files
@@ -147,7 +147,7 @@ def _begun(start: Question) -> Errand:
 
     What takes longer goes on, and the screen waits for it.
     """
-    import_module(f"floatlab.actions.{ACTIONS[start.verb].home}")  # NumPy's import would use the patience up
+    import_module(f"floatlab.verbs.{ACTIONS[start.verb].home}.answer")  # NumPy's import would use the patience up
     errand = Errand(start)
     entry = entry_for(start.verb)
     if entry is not None and entry.slow:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS, ARITIES
 from floatlab.errors import FloatlabError, FormatError, guess, quoted
 from floatlab.formats.names import family, parse_format
 from floatlab.numbers import parse_literal
+from floatlab.verbs.registry import ACTIONS, ARITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from importlib import import_module
 
 from floatlab import __version__
-from floatlab.actions import ACTIONS
 from floatlab.cli.output import Manner, check_outputs, manner_of, write
 from floatlab.cli.parser import UsageError, overview
 from floatlab.cli.progress import Bars
@@ -15,13 +14,14 @@ from floatlab.cli.streams import MAX_LINE, input_as_file, lines, output, put, sa
 from floatlab.cli.verbs import VERBS
 from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, LiteralError, MissingPartError, PlanError, guess, quoted
+from floatlab.verbs.registry import ACTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from floatlab.actions.answer import Answer, Started
-    from floatlab.actions.question import Question
+    from floatlab.verbs.answer import Answer, Started
+    from floatlab.verbs.question import Question
 
 DONE, CHECK_FAILED, BAD_USAGE, MISSING_PART, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS, ARITIES
-from floatlab.actions.question import Question
 from floatlab.cli.parser import (
     Parser,
     UsageError,
@@ -15,6 +13,8 @@ from floatlab.cli.parser import (
     whole_number,
 )
 from floatlab.errors import UnsupportedError
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import ACTIONS, ARITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def operation_question(verb: str, options: argparse.Namespace) -> Question:
 
 def _witness(values: tuple[str, ...], formats: tuple[Format, ...], context: Context) -> tuple[str, ...]:
     """Return operands for which fma and multiply-then-add differ; raises UnsupportedError where there are none."""
-    from floatlab.actions.witness import no_witness, witness
+    from floatlab.verbs.arithmetic.witness import no_witness, witness
 
     if not formats:
         raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")

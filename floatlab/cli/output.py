@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TextIO
 
-    from floatlab.actions import Answer
-    from floatlab.views.page import Page
+    from floatlab.page.model import Page
+    from floatlab.verbs.answer import Answer
 
 
 _WRITING = ("svg", "csv", "html", "plot")  # options that name a file to write
@@ -115,19 +115,19 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
             return table
         save("--csv", manner.csv, table)
     if manner.json:
-        from floatlab.render.wire import json_line
+        from floatlab.wire.encode import json_line
 
         return "".join(json_line(record) for answer in answers for record in answer.records())
     if manner.quiet:
         found = [answer.codes() if manner.quiet == "code" else answer.words() for answer in answers]
         return "".join(f"{word}\n" for words in found for word in words)
-    from floatlab.render.text import to_text
+    from floatlab.page.text import to_text
 
     return ("" if first else "\n") + to_text(_page(answers), manner.width, manner.colour, manner.ascii)
 
 
 def _page(answers: list[Answer]) -> Page:
-    from floatlab.views.page import joined
+    from floatlab.page.model import joined
 
     return joined([answer.page() for answer in answers])
 
@@ -137,7 +137,7 @@ def _picture(page: Page, width: int) -> str:
 
     XML without a declaration is UTF-8: where the stream is not, only references to characters are safe.
     """
-    from floatlab.render.svg import to_svg
+    from floatlab.page.svg import to_svg
 
     picture = to_svg(page, width)
     if (getattr(output(), "encoding", None) or "utf-8").lower() in ("utf-8", "utf8"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 
-from floatlab.actions import ACTIONS, Action
 from floatlab.cli.streams import put
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats.names import SHORTHANDS
 from floatlab.numbers.rounding import Direction
+from floatlab.verbs.registry import ACTIONS, Action
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS
-from floatlab.actions.question import Question
 from floatlab.cli.parser import (
     Parser,
     UsageError,
@@ -16,6 +14,8 @@ from floatlab.cli.parser import (
     whole_number,
 )
 from floatlab.numbers.context import DEFAULT
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import ACTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS
-from floatlab.actions.question import Question
 from floatlab.cli.parser import Parser, UsageError, add_output, whole_number
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import ACTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from floatlab.actions import ACTIONS
-from floatlab.actions.question import Question
 from floatlab.cli.parser import (
     USUAL_RULES,
     Parser,
@@ -17,12 +15,14 @@ from floatlab.cli.parser import (
 )
 from floatlab.errors import guess, quoted
 from floatlab.fpmode import in_default_mode
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import ACTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from floatlab.actions import Answer
+    from floatlab.verbs.answer import Answer
 
 _MOST = {
     "steps": 10**9,
@@ -191,7 +191,7 @@ def _check_options(form: str, options: argparse.Namespace) -> None:
         if getattr(options, option) == "":
             raise UsageError(f"--{option} '' names no file")
     if options.plot is not None:
-        from floatlab.render.figures import require_matplotlib
+        from floatlab.page.figures import require_matplotlib
 
         require_matplotlib()  # before the work, not after it
 
@@ -234,6 +234,6 @@ def _check_given(form: str, values: list[str], options: argparse.Namespace) -> N
 def draw_trained(options: argparse.Namespace, question: Question, answer: Answer) -> None:
     """Draw the figure that the options ask for besides."""
     if options.plot is not None and answer.chart is not None:
-        from floatlab.render.figures import chart_figure
+        from floatlab.page.figures import chart_figure
 
         chart_figure(answer.chart(), answer.page().title, options.plot)

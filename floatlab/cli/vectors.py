@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 import time
 
-from floatlab.actions import ACTIONS
 from floatlab.cli.output import Manner, manner_of
 from floatlab.cli.parser import Parser, UsageError, add_output, add_rounding, context_of, whole_number
 from floatlab.cli.progress import Watched
 from floatlab.cli.streams import output, put
 from floatlab.errors import FileFormatError, FloatlabError, guess, printable, quoted
-from floatlab.views.words import counted
+from floatlab.page.words import counted
+from floatlab.verbs.registry import ACTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _differ(count: int) -> str:
 def _summary(function: Function, context: Context, total: int, wrong: int, any_nan: bool, manner: Manner) -> str:
     """Return the last line: how many lines were checked, by which rules, and how many differ."""
     if manner.json:
-        from floatlab.render.wire import json_line
+        from floatlab.wire.encode import json_line
 
         record = {
             "schema": 1,
@@ -261,8 +261,8 @@ def _written(found: Mismatch, name: str, context: Context) -> str:
 
 
 def _record(found: Mismatch, name: str, context: Context) -> str:
-    from floatlab.render.wire import json_line
     from floatlab.vectors.functions import digits
+    from floatlab.wire.encode import json_line
 
     wide = digits(found.function.result)
     record = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from importlib import import_module
 
-from floatlab.actions import ACTIONS, ARITIES
-from floatlab.actions.question import Question
 from floatlab.cli.operations import operation_parser, operation_question
 from floatlab.cli.parser import (
     Parser,
@@ -20,6 +18,8 @@ from floatlab.cli.parser import (
 )
 from floatlab.errors import quoted
 from floatlab.record import Record
+from floatlab.verbs.question import Question
+from floatlab.verbs.registry import ACTIONS, ARITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from floatlab.actions import Answer
+    from floatlab.verbs.answer import Answer
 
 
 def _show_parser() -> Parser:

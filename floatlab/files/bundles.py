@@ -10,14 +10,14 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from floatlab.arrays.container.storage import CONTENTS, read_contents, read_format
+from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.npy import read_header
-from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source
-from floatlab.arrays.storage import CONTENTS, read_contents, read_format
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
-from floatlab.files.opened import keeping_open, length_of, named, open_file, read_into
 from floatlab.files.plain import checked, plain
+from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_into
 from floatlab.files.safetensors import chosen
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from itertools import islice
 from floatlab.confinement import admitted, confined, exists, is_folder
 from floatlab.errors import FileFormatError, FloatlabError
 from floatlab.files.bundles import npz_names, open_npz
-from floatlab.files.opened import named, open_file, shown
+from floatlab.files.safe_open import named, open_file, shown
 from floatlab.files.safetensors import read_tensors
 from floatlab.record import Record
 

@@ -8,14 +8,14 @@ from math import prod
 
 import numpy as np
 
-from floatlab.arrays.elements import array_format
+from floatlab.arrays.container.elements import array_format
+from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.npy import read_header
 from floatlab.arrays.packing import packed_length, unpack
-from floatlab.arrays.reading import container
 from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FileFormatError, FormatError, UnsupportedError, quoted
-from floatlab.files.opened import keeping_open, length_of, named, read_into
+from floatlab.files.safe_open import keeping_open, length_of, named, read_into
 from floatlab.formats import Format
 
 TYPE_CHECKING = False

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.bundles import open_npz
-from floatlab.files.chance import PREFIX, parse_random
-from floatlab.files.opened import named, open_file, read_start, shown
 from floatlab.files.plain import open_npy, open_raw
+from floatlab.files.random_arrays import PREFIX, parse_random
+from floatlab.files.safe_open import named, open_file, read_start, shown
 from floatlab.files.safetensors import open_safetensors
 from floatlab.files.text import open_text, parse_list
 from floatlab.formats import Format, parse_format

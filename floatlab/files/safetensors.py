@@ -14,8 +14,8 @@ import numpy as np
 
 from floatlab.arrays.streams import ArraySource
 from floatlab.errors import FileFormatError, guess, quoted
-from floatlab.files.opened import keeping_open, length_of, named, read_bytes
 from floatlab.files.plain import PlainSource
+from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 

@@ -9,14 +9,14 @@ from math import isfinite
 
 import numpy as np
 
+from floatlab.arrays.container.elements import array_format
 from floatlab.arrays.conversion import encode as encode_all
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.elements import array_format
-from floatlab.arrays.reading import DOUBLE, container
+from floatlab.arrays.lanes.reading import DOUBLE, container
 from floatlab.arrays.sources import Origin, Source, native_dtype
 from floatlab.arrays.streams import ArraySource, HeldSource
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
-from floatlab.files.opened import length_of, named, open_file
+from floatlab.files.safe_open import length_of, named, open_file
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Flags, read

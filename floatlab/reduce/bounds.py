@@ -11,14 +11,14 @@ from fractions import Fraction
 
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Overflow
-from floatlab.reduce.adders import Adder, Node, Term
-from floatlab.reduce.tensor_cores import TensorCore
+from floatlab.reduce.simulate.adders import Adder, Node, Term
+from floatlab.reduce.simulate.tensor_cores import TensorCore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from floatlab.reduce.steps import Steps
+    from floatlab.reduce.plan.batches import Steps
 
 _NEAREST = (Direction.RNE, Direction.RNA)
 

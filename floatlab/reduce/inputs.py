@@ -9,8 +9,8 @@ import numpy as np
 
 from floatlab.arith.operands import common_format, exact_integer, holds, in_own_format, reading_context
 from floatlab.arrays.conversion import encode
+from floatlab.arrays.lanes.reading import SINGLE, container
 from floatlab.arrays.operands import is_floating, is_typed
-from floatlab.arrays.reading import SINGLE, container
 from floatlab.arrays.results import rules_of
 from floatlab.arrays.sources import Origin, Source, source_of
 from floatlab.arrays.streams import MOST_AT_ONCE
@@ -19,12 +19,12 @@ from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Literal, read
 from floatlab.numbers.carriers import whole_number
 from floatlab.record import Record
-from floatlab.reduce.adders import Adder
-from floatlab.reduce.compensated import Compensated
-from floatlab.reduce.expressions import parse_schedule
-from floatlab.reduce.machines import Machine, parse_machine
-from floatlab.reduce.orders import Schedule
-from floatlab.reduce.tensor_cores import TensorCore
+from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce.simulate.machines import Machine, parse_machine
+from floatlab.reduce.simulate.tensor_cores import TensorCore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

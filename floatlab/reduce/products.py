@@ -11,13 +11,13 @@ from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
-from floatlab.reduce.adders import Adder, drawing
-from floatlab.reduce.compensated import Compensated
-from floatlab.reduce.exact import exact_totals
 from floatlab.reduce.inputs import Settings, as_matrices, settle
+from floatlab.reduce.product_error import Errors, Yardstick
 from floatlab.reduce.reduction import Reduction
+from floatlab.reduce.simulate.adders import Adder, drawing
+from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce.simulate.exact_sum import exact_totals
 from floatlab.reduce.totals import multiplied, reduced
-from floatlab.reduce.yardstick import Errors, Yardstick
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

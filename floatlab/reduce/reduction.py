@@ -12,16 +12,16 @@ from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Flags, convert
 from floatlab.presenter import Answering
 from floatlab.record import Individual
-from floatlab.reduce.adders import Adder, Node, Term, drawing
-from floatlab.reduce.blame import worst_nodes
 from floatlab.reduce.bounds import final_bound, first_bound, running_bound
-from floatlab.reduce.compensated import Compensated
-from floatlab.reduce.exact import exact_totals
-from floatlab.reduce.machines import Machine
-from floatlab.reduce.orders import Permuted, Schedule, Sorted
-from floatlab.reduce.plan import Plan
-from floatlab.reduce.simulate import places_of
-from floatlab.reduce.steps import Steps
+from floatlab.reduce.plan.batches import Steps
+from floatlab.reduce.plan.orders import Permuted, Schedule, Sorted
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.simulate.adders import Adder, Node, Term, drawing
+from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce.simulate.exact_sum import exact_totals
+from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.simulation import places_of
+from floatlab.reduce.worst_nodes import worst_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

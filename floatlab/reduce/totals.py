@@ -10,13 +10,13 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, convert
-from floatlab.reduce.adders import drawing
 from floatlab.reduce.inputs import Settings, as_matrices, check_row, check_size, settle
-from floatlab.reduce.machines import Machine
-from floatlab.reduce.orders import Schedule
-from floatlab.reduce.plan import Plan
+from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reduction import Reduction, number_after
-from floatlab.reduce.simulate import simulate
+from floatlab.reduce.simulate.adders import drawing
+from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.simulation import simulate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def multiplied(x: Source, y: Source, settings: Settings) -> Array:
 def reordered(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
     """Return the sum of the same terms in another order, or with other additions; errors are `sum`'s.
 
-    >>> from floatlab.reduce.schedules import PAIRWISE
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> found = sum([2**24, 1, 1, 1])
     >>> float(found), float(reordered(found, PAIRWISE))
     (16777216.0, 16777218.0)
@@ -119,8 +119,9 @@ def dot(
     """Return the dot product of two rows of numbers in an order, with or without fused multiply-adds.
 
     Products are rounded to `products`, by default the accumulator's format; with `fma`, those that meet a partial sum
-    are not (see `floatlab.reduce.adders`). A `machine`, such as `hopper.f16.f32`, is a model of a matrix unit, and
-    fixes everything but the schedule and the result's format. The other arguments, and the errors, are those of `sum`.
+    are not (see `floatlab.reduce.simulate.adders`). A `machine`, such as `hopper.f16.f32`, is a model of a matrix unit,
+    and fixes everything but the schedule and the result's format. The other arguments, and the errors, are those of
+    `sum`.
 
     >>> from floatlab.reduce.presets import PRESETS
     >>> a, b = PRESETS["forum"].data

@@ -2,28 +2,26 @@
 
 The rooms, from the doors down:
 
-* `laboratory`: the same steps under several remedies, against exact arithmetic; `step`: one update, bit by bit, with
-  the `thresholds` that it would have had to pass;
-* `trainer`: many steps, as far as it is told to go; `run`: what became of the weights; `gradients`: what is given;
-* `program`: one step as a straight line of rounded operations; `optimizers` write it, in a `setup` of formats and
-  remedies; `scaling`: the loss scale, and what gradients lose without it;
-* `learner`: `networks` in formats, on generated `problems`, side by side over seeds;
+* `run/`: many steps under several remedies, against exact arithmetic; `step/`: one update, bit by bit, with the
+  thresholds that it would have had to pass;
+* `network/`: networks in formats, on generated problems, side by side over seeds;
+* `gradients`, `optimizers`, `setup` (formats and remedies), `scaling` (the loss scale): what a step is made of;
 * `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.
 """
 
 from floatlab.training.gradient_check import Check, Curve, Point, advised_step, check_gradient, sweep_steps
-from floatlab.training.laboratory import Line, Reference, Training, parse_optimizer, train
-from floatlab.training.learner import Comparison, Learner, Learning, compare_learnings, learn
-from floatlab.training.networks import Configuration, Network
+from floatlab.training.network.learner import Comparison, Learner, Learning, compare_learnings, learn
+from floatlab.training.network.networks import Configuration, Network
+from floatlab.training.network.problems import Problem, exact_loss, make_problem
 from floatlab.training.optimizers import SGD, Adam, Updates
-from floatlab.training.problems import Problem, exact_loss, make_problem
-from floatlab.training.program import Program
-from floatlab.training.run import Divergence, Run
+from floatlab.training.run.laboratory import Line, Reference, Training, parse_optimizer, train
+from floatlab.training.run.program import Program
+from floatlab.training.run.trainer import Trainer
+from floatlab.training.run.training_run import Divergence, Run
 from floatlab.training.scaling import LossScale, Scaler, Underflow, measure_underflow
 from floatlab.training.setup import REMEDIES, Remedy, Setup, parse_remedy
-from floatlab.training.step import Step, TracedStage, Why, step
-from floatlab.training.thresholds import Threshold
-from floatlab.training.trainer import Trainer
+from floatlab.training.step.thresholds import Threshold
+from floatlab.training.step.update import Step, TracedStage, Why, step
 
 __all__ = [
     "REMEDIES", "SGD", "Adam", "Check", "Comparison", "Configuration", "Curve", "Divergence", "Learner", "Learning",

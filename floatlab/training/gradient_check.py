@@ -15,15 +15,15 @@ import math
 import numpy as np
 
 from floatlab.arrays.conversion import quantize
+from floatlab.arrays.lanes.recurrences import recurrence_format
 from floatlab.arrays.operations import operate
-from floatlab.arrays.recurrences import recurrence_format
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.training.given import beyond, checked_number
 from floatlab.training.scaling import check_needs
+from floatlab.training.validation import beyond, checked_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
+from floatlab.arrays.lanes.pairs import is_enough
+from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.recurrences import drawing
 from floatlab.arrays.operations import multiply
-from floatlab.arrays.pairs import is_enough
-from floatlab.arrays.reading import DOUBLE
-from floatlab.arrays.recurrences import drawing
 from floatlab.arrays.sources import source_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
-from floatlab.training.given import exactly
+from floatlab.training.validation import exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from fractions import Fraction
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Record
-from floatlab.training.given import checked_number, exactly
+from floatlab.training.validation import checked_number, exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, Datum, Exact, Flags, round_exact
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.training.given import checked_number
+from floatlab.training.validation import checked_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

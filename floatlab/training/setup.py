@@ -14,8 +14,8 @@ from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_fo
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, as_context
 from floatlab.record import Record
-from floatlab.training.given import checked_number
 from floatlab.training.scaling import LossScale, check_needs
+from floatlab.training.validation import checked_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

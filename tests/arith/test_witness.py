@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floatlab import Context, parse_format
-from floatlab.actions.witness import witness
 from floatlab.arith import contrast, fma, multiply_then_add
 from floatlab.arith.witness import find_witness
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG
 from floatlab.numbers import Datum, Direction, encode
 from floatlab.numbers.reading import read
+from floatlab.verbs.arithmetic.witness import witness
 from tests.strategies import small_formats
 
 FP16 = parse_format("fp16")

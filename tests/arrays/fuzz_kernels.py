@@ -23,10 +23,10 @@ from collections import Counter
 import numpy as np
 
 from floatlab import Context, Direction, parse_format
-from floatlab.arrays import compiled
-from floatlab.arrays.compiled import OPERATIONS, _kernels, _reading_bytes, _recipe_bytes
-from floatlab.arrays.reading import DOUBLE, WORDS, container, reading_for
-from floatlab.arrays.recipe import can_round, recipe_for
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.compiled import OPERATIONS, _kernels, _reading_bytes, _recipe_bytes
+from floatlab.arrays.lanes.reading import DOUBLE, WORDS, container, reading_for
+from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
 
 NAMES = ("fp16", "bf16", "fp32", "fp64", "e4m3", "e5m2fnuz", "e2m1", "e8m0", "tf32", "e7m23", "e10m52", "p3109_k8p3ue")
 FORMATS = [parse_format(name) for name in NAMES]

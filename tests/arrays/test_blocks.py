@@ -9,7 +9,7 @@ from floatlab import Context, arrays, decode, encode, parse_format
 from floatlab.arith import blocks as scalar
 from floatlab.arith.blocks import ScaleRule, rules_for
 from floatlab.arrays.blocks import Blocks, decode_blocks, encode_blocks, quantize_blocks
-from floatlab.arrays.quotients import divide_to_odd, narrow_to_odd
+from floatlab.arrays.lanes.quotients import divide_to_odd, narrow_to_odd
 from floatlab.errors import ContextError, FloatlabError, FormatError, UnsupportedError
 from floatlab.formats import Format
 from floatlab.formats.blocks import BLOCK_CATALOG, BlockFormat, parse_block_format

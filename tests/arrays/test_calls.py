@@ -12,9 +12,9 @@ from floatlab.errors import UnsupportedError
 
 
 def test_a_refusal_in_one_thread_stops_the_others(monkeypatch):
-    from floatlab.arrays import lanes
+    from floatlab.arrays.lanes import dispatch
 
-    monkeypatch.setattr(lanes, "BLOCK", 10)
+    monkeypatch.setattr(dispatch, "BLOCK", 10)
     done, gate = [], threading.Event()
 
     def work(first, given, made):
@@ -27,7 +27,7 @@ def test_a_refusal_in_one_thread_stops_the_others(monkeypatch):
 
     x = np.zeros(100_000, np.uint8)
     with pytest.raises(UnsupportedError, match="no"):
-        lanes.sweep(work, [x], [np.empty_like(x)], threads=4)
+        dispatch.sweep(work, [x], [np.empty_like(x)], threads=4)
     assert len(done) < 1_000  # of 7,500 blocks
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from floatlab import Context, Direction, parse_format
 from floatlab.arrays import encode
-from floatlab.arrays.cuts import Cut, can_cut
-from floatlab.arrays.integers import draws, encode_block
-from floatlab.arrays.reading import DOUBLE, SINGLE, container
-from floatlab.arrays.recipe import can_round, recipe_for
+from floatlab.arrays.lanes.numpy_fast import Cut, can_cut
+from floatlab.arrays.lanes.numpy_integers import draws, encode_block
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
 from tests.arrays.values import telling
 
 SOURCES = {SINGLE: np.float32, DOUBLE: np.float64}

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import floatlab as fl
-from floatlab.arrays import errors
-from floatlab.arrays.distances import Distances
+from floatlab.arrays.compare import measure as errors
+from floatlab.arrays.compare.distances import Distances
+from floatlab.arrays.compare.structure import Finder
 from floatlab.arrays.streams import ArraySource, HeldSource
-from floatlab.arrays.structure import Finder
 from floatlab.files import open_array
 
 SPECIALS = [math.nan, math.inf, -math.inf, 0.0, -0.0]

@@ -8,9 +8,10 @@ import pytest
 
 from floatlab import Context, Direction, parse_format
 from floatlab.arith.operands import holds
-from floatlab.arrays import FloatArray, compiled, decode, encode, quantize
-from floatlab.arrays.reading import container, word_of
-from floatlab.arrays.recipe import can_round
+from floatlab.arrays import FloatArray, decode, encode, quantize
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.reading import container, word_of
+from floatlab.arrays.lanes.rounding_parameters import can_round
 from floatlab.errors import FormatError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Exact, round_exact

@@ -2,7 +2,7 @@
 
 import pytest
 
-from floatlab.arrays import compiled
+from floatlab.arrays.lanes import compiled
 
 if not compiled.is_built():
     pytest.skip("the extension was not built", allow_module_level=True)

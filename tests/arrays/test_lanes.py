@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from floatlab import Context, Direction, Flags, parse_format
-from floatlab.arrays import compiled, decode, encode
-from floatlab.arrays.integers import draws
-from floatlab.arrays.reading import WORDS
-from floatlab.arrays.recipe import can_round
+from floatlab.arrays import decode, encode
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.numpy_integers import draws
+from floatlab.arrays.lanes.reading import WORDS
+from floatlab.arrays.lanes.rounding_parameters import can_round
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import CATALOG, Format
 from floatlab.numbers.rounding import draw
@@ -75,9 +76,9 @@ def test_the_lanes_are_the_scalar_kernel(format, dtype):
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("format", [f for f in FORMATS if f.width <= 8], ids=lambda each: each.name)
 def test_the_table_is_the_same_rounding(format, monkeypatch):
-    from floatlab.arrays import integers
+    from floatlab.arrays.lanes import numpy_integers
 
-    monkeypatch.setattr(integers, "_WORTH_A_TABLE", 50)
+    monkeypatch.setattr(numpy_integers, "_WORTH_A_TABLE", 50)
     x = telling(format, np.float32, 200)
     for i, direction in enumerate(Direction):
         for rules in RULES[i :: 8 * 12]:
@@ -117,11 +118,11 @@ def test_draws_are_the_documented_hash():
 
 
 def test_stochastic_rounding_does_not_depend_on_blocks(monkeypatch):
-    from floatlab.arrays import lanes
+    from floatlab.arrays.lanes import dispatch
 
     x = np.random.default_rng(1).standard_normal(1000).astype(np.float32)
     whole = encode(x, "e4m3", context=Context("SR", seed=3))
-    monkeypatch.setattr(lanes, "BLOCK", 7)
+    monkeypatch.setattr(dispatch, "BLOCK", 7)
     assert np.array_equal(whole, encode(x, "e4m3", context=Context("SR", seed=3)))
     assert not np.array_equal(whole, encode(x, "e4m3", context=Context("SR", seed=4)))
 
@@ -191,9 +192,9 @@ def test_wide_codes_are_read_as_the_scalar_lane_reads_them(format, lane):
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_change_nothing(threads, monkeypatch):
-    from floatlab.arrays import lanes
+    from floatlab.arrays.lanes import dispatch
 
-    monkeypatch.setattr(lanes, "BLOCK", 100)
+    monkeypatch.setattr(dispatch, "BLOCK", 100)
     x = np.random.default_rng(1).standard_normal((37, 41)).astype(np.float32)
     context = Context("SR", seed=3)
     for lane in LANES:

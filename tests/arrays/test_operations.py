@@ -8,7 +8,7 @@ import pytest
 import floatlab as fl
 from floatlab import Context, Datum, Direction, parse_format
 from floatlab.arrays import FloatArray, decode, encode, operate, quantize
-from floatlab.arrays.arithmetic import OPERATIONS
+from floatlab.arrays.lanes.numpy_operations import OPERATIONS
 from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG
@@ -290,7 +290,7 @@ def test_a_draw_beside_its_threshold_sees_every_digit(name):
 
 
 def test_draws_are_numbered_in_c_order_whatever_the_blocks_and_lanes(monkeypatch):
-    import floatlab.arrays.lanes as lanes
+    import floatlab.arrays.lanes.dispatch as lanes
 
     x = np.random.default_rng(1).standard_normal((30, 70)).astype(np.float32)
     context = Context("SR", seed=3)

@@ -7,8 +7,8 @@ import pytest
 
 import floatlab as fl
 from floatlab import arrays
-from floatlab.arrays import compiled
-from floatlab.arrays.recurrences import Recurrence, Stage, drawing
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.recurrences import Recurrence, Stage, drawing
 from floatlab.numbers.rounding import STREAM
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ", "SR")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import floatlab as fl
 from floatlab.arrays.container import FloatArray
-from floatlab.arrays.storage import CONTENTS, load, save
+from floatlab.arrays.container.storage import CONTENTS, load, save
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
 from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.record import Record
@@ -280,7 +280,7 @@ def test_a_file_with_any_bytes_changed_is_read_or_refused(whole, data):
 
 
 def test_long_arrays_are_read_in_pieces(path, monkeypatch):
-    from floatlab.arrays import storage
+    from floatlab.arrays.container import storage
 
     monkeypatch.setattr(storage, "_PIECE", 7)
     x = FloatArray(np.linspace(-5, 5, 999).reshape(27, 37), "fp16")

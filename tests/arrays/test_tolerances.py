@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.arrays.tolerances import TORCH
+from floatlab.arrays.compare.tolerances import TORCH
 
 PAIRS = 1000
 

@@ -12,7 +12,7 @@ from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import parse_direction
 from floatlab.reduce import parse_schedule
 from floatlab.reduce import sum as add_up
-from floatlab.reduce.attribution import attribute
+from floatlab.reduce.explain.attribution import attribute
 
 WORDS = {
     "up": "RTP", "upward": "RTP", "ceil": "RTP", "down": "RTN", "floor": "RTN", "zero": "RTZ", "toward-zero": "RTZ",

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from floatlab import __version__
-from floatlab.arrays import compiled
+from floatlab.arrays.lanes import compiled
 from floatlab.cli.parser import WIDTHS, Parser
 from floatlab.cli.verbs import VERBS
 from floatlab.formats.names import SHORTHANDS

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floatlab.cli.main import main
-from floatlab.views.reductions import _upward
+from floatlab.verbs.reduce.page import _upward
 
 
 def ask(capsys, *words):
@@ -137,7 +137,7 @@ def test_bounds_are_rounded_up_to_three_digits(x):
 
 
 def test_very_long_sums_leave_the_worst_out(capsys, monkeypatch):
-    monkeypatch.setattr("floatlab.views.reductions._SEARCHED", 1500)
+    monkeypatch.setattr("floatlab.verbs.reduce.page._SEARCHED", 1500)
     words = ["sum", "random:uniform:2000:seed=1", "--fp32"]
     assert "of 2,000 terms the worst roundings are not looked for" in ask(capsys, *words)[1]
     assert json.loads(ask(capsys, *words, "--json")[1])["worst"] == []
@@ -255,7 +255,7 @@ def test_matrices_with_what_is_no_number(capsys):
 
 
 def test_only_some_rows_of_large_products_are_measured(capsys, monkeypatch):
-    monkeypatch.setattr("floatlab.reduce.yardstick.MOST_EXACT", 1000)
+    monkeypatch.setattr("floatlab.reduce.product_error.MOST_EXACT", 1000)
     words = ["matmul", "random:uniform:50x10:seed=1", "random:uniform:10x5:seed=2", "--bf16"]
     wire = json.loads(ask(capsys, *words, "--json")[1])
     assert wire["looked_at"] == 100

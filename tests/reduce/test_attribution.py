@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FloatlabError
-from floatlab.reduce.adders import Joined
-from floatlab.reduce.attribution import Cause, Verdict, attribute
-from floatlab.reduce.bench import Bench
-from floatlab.reduce.observations import parse_printed
+from floatlab.reduce.explain.attribution import Cause, Verdict, attribute
+from floatlab.reduce.explain.candidates import EXACTLY, trials
+from floatlab.reduce.explain.evaluator import Bench
+from floatlab.reduce.explain.observations import parse_printed
 from floatlab.reduce.presets import PRESETS
-from floatlab.reduce.revelation import examine
-from floatlab.reduce.trials import EXACTLY, trials
+from floatlab.reduce.reveal.revelation import examine
+from floatlab.reduce.simulate.adders import Joined
 
 FORUM = PRESETS["forum"].data
 PRINTED = ("0.0559577", "0.0559577569366")
@@ -302,7 +302,7 @@ def test_targets_are_tried_where_nothing_else_gives_all_or_where_they_are_named(
 
 
 def test_of_huge_products_a_sample_is_compared(monkeypatch):
-    monkeypatch.setattr("floatlab.reduce.bench._WHOLE", 1000)
+    monkeypatch.setattr("floatlab.reduce.explain.evaluator._WHOLE", 1000)
     rng = np.random.default_rng(15)
     a, b = (rng.random((50, 50), np.float32) for _ in "ab")
     plain, fused = fl.matmul(a, b), fl.matmul(a, b, fma=True)

@@ -9,8 +9,8 @@ import pytest
 from floatlab.arrays import quantize
 from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
-from floatlab.reduce.backends import ALL, in_one_format, multiply_on, parse_backends
-from floatlab.reduce.judgements import Cause
+from floatlab.reduce.explain.judgements import Cause
+from floatlab.reduce.timing.backends import ALL, in_one_format, multiply_on, parse_backends
 from tests.reduce.test_devices import Tensor, fake_cupy, fake_torch
 
 rng = np.random.default_rng(4)

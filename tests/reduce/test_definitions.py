@@ -9,10 +9,10 @@ import pytest
 from floatlab import Context, dot, parse_format
 from floatlab import sum as add_up
 from floatlab.arrays import quantize
-from floatlab.arrays.reading import container
+from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.sources import Source
 from floatlab.reduce import Adder, parse_machine, parse_schedule
-from floatlab.reduce.simulate import simulate
+from floatlab.reduce.simulate.simulation import simulate
 from tests import oracle
 from tests.reduce.values import codes
 

@@ -10,9 +10,9 @@ import pytest
 from floatlab.arrays import decode
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import parse_format
-from floatlab.reduce.devices import DEVICES, AbsentDeviceError, device_of
-from floatlab.reduce.revelation import reveal
-from floatlab.reduce.schedules import NUMPY
+from floatlab.reduce.plan.schedules import NUMPY
+from floatlab.reduce.reveal.revelation import reveal
+from floatlab.reduce.timing.devices import DEVICES, AbsentDeviceError, device_of
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.arrays import compiled
-from floatlab.reduce.plan import Plan
+from floatlab.arrays.lanes import compiled
+from floatlab.reduce.plan.plan import Plan
 
 
 @pytest.mark.parametrize("is_built", [False, True])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab import FloatArray
 from floatlab.numbers import Context
-from floatlab.reduce.exactly import odd_sum, summer
+from floatlab.reduce.simulate.round_binary64 import odd_sum, summer
 
 numbers = st.one_of(
     st.floats(),

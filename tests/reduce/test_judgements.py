@@ -8,9 +8,9 @@ import pytest
 from floatlab.arrays import quantize
 from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
-from floatlab.reduce.judgements import Cause, judge
+from floatlab.reduce.explain.judgements import Cause, judge
+from floatlab.reduce.product_error import quotients
 from floatlab.reduce.totals import matmul
-from floatlab.reduce.yardstick import quotients
 
 
 def pair(name, n, side=64):
@@ -111,7 +111,7 @@ def test_a_binary64_product_that_was_computed_in_binary32_is_told(name):
 
 
 def test_of_huge_products_a_part_is_looked_at(monkeypatch):
-    monkeypatch.setattr("floatlab.reduce.judgements._MOST", 1 << 10)
+    monkeypatch.setattr("floatlab.reduce.explain.judgements._MOST", 1 << 10)
     a, b = pair("normal", 5, 100)
     found = judge(a, b, matmul(a, b), matmul(a, b, "reversed"))
     assert (found.looked_at, found.elements) == (48 * 48, 100 * 100)

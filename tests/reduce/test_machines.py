@@ -8,7 +8,7 @@ from floatlab.arrays import encode
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.reduce import MACHINES, parse_machine
-from floatlab.reduce.machines import NOT_MODELLED
+from floatlab.reduce.simulate.machines import NOT_MODELLED
 
 GPUS = {
     "V100": "volta", "A100": "ampere", "A2": "ampere", "Ada": "ada", "L40S": "ada", "H100": "hopper", "H200": "hopper",

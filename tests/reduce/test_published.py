@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from floatlab.reduce.revelation import reveal
-from floatlab.reduce.schedules import NUMPY, SERIAL
+from floatlab.reduce.plan.schedules import NUMPY, SERIAL
+from floatlab.reduce.reveal.revelation import reveal
 from tests.reduce.published import multiplied, revealed
 
 

@@ -13,10 +13,10 @@ from floatlab import Context, PlanError, UnsupportedError, dot, matmul, parse_fo
 from floatlab import sum as total
 from floatlab.arrays.sources import Source
 from floatlab.reduce import PRESETS, Adder, Compensated, Term, parse_schedule
-from floatlab.reduce.blame import worst_nodes
-from floatlab.reduce.compensated import RULES
-from floatlab.reduce.exact import exact_totals, matrix_totals
 from floatlab.reduce.reduction import MAX_TRACED
+from floatlab.reduce.simulate.compensated import RULES
+from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
+from floatlab.reduce.worst_nodes import worst_nodes
 from tests.reduce.test_schedules import schedules
 from tests.reduce.values import source, terms
 

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floatlab.errors import FloatlabError, MissingPartError, PlanError, UnsupportedError
-from floatlab.reduce.adders import PartlyFused
-from floatlab.reduce.matching import schedule_of
-from floatlab.reduce.plan import Plan
-from floatlab.reduce.probing import NotASum, plan_of
-from floatlab.reduce.revelation import examine, reveal
-from floatlab.reduce.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Fused, Lanes, Reversed
-from floatlab.render.revelations import findings_to_wire
-from floatlab.render.text import to_text
-from floatlab.views.revelations import reveal_page
+from floatlab.page.text import to_text
+from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Fused, Lanes, Reversed
+from floatlab.reduce.reveal.probing import NotASum, plan_of
+from floatlab.reduce.reveal.revelation import examine, reveal
+from floatlab.reduce.simulate.adders import PartlyFused
+from floatlab.verbs.reveal.json import findings_to_wire
+from floatlab.verbs.reveal.page import reveal_page
 
 
 def subtrees(plan):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from floatlab.errors import PlanError
 from floatlab.reduce import Plan, parse_schedule
-from floatlab.reduce.schedules import (
+from floatlab.reduce.plan.schedules import (
     NAMED,
     Adjacent,
     Blocked,

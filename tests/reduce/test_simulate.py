@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floatlab import Context, add, parse_format
-from floatlab.arrays import compiled
+from floatlab.arrays.lanes import compiled
 from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.reduce import Adder, Compensated, Plan, TensorCore, parse_schedule
-from floatlab.reduce.adders import Joined, PartlyFused
-from floatlab.reduce.compensated import RULES
-from floatlab.reduce.engines import Codes, Floats
-from floatlab.reduce.outline import subtree
-from floatlab.reduce.serial import update
-from floatlab.reduce.simulate import evaluate, simulate
+from floatlab.reduce.plan.outline import subtree
+from floatlab.reduce.simulate.adders import Joined, PartlyFused
+from floatlab.reduce.simulate.compensated import RULES
+from floatlab.reduce.simulate.engines import Codes, Floats
+from floatlab.reduce.simulate.serial import update
+from floatlab.reduce.simulate.simulation import evaluate, simulate
 from tests.reduce.test_schedules import ANY_SIZE, schedules
 from tests.reduce.values import source, terms
 
@@ -112,7 +112,7 @@ def test_tensor_cores_of_arrays_are_those_of_numbers(schedule, n, name, data):
 def test_matrices_in_tiles_are_their_elements(text, fma, generator, monkeypatch):
     if generator.random() < 0.5:
         monkeypatch.setattr(compiled, "is_built", lambda: False)
-    monkeypatch.setattr("floatlab.reduce.simulate._TILE", 64)
+    monkeypatch.setattr("floatlab.reduce.simulate.simulation._TILE", 64)
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     a, b = source(rng, single, (30, 19, 1), 0.001), source(rng, single, (30, 1, 23), 0.001)
     found = simulate(a, b, parse_schedule(text), Adder(fma=fma))
@@ -125,7 +125,7 @@ def test_stochastic_draws_do_not_depend_on_tiles(generator, monkeypatch):
     a, b = source(rng, half, (9, 8, 1)), source(rng, half, (9, 1, 7))
     adder = Adder("fp16", context=Context("SR", seed=3))
     whole = simulate(a, b, parse_schedule("lanes(2)"), adder)
-    monkeypatch.setattr("floatlab.reduce.simulate._TILE", 10)
+    monkeypatch.setattr("floatlab.reduce.simulate.simulation._TILE", 10)
     assert (simulate(a, b, parse_schedule("lanes(2)"), adder) == whole).all()
     check(Source(np.tile(a.codes[:, :, 0], 1), half), Source(np.tile(b.codes[:, 0, :1], (1, 8)), half),
           parse_schedule("lanes(2)"), adder)  # fmt: skip
@@ -298,7 +298,7 @@ import sys
 import numpy as np
 from floatlab.arrays.sources import Source
 from floatlab.formats import parse_format
-from floatlab.reduce.tensor_cores import TensorCore, TensorEngine
+from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 double = parse_format("fp64")
 nan = Source(np.full((1, 3), 0x7FF0000000000001, np.uint64), double)
 TensorEngine(nan, nan, TensorCore(parse_format("fp32"), 24))

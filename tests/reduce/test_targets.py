@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from floatlab.errors import PlanError, UnsupportedError
-from floatlab.reduce.revelation import reveal
-from floatlab.reduce.schedules import NUMPY
-from floatlab.reduce.targets import target_of
+from floatlab.reduce.plan.schedules import NUMPY
+from floatlab.reduce.reveal.revelation import reveal
+from floatlab.reduce.reveal.targets import target_of
 
 
 class Mute(Exception):

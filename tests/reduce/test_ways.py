@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from floatlab.errors import UnsupportedError
-from floatlab.reduce.ways import WAYS, Timing, apart, four_ways
+from floatlab.reduce.timing.ways import WAYS, Timing, apart, four_ways
 
 
 def test_the_ways_differ_by_rounding_only():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.arrays import compiled
+from floatlab.arrays.lanes import compiled
 from floatlab.training import SGD, Adam, LossScale, Setup, Trainer, Updates
 from tests.training import loops
 

@@ -9,8 +9,8 @@ from unittest.mock import patch
 import pytest
 
 from floatlab.cli.verbs import read_question
-from floatlab.tui.app import Explorer
-from floatlab.tui.asking import Asking
+from floatlab.tui.app.app import Explorer
+from floatlab.tui.screens.asking import Asking
 
 SIZES = [(46, 20), (80, 24), (120, 34)]
 # For what is the same in every size, as long as there is a size: the others are tried when there is time.

@@ -8,16 +8,16 @@ import sys
 import pytest
 
 from floatlab.cli.verbs import VERBS, read_question
-from floatlab.tui import clipboard
-from floatlab.tui.app import Explorer
-from floatlab.tui.bit_row import BitRow
-from floatlab.tui.choices import Choices
-from floatlab.tui.drawing import Drawing
-from floatlab.tui.pickers import Help
-from floatlab.tui.settings import read_session, read_settings, session_file, settings_file, write_session
-from floatlab.tui.tasks import TASKS, entry_for
-from floatlab.tui.themes import CYCLE
-from floatlab.views.page import Role
+from floatlab.page.model import Role
+from floatlab.tui.app import clipboard
+from floatlab.tui.app.app import Explorer
+from floatlab.tui.app.registry import TASKS, entry_for
+from floatlab.tui.app.settings import read_session, read_settings, session_file, settings_file, write_session
+from floatlab.tui.app.themes import CYCLE
+from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets.choices import Choices
+from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.widgets.pickers import Help
 from tests.tui.stage import ANY_SIZE, Person, driven, opened, seen
 
 
@@ -63,7 +63,7 @@ async def test_screens_are_reached_by_key_and_by_mouse(size):
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - WITHOUT_A_SCREEN))
 @driven
 async def test_any_verb_opens_at_its_place(verb):
-    from floatlab.actions import ACTIONS
+    from floatlab.verbs.registry import ACTIONS
 
     for example in ACTIONS[verb].examples:
         async with opened(example) as person:
@@ -308,7 +308,7 @@ async def test_what_was_copied_is_said():
 
 @driven
 async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
-    from floatlab.tui.inspect import Inspect
+    from floatlab.tui.screens.inspect.screen import Inspect
 
     def fail(self, by):
         raise ZeroDivisionError("on purpose")
@@ -372,9 +372,9 @@ def test_help_is_printed(words, capsys):
 
 
 def test_without_its_extra_the_browser_is_named(monkeypatch):
-    import floatlab.tui.browser
+    import floatlab.tui.app.browser
     from floatlab.errors import MissingPartError
 
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     with pytest.raises(MissingPartError, match=r"pip install 'floatlab\[web\]'"):
-        floatlab.tui.browser.serve(floatlab.tui.browser.Address("localhost", 8000), [], 1, print)
+        floatlab.tui.app.browser.serve(floatlab.tui.app.browser.Address("localhost", 8000), [], 1, print)

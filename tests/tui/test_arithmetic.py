@@ -10,17 +10,17 @@ from textual.widgets import Input, OptionList, ProgressBar
 
 import floatlab
 from floatlab import Direction, decode, parse_format, read
-from floatlab.actions.arith import ARITIES
-from floatlab.actions.practice import exercises
-from floatlab.actions.question import Question
-from floatlab.actions.rules import RULES
 from floatlab.cli.main import main
 from floatlab.cli.verbs import read_question
-from floatlab.render.text import to_text
-from floatlab.tui import film as films
-from floatlab.tui.choices import Choices
-from floatlab.tui.witness import WitnessSearch
-from floatlab.views.page import Page, Strip
+from floatlab.page.model import Page, Strip
+from floatlab.page.text import to_text
+from floatlab.tui.screens.arithmetic import step_player
+from floatlab.tui.screens.arithmetic.witness import WitnessSearch
+from floatlab.tui.widgets.choices import Choices
+from floatlab.verbs.arithmetic.answer import ARITIES
+from floatlab.verbs.practice.answer import exercises
+from floatlab.verbs.question import Question
+from floatlab.verbs.rules import RULES
 from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
 
 START = "add 1.125 0.12457275390625 --fp16"
@@ -478,8 +478,8 @@ async def test_the_smaller_term_slides_to_its_place(size, monkeypatch):
         await until(person, lambda: film.page == pages[-1] and film._slider is None)
         assert turned == pages
         # A key ends it: the step that it goes to is drawn whole.
-        monkeypatch.setattr(films, "_FRAME", 30.0)
-        monkeypatch.setattr(films, "_SLIDE", 600.0)
+        monkeypatch.setattr(step_player, "_FRAME", 30.0)
+        monkeypatch.setattr(step_player, "_SLIDE", 600.0)
         film.speed = 0.001
         await person.press("p", "n")
         assert film.page == pages[0]
@@ -518,9 +518,9 @@ async def test_it_plays_pauses_and_changes_its_speed(size):
         await person.press("greater_than_sign")
         assert words(controls)["play"] == "play 0.5/s"
         await person.press(*["greater_than_sign"] * 9)
-        assert film.speed == films.SPEEDS[-1]
+        assert film.speed == step_player.SPEEDS[-1]
         await person.press(*["less_than_sign"] * 9)
-        assert film.speed == films.SPEEDS[0]
+        assert film.speed == step_player.SPEEDS[0]
         await person.choose("#controls", "play")
         assert film.playing
         await person.press("less_than_sign")
@@ -644,7 +644,7 @@ async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypat
                 ended.wait(0.005)
         ended.set()
 
-    monkeypatch.setattr("floatlab.actions.witness.witness", search)
+    monkeypatch.setattr("floatlab.verbs.arithmetic.witness.witness", search)
     async with opened(FMA, size) as person:
         before = person.app.shown.question
         await person.press("w")
@@ -668,7 +668,7 @@ async def test_a_format_without_a_witness_says_so(monkeypatch):
         assert complaint(person) == "that needs one format: f chooses it"
         await person.press("N")
         assert complaint(person) == "that needs one format: f chooses it"
-        monkeypatch.setattr("floatlab.actions.witness.witness", lambda *_, **__: None)
+        monkeypatch.setattr("floatlab.verbs.arithmetic.witness.witness", lambda *_, **__: None)
         await person.press("f")
         await pick(person, "e5m2")
         await person.press("w")

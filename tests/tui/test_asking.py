@@ -7,15 +7,15 @@ from time import monotonic
 import pytest
 from textual.widgets import Input, Static
 
-from floatlab.actions import Answer
-from floatlab.actions.question import Question
 from floatlab.cli.verbs import read_question
 from floatlab.errors import FloatlabError
-from floatlab.tui.app import Explorer
-from floatlab.tui.errand import Errand, Stopped
-from floatlab.tui.task import Task
-from floatlab.tui.tasks import TASKS, Entry
-from floatlab.views.page import Page
+from floatlab.page.model import Page
+from floatlab.tui.app.app import Explorer
+from floatlab.tui.app.registry import TASKS, Entry
+from floatlab.tui.screens.background_answer import Errand, Stopped
+from floatlab.tui.screens.task import Task
+from floatlab.verbs.answer import Answer
+from floatlab.verbs.question import Question
 from tests.tui.stage import driven, opened
 
 
@@ -276,12 +276,12 @@ def test_what_is_wrong_is_said_before_the_screen_is_taken(work, monkeypatch):
 
 def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
     import floatlab.cli.explorer
-    import floatlab.tui.app
+    import floatlab.tui.app.app
 
     taken = []
     monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 0)
     monkeypatch.setattr(floatlab.cli.explorer, "_check_terminal", lambda: None)
-    monkeypatch.setattr(floatlab.tui.app, "open_explorer", lambda *_, errand, **__: taken.append(errand) or 0)
+    monkeypatch.setattr(floatlab.tui.app.app, "open_explorer", lambda *_, errand, **__: taken.append(errand) or 0)
     assert floatlab.cli.explorer.run_explorer(["block", "slowly", "--to", "mxfp4"]) == 0
     assert not taken[0].ends(0)
     work.gate("slowly").set()

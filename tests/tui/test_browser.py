@@ -13,9 +13,9 @@ from unittest import mock
 
 import pytest
 
-import floatlab.tui.browser
+import floatlab.tui.app.browser
 from floatlab.cli.main import main
-from floatlab.tui.browser import Address, server_of
+from floatlab.tui.app.browser import Address, server_of
 from tests.cli.conftest import HOUSE
 
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
@@ -245,7 +245,7 @@ async def test_a_place_is_free_again_when_an_explorer_has_ended():
 )
 def test_only_messages_that_an_explorer_can_be_sent_come_through(text, passes):
     message = aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, text, None)
-    assert floatlab.tui.browser._sensible(message) is passes
+    assert floatlab.tui.app.browser._sensible(message) is passes
 
 
 def test_tokens_are_fresh_and_long():

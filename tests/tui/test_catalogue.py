@@ -2,8 +2,8 @@
 
 import pytest
 
-from floatlab.actions.question import Question
-from floatlab.render.text import to_text
+from floatlab.page.text import to_text
+from floatlab.verbs.question import Question
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 TALL = (120, 200)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.actions.question import Question
 from floatlab.cli.verbs import read_question
-from floatlab.render.text import to_text
-from floatlab.tui.file_picker import FilePicker
-from floatlab.tui.pickers import Picker
+from floatlab.page.text import to_text
+from floatlab.tui.widgets.file_picker import FilePicker
+from floatlab.tui.widgets.pickers import Picker
+from floatlab.verbs.question import Question
 from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
 
 START = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
@@ -452,7 +452,7 @@ async def test_a_dtype_goes_with_the_files_that_it_was_for(tmp_path):
 
 
 def test_an_element_is_read_back_as_it_is():
-    from floatlab.actions.compare import element_codes
+    from floatlab.verbs.compare.answer import element_codes
 
     found = fl.compare(np.float32([np.nan, 1, -0.0]), np.float64([1, 2, 3]))
     codes = {each.index: element_codes(found, each) for each in found.worst}

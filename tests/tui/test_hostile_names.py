@@ -7,10 +7,10 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.widgets import Input
 
-from floatlab.actions.question import Question
-from floatlab.tui.file_picker import FilePicker
-from floatlab.tui.harmless import HARMLESS
-from floatlab.tui.pickers import Choice, Picker
+from floatlab.tui.app.harmless import HARMLESS
+from floatlab.tui.widgets.file_picker import FilePicker
+from floatlab.tui.widgets.pickers import Choice, Picker
+from floatlab.verbs.question import Question
 from tests.tui.stage import driven, opened
 
 NAME = "w\x1b]0;title\x07\x1b[31m\x9b2J\u202eb"

@@ -3,12 +3,12 @@
 import pytest
 
 from floatlab import decode, encode, parse_format, read
-from floatlab.actions.edits import EDITS
 from floatlab.cli.main import main
-from floatlab.tui.bit_row import BitRow
-from floatlab.tui.choices import Choices
-from floatlab.tui.drawing import Drawing
-from floatlab.tui.inspect import KEYS, Inspect
+from floatlab.tui.screens.inspect.screen import KEYS, Inspect
+from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets.choices import Choices
+from floatlab.tui.widgets.drawing import Drawing
+from floatlab.verbs.edits import EDITS
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 START = "show 1.12156456132 --fp16 --bf16 --e4m3 --fp32"

@@ -6,7 +6,7 @@ import random
 import pytest
 from textual.geometry import Offset
 
-from floatlab.tui.tasks import TASKS
+from floatlab.tui.app.registry import TASKS
 from tests.tui.stage import opened
 
 KEYS = [

@@ -7,12 +7,12 @@ import threading
 import pytest
 
 from floatlab.cli.verbs import read_question
-from floatlab.tui.choices import Choices
-from floatlab.tui.drawing import Drawing
-from floatlab.tui.orders import Orders
-from floatlab.tui.pickers import Help, Picker
-from floatlab.tui.tree_table import TreeTable
-from floatlab.views.page import text_of
+from floatlab.page.model import text_of
+from floatlab.tui.screens.reduce.orders import Orders
+from floatlab.tui.widgets.choices import Choices
+from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.widgets.pickers import Help, Picker
+from floatlab.tui.widgets.tree_table import TreeTable
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 FORUM = "dot --preset forum"
@@ -358,9 +358,9 @@ async def test_the_palette_knows_orders():
 
 @driven
 async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(monkeypatch):
-    import floatlab.tui.orders
+    import floatlab.tui.screens.reduce.orders
 
-    given, whole, gate = [], floatlab.tui.orders.growing, threading.Event()
+    given, whole, gate = [], floatlab.tui.screens.reduce.orders.growing, threading.Event()
 
     def slowly(found):
         for rows in whole(found):
@@ -369,7 +369,7 @@ async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(mon
             if len(given) == 3:
                 gate.wait(10)
 
-    monkeypatch.setattr(floatlab.tui.orders, "growing", slowly)
+    monkeypatch.setattr(floatlab.tui.screens.reduce.orders, "growing", slowly)
     monkeypatch.setattr(Orders, "SHORT", 0)
     async with opened(FORUM) as person:
         first = person.app.shown.reduction

@@ -6,15 +6,15 @@ import shlex
 import pytest
 
 from floatlab import train
-from floatlab.actions.laboratory import laboratory_for, stage_questions
 from floatlab.cli.verbs import read_question
+from floatlab.page.model import text_of
 from floatlab.training import Setup, Trainer
-from floatlab.tui.drawing import Drawing
-from floatlab.tui.lines import Lines, Stages
-from floatlab.tui.marking import Marking
-from floatlab.tui.pickers import Picker
-from floatlab.tui.plot import Plot
-from floatlab.views.page import text_of
+from floatlab.tui.screens.train.tables import Lines, Stages
+from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.widgets.marking import Marking
+from floatlab.tui.widgets.pickers import Picker
+from floatlab.tui.widgets.plot import Plot
+from floatlab.verbs.train.laboratory import laboratory_for, stage_questions
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 MANY = "train 1.125 --update 0.00041999 --steps 101 --remedies plain,master,stochastic,kahan"

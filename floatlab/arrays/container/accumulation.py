@@ -18,14 +18,14 @@ from math import prod
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.arithmetic import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.elements import array_format, codes_in
 from floatlab.arrays.container.operands import finished, shared_context, shared_format, typed
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.elements import array_format, codes_in
-from floatlab.arrays.lanes import sweep
+from floatlab.arrays.lanes.dispatch import sweep
+from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
+from floatlab.arrays.lanes.reading import SINGLE
 from floatlab.arrays.operations import operate
-from floatlab.arrays.reading import SINGLE
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode

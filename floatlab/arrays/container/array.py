@@ -6,9 +6,9 @@ from importlib import import_module
 
 import numpy as np
 
+from floatlab.arrays.container.elements import array_format, codes_in
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.elements import array_format, codes_in
-from floatlab.arrays.reading import checked_codes, container
+from floatlab.arrays.lanes.reading import checked_codes, container
 from floatlab.arrays.sources import source_of
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import Format, parse_format

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.elements import codes_in
 from floatlab.arrays.container.operands import refuse_options, shared_context, shared_format
-from floatlab.arrays.elements import codes_in
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.context import DEFAULT

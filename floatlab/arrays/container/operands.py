@@ -6,10 +6,10 @@ import numpy as np
 
 from floatlab.arith.operands import common_format, reading_context
 from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.elements import array_format, codes_in
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.elements import array_format, codes_in
+from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.arrays.operands import is_floating
-from floatlab.arrays.reading import DOUBLE
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format

@@ -7,6 +7,7 @@ from contextlib import suppress
 import numpy as np
 
 from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.elements import is_number
 from floatlab.arrays.container.operands import (
     finished,
     own_format,
@@ -17,10 +18,9 @@ from floatlab.arrays.container.operands import (
     values_of,
 )
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.elements import is_number
+from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.arrays.operations import operate
 from floatlab.arrays.order import next_after, spacing
-from floatlab.arrays.reading import DOUBLE
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode

@@ -1,0 +1,1 @@
+"""How two arrays differ, measured piece by piece."""

@@ -1,0 +1,255 @@
+"""Near enough, as NumPy and as PyTorch define it, and by how much: what share of the tolerance is used, what would do.
+
+Both ask |actual − expected| ≤ atol + rtol·|expected|, each in its own arithmetic, and an answer near the limit
+depends on that: NumPy computes in the arrays' dtype, PyTorch's 16-bit floats are computed in binary32 and every
+result rounded. Here both are computed as they do it. Equal numbers are always near enough, an infinity to no other
+number, a NaN only to a NaN, and only with `equal_nan`.
+"""
+
+from __future__ import annotations
+
+from math import inf, isnan
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.lanes.reading import SINGLE
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.arrays.streams import ArraySource
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+NUMPY = (1e-5, 1e-8)  # the defaults of numpy.allclose: rtol, atol
+# The defaults of torch.testing.assert_close by dtype; other dtypes have to be equal.
+TORCH = {
+    "binary16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "binary32": (1.3e-6, 1e-5),
+    "binary64": (1e-7, 1e-7),
+}
+
+
+class Extreme(Record):
+    """A largest value, and the index of the first element that has it."""
+
+    value: float | int
+    index: tuple[int, ...]
+
+
+class Tolerance(Record):
+    """One definition of near enough: what it says of two arrays.
+
+    `share` is the largest |actual − expected| / (atol + rtol·|expected|): what lies above 1 fails, and infinite where
+    no tolerance would do. `least_rtol` is the smallest that would pass with this atol, `least_atol` with this rtol,
+    None where none would; both are exact in the dtype that tolerances are computed in. The greatest differences are
+    those of elements that fail, in the dtype of the arrays, as both libraries print them.
+    """
+
+    name: str
+    rtol: float
+    atol: float
+    equal_nan: bool
+    passes: bool
+    failing: int
+    share: Extreme | None
+    least_rtol: float | None
+    least_atol: float | None
+    greatest_absolute: Extreme | None
+    greatest_relative: Extreme | None
+    unlike: str = ""  # what keeps a library from comparing at all: shape or dtype
+
+
+class Allclose:
+    """`numpy.allclose`: the arithmetic of NumPy in the dtypes given."""
+
+    name = "numpy.allclose"
+
+    def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
+        """Settle the dtype of the second array, as NumPy does: integers become float64."""
+        kind = expected.dtype
+        if kind is None:
+            kind = np.dtype(np.float32 if holds(SINGLE, expected.format) else np.float64)  # as `decode` does
+        self.kind = np.result_type(kind, 1.0)
+        self.grid = self.kind
+
+    def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Return |x − y|, and |y| as the tolerance is computed from it."""
+        y = y.astype(self.kind, copy=False)
+        return np.abs(x - y), np.abs(y)
+
+    def allowed(self, size: Array, rtol: float, atol: float) -> Array:
+        """Return what may lie between, for numbers of that size."""
+        found: Array = self.kind.type(atol) + self.kind.type(rtol) * size
+        return found
+
+    def bounded(self, error: Array, size: Array) -> Array:
+        """Say where a tolerance counts at all."""
+        return np.isfinite(size)
+
+
+class AssertClose:
+    """`torch.testing.assert_close`: PyTorch's arithmetic, for arrays of one dtype."""
+
+    name = "torch.testing.assert_close"
+
+    def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
+        """Settle what PyTorch computes in: binary32 for narrower floats and for integers."""
+        integers = expected.dtype is not None and expected.dtype.kind in "iub"
+        self.narrow = None if integers or expected.format.precision > 11 else expected.format
+        wide = not integers and not holds(SINGLE, expected.format)
+        self.kind = self.grid = np.dtype(np.float64 if wide else np.float32)
+
+    def _rounded(self, x: Array) -> Array:
+        if self.narrow is None:
+            return x
+        if self.narrow.name == "binary16":
+            return x.astype(np.float16).astype(np.float32)
+        found: Array = quantize(x, self.narrow)
+        return found
+
+    def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Return |x − y|, and |y| as the tolerance is computed from it."""
+        x, y = x.astype(self.kind, copy=False), y.astype(self.kind, copy=False)
+        return np.abs(self._rounded(x - y)), np.abs(y)
+
+    def allowed(self, size: Array, rtol: float, atol: float) -> Array:
+        """Return what may lie between, for numbers of that size; PyTorch rounds atol to 16 bits too, but not rtol."""
+        base = self._rounded(np.asarray(atol, self.kind))
+        return self._rounded(base + self._rounded(self.kind.type(rtol) * size))
+
+    def bounded(self, error: Array, size: Array) -> Array:
+        """Say where a tolerance counts at all."""
+        return np.isfinite(error)
+
+
+def default_tolerances(expected: ArraySource) -> tuple[float, float]:
+    """Return the rtol and atol that PyTorch takes for the dtype where it is given none."""
+    integers = expected.dtype is not None and expected.dtype.kind in "iub"
+    return (0.0, 0.0) if integers else TORCH.get(expected.format.name, (0.0, 0.0))
+
+
+class Judge:
+    """What one definition says of pairs of numbers, as they come by; those it never sees are equal."""
+
+    def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
+        """Start without having seen anything."""
+        self.rule, self.rtol, self.atol, self.equal_nan = rule, rtol, atol, equal_nan
+        self.failing = 0
+        self.hopeless = False  # a pair that no tolerance brings together
+        self.share = self.absolute = self.relative = (-1.0, 0)
+        self._codes = np.dtype(f"u{rule.grid.itemsize}")
+        self._top = self._code(inf) - 1  # the largest finite number's
+        self._lowest = {"rtol": 0, "atol": 0}  # codes of what would do
+
+    def _code(self, tolerance: float) -> int:
+        """Return the code of a tolerance: numbers that are not negative are in the order of their codes."""
+        return int(np.asarray(tolerance, self.rule.grid).view(self._codes))
+
+    def _number(self, code: int) -> float:
+        return float(np.asarray(code, self._codes).view(self.rule.grid))
+
+    def see(self, x: Array, y: Array, index: Array) -> tuple[Array, Array]:
+        """Judge pairs whose numbers in the arrays are `index`; return what share each uses, and which fail."""
+        rule = self.rule
+        with np.errstate(all="ignore"):
+            error, size = rule.errors(x, y)
+            equal = x == y
+            if self.equal_nan:
+                equal |= np.isnan(x) & np.isnan(y)
+            bounded = rule.bounded(error, size) & ~np.isnan(error)
+            allowed = rule.allowed(size, self.rtol, self.atol)
+            near = equal | (bounded & (error <= allowed))
+            share = np.where(bounded, error.astype(np.float64) / allowed, inf)
+            share[np.isnan(share)] = inf
+            share[equal] = 0.0
+            fails = ~near
+            self.failing += int(np.count_nonzero(fails))
+            self.share = _larger(self.share, share, index)
+            self.hopeless |= bool(np.any(~bounded & ~equal))
+            if fails.any():
+                beyond, beside = error[fails], size[fails]
+                self.absolute = _larger(self.absolute, beyond, index[fails])
+                self.relative = _larger(self.relative, self._quotient(beyond, beside), index[fails])
+            lies = bounded & ~equal
+            self._widen(error[lies], size[lies])
+        return share, fails
+
+    def _quotient(self, error: Array, size: Array) -> Array:
+        quotient: Array = error / size
+        return self.rule._rounded(quotient) if isinstance(self.rule, AssertClose) else quotient
+
+    def _widen(self, error: Array, size: Array) -> None:
+        """Find the smallest tolerances with which these pairs pass too; those that passed before still do."""
+        for which, other in (("rtol", self.atol), ("atol", self.rtol)):
+            known = self._lowest[which]
+
+            def near(code: int, error: Array, size: Array, which: str = which, other: float = other) -> Array:
+                tolerance = self._number(code)
+                rtol, atol = (tolerance, other) if which == "rtol" else (other, tolerance)
+                found: Array = error <= self.rule.allowed(size, rtol, atol)
+                return found
+
+            if known >= 0:
+                self._lowest[which] = _smallest(near, known, self._top, error, size)
+
+    def _tolerance(self, which: str) -> float | None:
+        code = self._lowest[which]
+        return None if code < 0 or self.hopeless else self._number(code)
+
+    def verdict(self, unravel: Any) -> Tolerance:
+        """Return what was found; `unravel` makes an index of the number of an element."""
+
+        def extreme(found: tuple[float, int]) -> Extreme | None:
+            return None if found[0] == -1.0 else Extreme(found[0], unravel(found[1]))
+
+        return Tolerance(
+            self.rule.name,
+            self.rtol,
+            self.atol,
+            self.equal_nan,
+            not self.failing,
+            self.failing,
+            extreme(self.share),
+            self._tolerance("rtol"),
+            self._tolerance("atol"),
+            extreme(self.absolute),
+            extreme(self.relative),
+        )
+
+
+def unlike(rule: type[Allclose | AssertClose], rtol: float, atol: float, equal_nan: bool, what: str) -> Tolerance:
+    """Return the verdict on arrays that a library does not compare: of other shapes or dtypes."""
+    return Tolerance(rule.name, rtol, atol, equal_nan, False, 0, None, None, None, None, None, what)
+
+
+def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[float, int]:
+    """Return the largest value so far and where it was first; NaN is larger than all, as in both libraries."""
+    if not values.size or isnan(found[0]):
+        return found
+    at = int(np.argmax(values))
+    value = float(values[at])
+    return (value, int(index[at])) if isnan(value) or value > found[0] else found
+
+
+def _smallest(near: Any, low: int, top: int, error: Array, size: Array) -> int:
+    """Return the smallest code from `low` on with which every pair is near, or −1; what is near stays so above."""
+    far = ~near(low, error, size)
+    if not far.any():
+        return low
+    error, size = error[far], size[far]
+    if not near(top, error, size).all():
+        return -1
+    while top - low > 1:
+        middle = (low + top) // 2
+        far = ~near(middle, error, size)
+        if far.any():
+            low, error, size = middle, error[far], size[far]
+        else:
+            top = middle
+    return top

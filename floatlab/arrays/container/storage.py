@@ -1,0 +1,270 @@
+"""FloatArrays in files: `save` and `load` one, a list or a dict of them, as `.npz` that NumPy reads too.
+
+A file is an uncompressed zip of `.npy` members, one an array: codes as plain unsigned integers, other arrays as they
+are. The member `floatlab.json` says what they mean: which key each belongs to, its format and its context. So
+`numpy.load(path)["weight"]` gives the codes to anyone. Nothing is ever unpickled, and what a file says about itself
+is believed only as far as its own length goes, so that no file takes more memory than a few times its bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import zipfile
+from contextlib import suppress
+from enum import Enum
+
+import numpy as np
+
+from floatlab.arrays.container import FloatArray
+from floatlab.arrays.container.elements import array_format, checked_codes
+from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.npy import PLAIN, read_header
+from floatlab.arrays.sources import format_of
+from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, printable, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Context
+from floatlab.writing import replacing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+CONTENTS = "floatlab.json"
+VERSION = 1
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # keys that are names of members as they are
+# What zipfile raises besides BadZipFile: encryption, other compressions, odd names, places and sizes.
+_UNREADABLE = (NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError, struct.error)
+_PIECE = 1 << 20  # bytes read at once
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
+
+
+def _format_said(format: Format) -> Any:
+    """Return what a file says of a format: its name, and where the name means another or none, everything."""
+    with suppress(FloatlabError):
+        if parse_format(format.name) == format:
+            return format.name
+    return {field: getattr(format, field) for field in Format._fields}
+
+
+def _context_said(context: Context | None) -> Any:
+    if context is None:
+        return None
+    values = {field: getattr(context, field) for field in Context._fields}
+    return {field: value.value if isinstance(value, Enum) else value for field, value in values.items()}
+
+
+def _entry(key: Any, x: Any) -> tuple[dict[str, Any], Array]:
+    """Return what a file says of an array, and what it holds of it."""
+    if isinstance(x, FloatArray):
+        return {"key": key, "format": _format_said(x.format), "context": _context_said(x._context)}, x.codes
+    if not isinstance(x, np.ndarray | np.generic):
+        raise UnsupportedError(f"obj holds {type(x).__name__}; FloatArrays and NumPy arrays are saved")
+    array = np.asarray(x)
+    if array.dtype.kind not in PLAIN or array.dtype.hasobject:
+        hint = ": FloatArray(x) keeps it" if format_of(array.dtype) else ""
+        raise UnsupportedError(f"obj holds an array of {array.dtype.name}, which has no safe .npy{hint}")
+    return {"key": key, "format": None, "context": None}, array
+
+
+def _member(key: Any, taken: set[str], number: int) -> str:
+    """Return the name of a key's member: the key where it is a plain name, else a number; never a path."""
+    name = str(key)
+    plain = isinstance(key, str) and _NAME.fullmatch(name) and name.lower() not in taken
+    found = name if plain and name != CONTENTS.removesuffix(".json") else f"array_{number}"
+    while found.lower() in taken:
+        found += "_"
+    taken.add(found.lower())
+    return f"{found}.npy"
+
+
+@in_default_mode
+def save(path: str | os.PathLike[str], obj: Any) -> None:
+    """Write a FloatArray, or a list or a dict of them and of NumPy arrays, to a file (call it `.npz`).
+
+    Keys of a dict are strings. The file appears whole or not at all: what was there before stays until the last byte
+    is on the disk. Raises UnsupportedError for what cannot be saved, before anything is written, and OSError.
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.npz")
+    >>> save(path, {"weight": FloatArray([1.0, 448.0], "e4m3"), "step": np.int64(7)})
+    >>> load(path)
+    {'weight': FloatArray([1.0, 448.0], e4m3fn), 'step': array(7)}
+    >>> np.load(path)["weight"]
+    array([ 56, 126], dtype=uint8)
+    """
+    if isinstance(obj, dict):
+        kind, pairs = "dict", list(obj.items())
+        for key in obj:
+            if not isinstance(key, str):
+                raise UnsupportedError(f"obj has the key {key!r}; keys are strings")
+            if any(0xD800 <= ord(ch) < 0xE000 for ch in key):
+                raise UnsupportedError(f"obj has a key that is no text: {key!r}")
+    elif isinstance(obj, list | tuple):
+        kind, pairs = "list", list(enumerate(obj))
+    else:
+        kind, pairs = "one", [(None, obj)]
+    taken: set[str] = set()
+    entries, arrays = [], {}
+    for number, (key, x) in enumerate(pairs):
+        entry, array = _entry(key, x)
+        entry["member"] = _member("array" if key is None else key, taken, number)
+        entries.append(entry)
+        arrays[entry["member"]] = array
+    contents = json.dumps({"floatlab": VERSION, "kind": kind, "arrays": entries}, indent=1)
+    try:
+        with (
+            replacing(path, sync=True) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as bundle,
+        ):
+            bundle.writestr(zipfile.ZipInfo(CONTENTS, _DATE), contents)
+            for member, array in arrays.items():
+                with bundle.open(zipfile.ZipInfo(member, _DATE), "w", force_zip64=True) as each:
+                    np.lib.format.write_array(each, np.asarray(array), allow_pickle=False)
+    except FileFormatError as trouble:
+        raise UnsupportedError(f"path {quoted(os.fspath(path), 60)} {trouble}") from None
+
+
+@in_default_mode
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return what `save` wrote: one FloatArray, a list, or a dict, of FloatArrays and NumPy arrays.
+
+    Raises FileFormatError, in one line, for every file that `save` did not write or that was changed since, and
+    OSError for one that cannot be opened.
+    """
+    said = quoted(os.path.basename(os.fspath(path)), 60)
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as bundle:
+                return _loaded(bundle, os.fstat(file.fileno()).st_size)
+        except FileFormatError as trouble:
+            raise FileFormatError(f"{said}: {trouble}") from None
+        except zipfile.BadZipFile as trouble:
+            raise FileFormatError(f"{said} is no .npz of floatlab: {_line(trouble)}") from None
+        except _UNREADABLE as trouble:
+            raise FileFormatError(f"{said} cannot be read: {_line(trouble)}") from None
+
+
+def _line(trouble: Exception) -> str:
+    """Return a library's words as the end of one line."""
+    words = " ".join(str(trouble).split()) or type(trouble).__name__
+    return printable(words)[:80]
+
+
+def _loaded(bundle: zipfile.ZipFile, length: int) -> Any:
+    members = {info.filename: info for info in bundle.infolist()}
+    if len(members) != len(bundle.infolist()):
+        raise FileFormatError("two members have one name")
+    for info in members.values():
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+            raise FileFormatError(f"member {quoted(info.filename)} is compressed, and floatlab's own never are")
+    if sum(info.file_size for info in members.values()) > length:
+        raise FileFormatError("its members say that they are longer than the file")
+    if CONTENTS not in members:
+        raise FileFormatError(f"there is no {CONTENTS} in it; numpy.load reads files of plain arrays")
+    contents = read_contents(bundle.read(CONTENTS))
+    entries, kind = contents["arrays"], contents["kind"]
+    named = [entry["member"] for entry in entries]
+    if len(set(named)) != len(named):
+        raise FileFormatError("two arrays share a member")
+    arrays = []
+    for entry in entries:
+        if entry["member"] not in members:
+            raise FileFormatError(f"member {quoted(entry['member'])} is missing")
+        info = members[entry["member"]]
+        with bundle.open(info) as member:
+            arrays.append(_restored(entry, _array(member, info)))
+    if kind == "dict":
+        return dict(zip((entry["key"] for entry in entries), arrays, strict=True))
+    return arrays if kind == "list" else arrays[0]
+
+
+def read_contents(text: bytes) -> dict[str, Any]:
+    """Read what the file says of its arrays, and check all of it but the formats and contexts."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise FileFormatError(f"{CONTENTS} is no JSON") from None
+    if not isinstance(found, dict) or found.get("floatlab") != VERSION:
+        version = found.get("floatlab") if isinstance(found, dict) else None
+        raise FileFormatError(f"{CONTENTS} says version {quoted(str(version))}; this floatlab reads {VERSION}")
+    kind, entries = found.get("kind"), found.get("arrays")
+    if kind not in ("one", "list", "dict") or not isinstance(entries, list) or (kind == "one" and len(entries) != 1):
+        raise FileFormatError(f"{CONTENTS} says neither one array, nor a list, nor a dict")
+    for entry in entries:
+        if not isinstance(entry, dict) or set(entry) != {"key", "member", "format", "context"}:
+            raise FileFormatError(f"{CONTENTS}: an array has a key, a member, a format and a context")
+        if not isinstance(entry["member"], str) or (kind == "dict" and not isinstance(entry["key"], str)):
+            raise FileFormatError(f"{CONTENTS}: keys and members are text")
+    if kind == "dict" and len({entry["key"] for entry in entries}) != len(entries):
+        raise FileFormatError(f"{CONTENTS}: two arrays have one key")
+    return found
+
+
+def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
+    """Read a .npy member whose header is short and says exactly as many bytes as there are."""
+    name = quoted(info.filename)
+    try:
+        header = read_header(member, info.file_size)
+    except FileFormatError as trouble:
+        raise FileFormatError(f"member {name} {trouble}") from None
+    dtype, length = header.dtype, header.nbytes
+    flat = np.empty(header.size, dtype)
+    octets = flat.view(np.uint8)
+    for first in range(0, length, _PIECE):
+        piece = member.read(wanted := min(_PIECE, length - first))
+        if len(piece) != wanted:
+            raise FileFormatError(f"member {name} ends early")
+        octets[first : first + wanted] = np.frombuffer(piece, np.uint8)
+    if dtype.kind == "b":
+        flat = octets != 0  # other bytes than 0 and 1 are no bool of NumPy's
+    try:
+        return flat.astype(dtype.newbyteorder("="), copy=False).reshape(
+            header.shape, order="F" if header.by_columns else "C"
+        )
+    except ValueError:
+        raise FileFormatError(f"member {name} has a shape that no array has") from None
+
+
+def _restored(entry: dict[str, Any], array: Array) -> Any:
+    name = quoted(entry["member"])
+    if entry["format"] is None:
+        return array
+    try:
+        format = read_format(entry["format"])
+        context = None if entry["context"] is None else _context_read(entry["context"])
+        if array.dtype != container(format):
+            raise FileFormatError(f"its codes are {array.dtype.name}, and {format.name}'s are {container(format).name}")
+        return FloatArray._of(checked_codes(array, format), format, context)
+    except FloatlabError as trouble:
+        raise FileFormatError(f"member {name}: {trouble}") from None
+
+
+def read_format(said: Any) -> Format:
+    """Return the format that a file says of an array, by its name or its parameters; raises FloatlabError."""
+    if isinstance(said, str):
+        return array_format(said)
+    kinds = {"name": str, "precision": int, "exponent_bits": int, "bias": int, "nans": int}
+    if not isinstance(said, dict) or set(said) != set(Format._fields):
+        raise FileFormatError("its format is neither a name nor the parameters of one")
+    for field, value in said.items():
+        if type(value) is not kinds.get(field, bool):
+            raise FileFormatError(f"its format's {field} is {quoted(str(value))}")
+    if len(said["name"]) > 100 or not said["name"].isprintable():
+        raise FileFormatError("its format has no printable name")
+    return array_format(Format(**said))
+
+
+def _context_read(said: Any) -> Context:
+    if not isinstance(said, dict) or set(said) != set(Context._fields):
+        raise FileFormatError("its context is not all of one")
+    words: dict[str, Any] = {field: value for field, value in said.items() if isinstance(value, str | bool | int)}
+    flags = ("flush_inputs", "flush_results", "fma_invalid")
+    if len(words) != len(said) or any(not isinstance(said[field], bool) for field in flags):
+        raise FileFormatError("its context is not one of words, a seed and yes or no")
+    return Context(**words)

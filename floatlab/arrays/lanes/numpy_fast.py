@@ -1,0 +1,270 @@
+"""The quick way of the NumPy lane: a block is rounded in a dozen passes, which are what this lane pays for.
+
+Adding a power of two rounds. With u the last place of the format at |x|, M = 2^T·u (T the source's trailing digits) is
+so large that a float next to M + |x| is a multiple of u: the processor's sum is M plus |x| rounded to nearest even.
+As integers, the sum's bits less M's are the digits that are kept, whose code follows from M's exponent. The float
+(M + |x|) − M is exact, and where it stands to |x| is all that the other directions and the flag *inexact* ask for.
+Where the format has the source's range, every number is cut at the same place, and integers do it with less.
+
+What comes seldom (NaNs, infinities, overflows to a NaN) is gathered, and goes the way that has all the rules.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.errors import UnsupportedError
+from floatlab.numbers import Direction, Flags, Tininess
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Draws = Callable[[int, int], Array]  # of so many elements from a place on
+    Slow = Callable[[Array, Array | None], tuple[Array, Array]]  # words and draws; codes and flags
+
+_BYTES = 1 << 17  # of a piece of words: the few arrays of its size that there are stay in the cache
+_ASIDE = 1 << 13  # elements that go the other way at once
+_INEXACT, _UNDERFLOW = Flags.INEXACT.value, Flags.UNDERFLOW.value
+
+
+def can_cut(recipe: Recipe) -> bool:
+    """Say whether the quick way has this rounding."""
+    source, fmt, context = recipe.source, recipe.format, recipe.context
+    flushes = context.flush_inputs or context.flush_results
+    plain = not (recipe.lift or flushes or recipe.refuses) and fmt.width <= source.width
+    if recipe.low == 1 or not plain:
+        return plain
+    # The powers of two that are added, and their last places, must be normal numbers; ties to even go by the
+    # significand, whose parity is the code's unless it has one digit only.
+    largest = fmt.emax + 1 + source.bias + recipe.cut
+    least = recipe.low + recipe.cut - source.trailing_bits - 1
+    by_digits = fmt.trailing_bits > 0 or recipe.direction is not Direction.RNE
+    return recipe.cut > 0 and by_digits and least > 0 and largest < (1 << source.exponent_bits) - 1
+
+
+def _known(settled: Settled) -> tuple[int, int]:
+    assert not isinstance(settled, UnsupportedError)  # what refuses is not for the quick way
+    return settled[0], settled[1].value
+
+
+class Cut:
+    """A rounding by the quick way; `slow` is the one that has all the rules."""
+
+    def __init__(self, recipe: Recipe, draws: Draws, slow: Slow) -> None:
+        """Settle what is the same for all blocks."""
+        source, fmt = recipe.source, recipe.format
+        self.recipe, self.draws, self.slow, self.direction = recipe, draws, slow, recipe.direction
+        self.signed, self.zero, self.full = fmt.signed, fmt.zero, recipe.low << source.trailing_bits
+        self.t, self.cut, self.low, self.alike = source.trailing_bits, recipe.cut, recipe.low, recipe.low == 1
+        self.word: Any = np.int32 if source.width == 32 else np.int64
+        self.float: Any = np.float32 if source.width == 32 else np.float64
+        self.width, self.sign = source.width, 1 << (fmt.width - 1)
+        self.special = source.infinity_magnitude
+        self.largest = recipe.largest
+        self.drawn = recipe.direction is Direction.SR
+        # From here on numbers overflow in every direction, and powers of two to be added are too large.
+        self.beyond = self.special if self.alike else (fmt.emax + 1 + source.bias) << self.t
+        self.limits = self._limits()
+        self.negative = None if recipe.negative is None else _known(recipe.negative)
+        _, places, self.tiny = recipe.tiny
+        self.unit_below = 1 << places  # were there room below emin, there
+
+    def _limits(self) -> tuple[int, int, int] | None:
+        """Return the magnitudes that stand for overflow, with either sign, and the flags; None: no such magnitude."""
+        fmt = self.recipe.format
+        found: list[tuple[int, int]] = []
+        for sign, settled in enumerate(self.recipe.overflow if self.signed else self.recipe.overflow[:1]):
+            code, flags = _known(settled)
+            magnitude = code - sign * self.sign
+            if magnitude not in (fmt.largest_magnitude, fmt.largest_magnitude + 1) or not flags & _INEXACT:
+                return None
+            found.append((magnitude, flags))
+        (positive, flags), (negative, others) = found[0], found[-1]
+        return (positive, negative, flags) if flags == others else None
+
+    def __call__(self, words: Array, first: int, codes: Array, flags: Array | None) -> None:
+        """Round a block of words, the first of which has this place in the whole."""
+        aside: list[tuple[Array, Array, Array | None]] = []
+        size = _BYTES // words.itemsize
+        for at in range(0, len(words), size):
+            piece = words[at : at + size]
+            drawn = self.draws(first + at, len(piece)) if self.drawn else None
+            seldom = self._round(piece, codes[at : at + size], None if flags is None else flags[at : at + size], drawn)
+            if seldom is not None:
+                where, given = seldom
+                aside.append((where + at, given, None if drawn is None else drawn[where]))
+        if not aside:
+            return
+        where, given = (np.concatenate([each[i] for each in aside]) for i in range(2))
+        some = np.concatenate([each[2] for each in aside]) if self.drawn else None
+        for at in range(0, len(where), _ASIDE):
+            part = slice(at, at + _ASIDE)
+            made, told = self.slow(given[part], None if some is None else some[part])
+            codes[where[part]] = made
+            if flags is not None:
+                flags[where[part]] = told
+
+    def _round(
+        self, words: Array, codes: Array, flags: Array | None, drawn: Array | None
+    ) -> tuple[Array, Array] | None:
+        """Round a piece; return where something else is due, with the words there, which may be overwritten."""
+        whole: Array = words.view(self.word)
+        magnitude = whole & self.word((1 << (self.width - 1)) - 1)
+        top = int(magnitude.max())
+        overflows = top > self.largest
+        seldom = self._seldom(magnitude, top, flags is not None)
+        if top > self.beyond:
+            np.minimum(magnitude, self.word(self.beyond), out=magnitude)
+        rank, inexact = (self._shifted if self.alike else self._added)(magnitude, whole, drawn, flags is not None)
+        if overflows and self.limits is None:
+            seldom.append(rank > self.recipe.format.largest_magnitude)
+        if flags is not None:
+            self._tell(flags, inexact, magnitude, whole, rank if overflows else None)
+        if overflows and self.limits is not None:
+            self._limit(rank, whole)
+        if self.signed:
+            self._sign(rank, whole)
+        elif self.negative is not None:
+            below = whole < 0
+            below &= rank > 0 if self.zero else magnitude != 0
+            np.copyto(rank, self.negative[0], where=below)
+            if flags is not None:
+                np.copyto(flags, self.negative[1], where=below)
+        where = np.flatnonzero(np.logical_or.reduce(seldom)) if seldom else None
+        aside = None if where is None or not len(where) else (where, words[where])
+        np.copyto(codes, rank, casting="unsafe")
+        return aside
+
+    def _seldom(self, magnitude: Array, top: int, told: bool) -> list[Array]:
+        """Say where the other way is gone: NaNs, infinities, below a smallest number, tiny numbers drawn."""
+        found = []
+        if top >= self.special:
+            found.append(magnitude >= self.special)
+        if not self.zero:
+            found.append(magnitude < self.full)
+        if told and self.drawn and self.recipe.context.tininess is Tininess.AFTER:
+            # A draw decides whether these reach 2^emin.
+            found.append((magnitude < self.full) & (magnitude >= self.full - self.unit_below))
+        return found
+
+    def _added(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
+        """Return the rank of each code, by additions, and where digits are lost."""
+        x, direction, t = magnitude.view(self.float), self.direction, self.t
+        power = magnitude & self.word(((1 << (self.width - 1)) - 1) >> t << t)
+        np.clip(power, self.low << t, self.beyond, out=power)
+        power += self.word(self.cut << t)
+        total = x + power.view(self.float)
+        rank = total.view(self.word) - power
+        inexact = None
+        if told or direction is not Direction.RNE:
+            back = np.subtract(total, power.view(self.float), out=total)
+            inexact = back != x
+            self._correct(rank, x, back, power, whole, drawn)
+        power -= self.word((self.low + self.cut) << t)
+        power >>= self.word(self.cut)
+        rank += power
+        if not self.zero:
+            rank -= self.word(1)
+        if direction is Direction.RTO:
+            rank |= inexact
+        return rank, inexact
+
+    def _correct(self, rank: Array, x: Array, back: Array, power: Array, whole: Array, drawn: Array | None) -> None:
+        """Turn the rounding to nearest even, which gave `back`, into another."""
+        direction = self.direction
+        if direction is Direction.RNE:
+            return
+        if direction is Direction.RNA:
+            # Ties that went down: what is missing is half a unit.
+            half = (power - self.word((self.t + 1) << self.t)).view(self.float)
+            rank += (x - back) == half
+            return
+        if direction is Direction.RAZ:
+            rank += back < x
+            return
+        if direction in (Direction.RTP, Direction.RTN):
+            away = whole >= 0 if direction is Direction.RTP else whole < 0
+            step = (back < x) & away
+            rank += step.view(np.int8) - ((back > x) > away).view(np.int8)
+            return
+        up = back > x
+        rank -= up
+        if drawn is not None:
+            unit = (power - self.word(self.t << self.t)).view(self.float)
+            back -= unit * up
+            rest = np.subtract(x, back, out=back)
+            rest /= unit
+            rest *= self.float(2.0**32)
+            rank += drawn < rest.astype(np.int64)
+
+    def _shifted(self, magnitude: Array, whole: Array, drawn: Array | None, told: bool) -> tuple[Array, Array | None]:
+        """Return the rank of each code, where every number is cut at the same place, and where digits are lost."""
+        cut, word, direction = self.cut, self.word, self.direction
+        unit = 1 << cut
+        if not cut:
+            return magnitude.copy(), np.zeros(len(whole), bool) if told else None
+        inexact = (magnitude & word(unit - 1)) != 0 if told or direction is Direction.RTO else None
+        if direction is Direction.RNE:
+            rank = magnitude >> word(cut)
+            rank &= word(1)
+            rank += word(unit // 2 - 1)
+            rank += magnitude
+        elif direction is Direction.RNA:
+            rank = magnitude + word(unit // 2)
+        elif direction is Direction.RAZ:
+            rank = magnitude + word(unit - 1)
+        elif direction in (Direction.RTP, Direction.RTN):
+            rank = whole >> word(self.width - 1)  # −1 for negative numbers
+            if direction is Direction.RTP:
+                np.invert(rank, out=rank)
+            rank &= word(unit - 1)
+            rank += magnitude
+        else:
+            rank = magnitude.copy()
+        rank >>= word(cut)
+        if direction is Direction.RTO:
+            rank |= inexact
+        if drawn is not None:
+            rest = (magnitude & word(unit - 1)).astype(np.int64)
+            rank += drawn < (rest << 32 - cut if cut <= 32 else rest >> cut - 32)
+        return rank, inexact
+
+    def _tell(self, flags: Array, inexact: Any, magnitude: Array, whole: Array, rank: Array | None) -> None:
+        """Write the flags of numbers; `rank` is given where there may be overflows."""
+        positive, negative = self.tiny
+        if positive != negative:
+            by_sign = whole >> self.word(self.width - 1)
+            by_sign &= self.word(positive - negative)
+            magnitude = np.add(by_sign, magnitude, out=by_sign)
+        tiny = magnitude < self.word(positive)
+        tiny &= inexact
+        np.multiply(inexact.view(np.uint8), _INEXACT, out=flags)
+        np.multiply(tiny.view(np.uint8), _UNDERFLOW, out=tiny.view(np.uint8))
+        flags |= tiny.view(np.uint8)
+        if rank is not None and self.limits is not None:
+            over = (rank > self.word(self.recipe.format.largest_magnitude)).view(np.uint8)
+            flags |= np.multiply(over, self.limits[2], out=over)
+
+    def _limit(self, rank: Array, whole: Array) -> None:
+        assert self.limits is not None
+        positive, negative, _ = self.limits
+        if positive == negative:
+            np.minimum(rank, self.word(positive), out=rank)
+            return
+        limits = whole >> self.word(self.width - 1)
+        limits &= self.word(negative - positive)
+        limits += self.word(positive)
+        np.minimum(rank, limits, out=rank)
+
+    def _sign(self, rank: Array, whole: Array) -> None:
+        fmt = self.recipe.format
+        sign = whole.view(f"u{whole.itemsize}") >> whole.view(f"u{whole.itemsize}").dtype.type(self.width - fmt.width)
+        sign &= sign.dtype.type(self.sign)
+        if not fmt.negative_zero:
+            sign *= rank != 0
+        np.bitwise_or(rank, sign.view(self.word), out=rank)

@@ -1,0 +1,299 @@
+"""The NumPy lane: a block of floats taken apart with integers, cut, and put together as codes.
+
+The decision itself is `numbers.rounding`'s, which takes arrays as it takes integers. That way has all the rules; most
+numbers go a quicker one (`cuts`), or through a table that was made by it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+
+import numpy as np
+
+from floatlab.arrays.lanes.numpy_fast import Cut, can_cut
+from floatlab.arrays.lanes.pieces import PIECE, in_pieces
+from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.rounding_parameters import Recipe
+from floatlab.errors import UnsupportedError
+from floatlab.numbers import Direction, Flags, Tininess
+from floatlab.numbers.rounding import STREAM, increments, split, tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from floatlab.arrays.lanes.dispatch import Reader, Rounder
+    from floatlab.arrays.lanes.reading import Reading
+    from floatlab.arrays.lanes.rounding_parameters import Settled
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
+_FAR = 63  # the furthest that NumPy shifts a 64-bit integer
+
+
+def draws(seed: int, first: int, count: int) -> Array:
+    """Return the draws of elements `first` to `first + count`: `numbers.rounding.draw`, in one piece of memory."""
+    z = np.arange(1, count + 1, dtype=np.uint64)
+    z *= np.uint64(STREAM)
+    z += np.uint64((seed + first * STREAM) % (1 << 64))
+    other = z >> np.uint64(30)
+    for factor, shift in ((0xBF58476D1CE4E5B9, 27), (0x94D049BB133111EB, 31)):
+        z ^= other
+        z *= np.uint64(factor)
+        np.right_shift(z, np.uint64(shift), out=other)
+    z ^= other
+    z >>= np.uint64(32)
+    return z
+
+
+def _settle(found: Settled) -> tuple[int, int]:
+    if isinstance(found, UnsupportedError):
+        raise UnsupportedError(str(found))
+    return found[0], found[1].value
+
+
+class Parts:
+    """The parts of a block: sign, magnitude, exponent field, significand with its hidden bit, and what is special."""
+
+    def __init__(self, bits: Array, recipe: Recipe) -> None:
+        """Take the bits of binary32 (as uint32) or binary64 (as uint64) apart."""
+        t, w = recipe.source.trailing_bits, recipe.source.exponent_bits
+        # A signed word holds every magnitude, shift and rank, and its sign is the number's.
+        word: Any = np.int32 if bits.dtype == np.uint32 else np.int64
+        whole: Array = bits.view(word)
+        self.negative = whole < 0
+        self.magnitude = whole & word((1 << (t + w)) - 1)
+        field = self.magnitude >> t
+        self.special = field == (1 << w) - 1
+        normal = field != 0
+        self.c = (self.magnitude & ((1 << t) - 1)) | (normal.astype(word) << t)
+        if recipe.context.flush_inputs:
+            self.c[~normal] = 0
+            self.magnitude[~normal] = 0
+        self.e = np.maximum(field, 1)
+
+
+def _cut(c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None) -> Any:
+    """Cut significands and ask the kernel; return what is kept, whether it steps up, and whether anything was lost."""
+    near = np.minimum(shift, 8 * c.itemsize - 2)  # nothing of c is kept long before
+    kept, rest2, unit = split(c, near)
+    inexact, half, tie = tail(rest2, unit, False)
+    if drawn is not None:
+        rest, shift = rest2.astype(np.int64) >> 1, shift.astype(np.int64)
+        # floor(2^32·rest/unit), for shifts of any size, without leaving 64 bits.
+        small = rest << np.maximum(32 - shift, 0)
+        threshold = np.where(shift <= 32, small, rest >> np.minimum(np.maximum(shift - 32, 0), _FAR))
+        return kept, drawn.astype(np.int64) < threshold, inexact
+    odd = ((base + kept) & 1) != 0
+    return kept, increments(direction, negative, odd, inexact, half, tie), inexact
+
+
+def encode_block(bits: Array, recipe: Recipe, drawn: Array | None = None) -> tuple[Array, Array]:
+    """Return the codes (uint64) of a block of floats, and the flags of each (uint8).
+
+    `drawn` are the draws of the elements, where the direction is stochastic. Raises UnsupportedError where the context
+    refuses a value.
+    """
+    fmt, context, t = recipe.format, recipe.context, recipe.format.trailing_bits
+    parts = Parts(bits, recipe)
+    negative, c, e = parts.negative, parts.c, parts.e
+    if not fmt.signed:
+        negative = negative & (c != 0)
+    tiny = (parts.magnitude < (recipe.low << recipe.source.trailing_bits)) & (c != 0)
+    lifted = np.where(tiny, recipe.lift, 0)
+    shift = recipe.cut + np.maximum(recipe.low - e, 0) + lifted
+    base = np.where(lifted != 0, 0, (np.maximum(e - recipe.low, 0) << t) - (not fmt.zero))
+    kept, step, inexact = _cut(c, shift, negative, base, recipe.direction, drawn)
+    rank = base + ((kept + step) << lifted)
+    if context.tininess is Tininess.AFTER and tiny.any():
+        tiny &= ~_reaches(parts, negative, tiny, recipe, drawn)
+    flags = np.where(inexact, np.where(tiny, _UNDERFLOW, _INEXACT), 0).astype(np.uint8)
+    codes = _composed(np.maximum(rank, 0), negative, recipe)
+    below = negative & ((rank > 0) if fmt.zero else np.ones_like(negative))  # only asked where there is no sign
+    if context.flush_results and fmt.zero:
+        flushed = [(_settle(zero)[0], Flags.UNDERFLOW | Flags.INEXACT) for zero in recipe.zero]
+        _put(codes, flags, tiny, flushed, negative)
+        rank = np.where(tiny, 0, rank)
+    finite = ~parts.special  # what is refused of negative numbers is not of negative NaNs
+    _put(codes, flags, (rank > fmt.largest_magnitude) & finite, recipe.overflow, negative)
+    if not fmt.zero:
+        flags[(rank < 0) & (c != 0)] = _UNDERFLOW
+        _put(codes, flags, c == 0, recipe.zero, negative)
+    if recipe.negative is not None:
+        _put(codes, flags, below & finite, (recipe.negative, recipe.negative), negative)
+    if parts.special.any():
+        _specials(codes, flags, parts, recipe)
+    return codes, flags
+
+
+def _reaches(parts: Parts, negative: Array, tiny: Array, recipe: Recipe, drawn: Array | None) -> Array:
+    """Say which tiny numbers p digits, were there room below emin, would round up to 2^emin."""
+    source_t, t = recipe.source.trailing_bits, recipe.format.trailing_bits
+    reached = np.zeros_like(tiny)
+    if recipe.low > 1:
+        near = np.flatnonzero(tiny & (parts.magnitude >= ((recipe.low - 1) << source_t)))
+        places = np.full(len(near), recipe.cut, parts.c.dtype)
+    else:  # the binade below lies among the source's own subnormal numbers
+        near = np.flatnonzero(tiny & (parts.c >= 1 << (source_t - 1)))
+        places = np.full(len(near), recipe.cut - 1, parts.c.dtype)
+    if not len(near):
+        return reached
+    c, places = (parts.c[near] << 1, places + 1) if recipe.cut == 0 else (parts.c[near], places)
+    base = np.full(len(near), -(1 << t) - (not recipe.format.zero), parts.c.dtype)
+    some = None if drawn is None else drawn[near]
+    kept, step, _ = _cut(c, places, negative[near], base, recipe.direction, some)
+    reached[near] = (kept + step) >> recipe.format.precision != 0
+    return reached
+
+
+def _composed(rank: Array, negative: Array, recipe: Recipe) -> Array:
+    fmt = recipe.format
+    codes = rank.astype(np.uint64)
+    if fmt.signed:
+        signed = negative if fmt.negative_zero or not fmt.zero else negative & (rank != 0)
+        codes |= signed.astype(np.uint64) << np.uint64(fmt.width - 1)
+    return codes
+
+
+def _put(codes: Array, flags: Array, where: Array, pair: Sequence[Settled], negative: Array) -> None:
+    """Put what was settled, for each sign, where it belongs; raises UnsupportedError where that is a refusal."""
+    for sign, settled in enumerate(pair):
+        here = where & (negative == bool(sign))
+        if here.any():
+            codes[here], flags[here] = _settle(settled)
+
+
+def _specials(codes: Array, flags: Array, parts: Parts, recipe: Recipe) -> None:
+    """Put what stands for infinities and NaNs."""
+    t = recipe.source.trailing_bits
+    payload = parts.magnitude & ((1 << t) - 1)
+    _put(codes, flags, parts.special & (payload == 0), recipe.infinity, parts.negative)
+    nans = parts.special & (payload != 0)
+    _put(codes, flags, nans, recipe.nan, parts.negative)
+    quiet = 1 << (t - 1)
+    if recipe.keeps_payloads:
+        kept = (payload[nans] & (quiet - 1)) >> recipe.cut
+        codes[nans] |= kept.astype(np.uint64)
+    flags[nans & (payload & quiet == 0)] |= np.uint8(Flags.INVALID.value)
+
+
+# From binary32 into a format with at most this many trailing digits and this low a last place, a rounding depends on
+# the upper half of the bits and on whether anything lies below: the last bit of the half is below the guard digit.
+_TABLE_DIGITS, _TABLE_QUANTUM = 5, -131
+_WORTH_A_TABLE = 1 << 15  # elements
+
+
+def has_table(recipe: Recipe) -> bool:
+    """Say whether a table of 2^16 entries is the whole rounding."""
+    fmt = recipe.format
+    return (
+        recipe.source.width == 32
+        and fmt.trailing_bits <= _TABLE_DIGITS
+        and fmt.qmin >= _TABLE_QUANTUM
+        and recipe.direction is not Direction.SR
+        and not recipe.refuses
+    )
+
+
+@lru_cache(maxsize=64)
+def table_for(recipe: Recipe) -> tuple[Array, Array]:
+    """Return the code of every upper half, as this lane makes it, and the code with the flags in the bits above."""
+    codes, flags = encode_block(np.arange(1 << 16, dtype=np.uint32) << np.uint32(16), recipe)
+    held = container(recipe.format)
+    both: Any = np.dtype(f"u{2 * held.itemsize}").type
+    told: Array = flags.astype(both) << both(8 * held.itemsize)
+    told |= codes.astype(both)
+    return codes.astype(held), told
+
+
+def rounder(recipe: Recipe) -> Rounder:
+    """Return what rounds a block of words into codes, and tells flags where it is given room for them."""
+    seed, drawn_at = recipe.context.seed, recipe.direction is Direction.SR
+
+    def slow(words: Array, first: int, codes: Array, flags: Array | None) -> None:
+        made, raised = encode_block(words, recipe, draws(seed, first, len(words)) if drawn_at else None)
+        codes[...] = made
+        if flags is not None:
+            flags[...] = raised
+
+    work: Rounder = in_pieces(slow)
+    if can_cut(recipe):
+        work = Cut(recipe, partial(draws, seed), lambda words, drawn: encode_block(words, recipe, drawn))
+    if not has_table(recipe):
+        return work
+    look_up = in_pieces(lambda words, first, codes, flags: _look_up(table_for(recipe), words, codes, flags))
+
+    def by_size(words: Array, first: int, codes: Array, flags: Array | None) -> None:
+        (look_up if len(words) >= _WORTH_A_TABLE else work)(words, first, codes, flags)
+
+    return by_size
+
+
+def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Array | None) -> None:
+    """Round by tables of upper halves."""
+    places = words & np.uint32(0xFFFF)
+    places += np.uint32(0xFFFF)  # reaches the 17th bit if there is any
+    places >>= np.uint32(16)
+    places |= words >> np.uint32(16)
+    if flags is None:
+        np.take(tables[0], places, out=codes, mode="clip")
+        return
+    found = tables[1].take(places, mode="clip")
+    np.copyto(codes, found, casting="unsafe")
+    found >>= found.dtype.type(4 * found.itemsize)
+    np.copyto(flags, found, casting="unsafe")
+
+
+def reader(reading: Reading) -> Reader:
+    """Return what reads a block of codes as words."""
+    fmt, word = reading.format, reading.word
+    unsigned: Any = container(word).type
+    number: Any = np.float32 if word.width == 32 else np.float64
+    infinity = unsigned(word.infinity_magnitude)
+    every = (1 << word.width) - 1
+    moved = reading.adjust << word.trailing_bits
+    moved_on = unsigned(moved & every)
+    # From the exponent field of the format's infinity to the word's own.
+    to_infinity = unsigned(word.infinity_magnitude - (fmt.infinity_magnitude << reading.cut) - moved & every)
+    one_up, least = unsigned(1 << word.trailing_bits), number(2.0**fmt.emin)
+
+    def read_block(codes: Array, words: Array) -> None:
+        if reading.table is not None:
+            np.take(reading.table, codes, out=words, mode="clip")
+            return
+        wide = codes.astype(unsigned)
+        magnitude = wide & unsigned((1 << fmt.magnitude_bits) - 1)
+        np.left_shift(magnitude, unsigned(reading.cut), out=words)
+        words += moved_on
+        if not reading.same_range:
+            small = magnitude < unsigned(fmt.smallest_normal_magnitude)
+            if fmt.subnormals:
+                # One exponent further up they are 2^emin too large, zero too.
+                words += small * one_up
+                with np.errstate(invalid="ignore"):  # what is no number yet
+                    numbers = words.view(number)
+                    numbers -= small * least
+            else:
+                words *= ~small
+        if int(magnitude.max(initial=0)) > fmt.largest_magnitude:
+            beyond = magnitude > unsigned(fmt.largest_magnitude)
+            if fmt.ieee_nans:
+                words += beyond * to_infinity
+            else:
+                np.copyto(words, infinity | unsigned(word.quiet_bit), where=beyond)
+                if fmt.infinities:
+                    np.copyto(words, infinity, where=magnitude == unsigned(fmt.infinity_magnitude))
+        if fmt.signed:
+            wide >>= unsigned(fmt.width - 1)
+            wide <<= unsigned(word.width - 1)
+            words |= wide
+            if fmt.nan_in_place_of_negative_zero:
+                words[(magnitude == 0) & (wide != 0)] |= infinity | unsigned(word.quiet_bit)
+
+    def read(codes: Array, words: Array) -> None:
+        for at in range(0, len(codes), PIECE):
+            read_block(codes[at : at + PIECE], words[at : at + PIECE])
+
+    return read

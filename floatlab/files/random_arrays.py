@@ -1,0 +1,126 @@
+"""Random arrays that anyone can make again: `random:uniform:400x400:seed=1`.
+
+Element i is made of the draws 2i and 2i + 1 of a seed, those of stochastic rounding (`floatlab.numbers.rounding.draw`,
+SplitMix64): so any part of an array can be made by itself, on any machine. Together they are an integer n of 64 bits.
+`uniform` is low + (high − low)·floor(n / 2^11) / 2^53. `normal` is Box and Muller's
+sqrt(−2 ln u)·cos(2πv) with u = (a + 1)/2^32 and v = b/2^32 of the two draws a and b; `lognormal` is e to that; both
+depend on the last place of the machine's ln, cos and exp. Then the number is rounded once, to nearest, into the format:
+so the same array in two formats differs by that rounding, and in a narrow one `high` may be the nearest number.
+"""
+
+from __future__ import annotations
+
+from math import isfinite, prod
+
+import numpy as np
+
+from floatlab.arrays.container.elements import array_format
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.lanes.numpy_integers import draws
+from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.streams import ArraySource
+from floatlab.errors import FormatError, UnsupportedError, guess, quoted
+from floatlab.files.plain import parse_shape
+from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.arrays.streams import Piece
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+PREFIX = "random:"
+_FORM = "random:uniform:400x400:seed=1"
+_MOST = 1 << 40  # numbers; more take weeks
+# What each distribution takes, with what it is where it is not given.
+_CHOICES = {
+    "uniform": {"low": 0.0, "high": 1.0},
+    "normal": {"mean": 0.0, "std": 1.0},
+    "lognormal": {"mean": 0.0, "sigma": 1.0},
+}
+
+
+@methods_in_default_mode
+class RandomSource(ArraySource):
+    """A random array, made as it is read."""
+
+    def __init__(
+        self, name: str, shape: tuple[int, ...], format: Format, kind: str, seed: int, choices: dict[str, float]
+    ) -> None:
+        """Say what it is made of."""
+        native = native_dtype(format)
+        super().__init__(name, shape, format if native is None else native)
+        self.distribution, self.seed, self.choices = kind, seed, choices
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return so many numbers from one on."""
+        both = draws(self.seed, 2 * first, 2 * count).astype(np.uint64)
+        a, b = both[::2], both[1::2]
+        given = self.choices
+        with np.errstate(over="ignore"):
+            if self.distribution == "uniform":
+                part = ((a << np.uint64(21)) | (b >> np.uint64(11))).astype(np.float64) * 2.0**-53
+                values = given["low"] + (given["high"] - given["low"]) * part
+            else:
+                u, v = (a + np.uint64(1)).astype(np.float64) * 2.0**-32, b.astype(np.float64) * 2.0**-32
+                values = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
+                values = given["mean"] + given.get("std", given.get("sigma", 1.0)) * values
+                values = np.exp(values) if self.distribution == "lognormal" else values
+        codes = np.asarray(encode(values, self.format))
+        return Source(codes, self.format) if self.dtype is None else codes.view(self.dtype)
+
+
+@in_default_mode
+def parse_random(text: str, format: Format) -> ArraySource:
+    """Return the array of `random:DISTRIBUTION:SHAPE[:NAME=VALUE…]`; raises UnsupportedError.
+
+    Distributions are uniform (low, high), normal (mean, std) and lognormal (mean, sigma); all take a seed.
+
+    >>> from floatlab.formats import parse_format
+    >>> parse_random("random:uniform:2x2:seed=1", parse_format("fp16")).whole().tolist()
+    [[0.56640625, 0.97119140625], [0.4443359375, 0.87744140625]]
+    """
+    kind, _, rest = text.removeprefix(PREFIX).partition(":")
+    if kind not in _CHOICES:
+        known = list(_CHOICES)
+        near = guess(kind, known) or f"; it is one of {', '.join(known)}"
+        raise UnsupportedError(f"{quoted(text)}: no distribution is called {quoted(kind)}{near}")
+    shape, *named = rest.split(":")
+    try:
+        sizes = parse_shape(shape)
+    except UnsupportedError:
+        raise UnsupportedError(f"{quoted(text)}: {quoted(shape)} is no shape; as in {_FORM}") from None
+    if prod(sizes) > _MOST:
+        raise UnsupportedError(f"{quoted(text)} has too many numbers: at most 2^40 are drawn")
+    seed, choices = 0, dict(_CHOICES[kind])
+    for each in named:
+        name, equals, value = each.partition("=")
+        if not equals or name not in (*choices, "seed"):
+            raise UnsupportedError(f"{quoted(text)}: {quoted(each)} is none of seed=N, {'=X, '.join(choices)}=X")
+        if name == "seed":
+            if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) < 1 << 63):
+                raise UnsupportedError(f"{quoted(text)}: a seed is an integer from 0 to 2^63 − 1")
+            seed = int(value)
+            continue
+        choices[name] = _number(value, each, text)
+    return RandomSource(text, sizes, _drawable(format), kind, seed, choices)
+
+
+def _number(value: str, said: str, text: str) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        found = float("nan")
+    if not isfinite(found):
+        raise UnsupportedError(f"{quoted(text)}: {quoted(said)} says no number")
+    return found
+
+
+def _drawable(format: Format) -> Format:
+    fmt = array_format(format)
+    if not fmt.signed or not fmt.zero:
+        raise FormatError(f"{fmt.name} has not the numbers that are drawn")
+    return fmt

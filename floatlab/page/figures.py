@@ -1,0 +1,65 @@
+"""Figures by matplotlib, the optional part `plot`: for papers and slides, where a page of text will not do."""
+
+from __future__ import annotations
+
+import os
+
+from floatlab.errors import FileFormatError, MissingPartError, printable, quoted
+from floatlab.page.theme import SVG, SVG_TEXT
+from floatlab.writing import replacing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.page.model import Chart
+
+SIZE = (7.0, 3.8)  # inches
+
+
+def require_matplotlib() -> None:
+    """Raise MissingPartError, with what installs it, where matplotlib is not there."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingPartError("--plot needs matplotlib: pip install 'floatlab[plot]'") from None
+
+
+def chart_figure(chart: Chart, title: str, path: str) -> None:
+    """Draw the curves of a chart into a file, whose name says in what way (.png, .pdf, .svg).
+
+    Raises MissingPartError without matplotlib, and FileFormatError for a file that cannot be written.
+    """
+    require_matplotlib()
+    from itertools import cycle
+    from textwrap import fill
+
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    styles = cycle(("-", "--", "-.", ":"))  # told apart without colour, too
+    for each in chart.curves:
+        across, up = [x for x, _ in each.points], [y for _, y in each.points]
+        axes.plot(across, up, next(styles), color=SVG.get(each.role, SVG_TEXT), label=each.label, linewidth=1.4)
+    axes.set_xscale("log" if chart.log_across else "linear")
+    axes.set_yscale("log" if chart.log_up else "linear")
+    axes.set_xlabel(chart.across)
+    axes.set_ylabel(chart.up)
+    axes.set_title(fill(printable(title), 80), fontsize=9, color=SVG_TEXT, parse_math=False)
+    axes.legend(fontsize=8, frameon=False)
+    save_figure(figure, axes, path)
+
+
+def save_figure(figure: Any, axes: Any, path: str) -> None:
+    """Write a figure into a file, whose name says in what way; raises FileFormatError."""
+    axes.spines[["top", "right"]].set_visible(False)
+    kind = os.path.splitext(path)[1][1:] or "png"
+    try:
+        with replacing(path) as file:
+            figure.savefig(file, dpi=150, format=kind)
+    except FileFormatError as trouble:
+        raise FileFormatError(f"--plot {quoted(path)} cannot be written: it {trouble}") from None
+    except (OSError, ValueError) as trouble:
+        reason = getattr(trouble, "strerror", None) or str(trouble).partition("(")[0].strip()
+        raise FileFormatError(f"--plot {quoted(path)} cannot be written: {reason}") from None

@@ -1,0 +1,276 @@
+"""Setting a page in a given width: the one layout behind terminal text, SVG pictures and widgets."""
+
+from __future__ import annotations
+
+from operator import is_
+
+from floatlab.errors import printable
+from floatlab.page.model import (
+    Axis,
+    Block,
+    Chart,
+    Curve,
+    Fresh,
+    Gap,
+    Grid,
+    Line,
+    Note,
+    Page,
+    Pair,
+    Role,
+    Row,
+    Run,
+    Strip,
+    Table,
+    line,
+    text_of,
+)
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+INDENT = 2
+LABEL = 13
+ASIDE = INDENT + LABEL + 27  # the column where asides line up
+WIDE = 110  # from here on two pages stand side by side
+_BETWEEN = 3
+LEAST = 20  # columns; what is narrower shows a part
+NARROW = 40  # below this a label stands on a line of its own
+_SPACES = Run("  ")
+_LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to comes after them
+
+
+def set_page(page: Page, width: int) -> list[Line]:
+    """Return the page as lines of at most `width` columns (a table's longest word excepted), or of LEAST.
+
+    Names that the page holds may come from anywhere: what a terminal would obey in them is escaped.
+    """
+    return _set_blocks(rewritten(page.blocks, printable), max(width, LEAST))
+
+
+def rewritten(part: Any, change: Callable[[str], str]) -> Any:
+    """Return a part of a page with each of its texts changed, before it is set, so that columns still line up."""
+    if isinstance(part, str):
+        return change(part)
+    if isinstance(part, tuple):
+        parts = tuple([rewritten(each, change) for each in part])
+        return part if all(map(is_, parts, part)) else parts
+    if isinstance(part, Record):
+        fields = ("mark", "label") if isinstance(part, Curve) else part._fields  # not each of a curve's points
+        old = {name: getattr(part, name) for name in fields}
+        new = {name: found for name in fields if (found := rewritten(old[name], change)) is not old[name]}
+        return part.replace(**new) if new else part
+    return part
+
+
+def _set_blocks(blocks: tuple[Block, ...], width: int) -> list[Line]:
+    lines: list[Line] = []
+    for block in blocks:
+        lines += _SETTERS[type(block)](block, width)
+    return lines
+
+
+def _length(runs: Line) -> int:
+    return sum(len(run.text) for run in runs)
+
+
+def _pad(runs: Line, width: int, right: bool = False) -> Line:
+    space = width - _length(runs)
+    if space <= 0:
+        return runs
+    return line(" " * space, runs) if right else line(runs, " " * space)
+
+
+def cut_columns(runs: Line, start: int, end: int) -> Line:
+    """Return the columns from `start` up to `end` of a line."""
+    kept, column = [], 0
+    for run in runs:
+        text = run.text[max(start - column, 0) : max(end - column, 0)]
+        if text:
+            kept.append(Run(text, run.role))
+        column += len(run.text)
+    return tuple(kept)
+
+
+def wrap(runs: Line, width: int) -> list[Line]:
+    """Break a line at spaces, and inside a word only where it is wider than the whole width."""
+    width = max(width, 8)
+    text = text_of(runs)
+    lines, start = [], 0
+    while len(text) - start > width:
+        stop = text.rfind(" ", start, start + width + 1)
+        while stop > start and text[stop - 1] in _LEANING:
+            stop = text.rfind(" ", start, stop)
+        if stop <= start:
+            stop = start + width
+        lines.append(cut_columns(runs, start, stop))
+        start = stop
+        while start < len(text) and text[start] == " ":
+            start += 1
+    return [*lines, cut_columns(runs, start, len(text))]
+
+
+def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
+    """Put a label before the first line, or above it where there is little room."""
+    if width < NARROW:
+        head = [line(_SPACES, Run(label, Role.LABEL))] if label else []
+        return head + [line(" " * (2 * INDENT), each) for each in content]
+    if len(label) >= LABEL:
+        return [line(_SPACES, Run(label, Role.LABEL)), *_labelled("", content, width)]
+    margin = " " * INDENT
+    first = line(margin, Run(f"{label:<{LABEL - 1}} ", Role.LABEL), content[0])
+    return [first, *(line(" " * (INDENT + LABEL), each) for each in content[1:])]
+
+
+def _room(width: int) -> int:
+    return width - (INDENT + LABEL if width >= NARROW else 2 * INDENT)
+
+
+def _row(row: Row, width: int) -> list[Line]:
+    room = _room(width)
+    if not row.aside:
+        return _labelled(row.label, wrap(row.content, room), width)
+    column = max(ASIDE - INDENT - LABEL, _length(row.content) + 2)
+    if column + _length(row.aside) <= room:
+        return _labelled(row.label, [line(_pad(row.content, column), row.aside)], width)
+    return _labelled(row.label, wrap(row.content, room) + wrap(row.aside, room), width)
+
+
+def _strip(strip: Strip, width: int) -> list[Line]:
+    room, length = _room(width), max(_length(each) for each in strip.lines)
+    if length <= room and strip.label_first:
+        return _labelled(strip.label, list(strip.lines), width)
+    if length <= room:
+        *above, last = strip.lines
+        margin = " " * (width - room)
+        upper = [line(margin, each) for each in above]
+        column = max(ASIDE - INDENT - LABEL, length + 2)
+        if not strip.aside or column + _length(strip.aside) <= room:
+            return upper + _labelled(strip.label, [line(_pad(last, column if strip.aside else 0), strip.aside)], width)
+        return upper + _labelled(strip.label, [last, *wrap(strip.aside, room)], width)
+    lines = _row(Row(strip.label, strip.aside), width)
+    margin, room = " " * INDENT, width - INDENT
+    for start, stop in _chunks(length, room, strip.breaks):
+        parts = [cut_columns(each, start, stop) for each in strip.lines]
+        lines += [line(margin, part) for part in parts if text_of(part).strip()]
+    return lines
+
+
+def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Divide columns into as few parts as fit, of about equal width."""
+    chunks, start = [], 0
+    while start < length:
+        parts = -(-(length - start) // room)
+        fair = start + -(-(length - start) // parts)
+        stops = [stop for stop in breaks if start < stop <= start + room]
+        enough = [stop for stop in stops if stop >= fair]
+        stop = length if parts == 1 else min(enough) if enough else max(stops, default=start + room)
+        chunks.append((start, stop))
+        start = stop
+    return chunks
+
+
+def _table(table: Table, width: int) -> list[Line]:
+    columns = range(len(table.header))
+    widths = [max(len(table.header[i]), *(_length(row[i]) for row in table.rows)) for i in columns]
+    if INDENT + sum(widths) + 2 * (len(widths) - 1) > width:
+        return _stacked(table, width)
+    lines = []
+    header = tuple(line(Run(name, Role.LABEL)) for name in table.header)
+    for row in (header, *table.rows):
+        cells = [_pad(row[i], widths[i], i in table.right) for i in columns]
+        lines.append(line(_SPACES, *(part for cell in cells[:-1] for part in (cell, "  ")), cells[-1]))
+    return lines
+
+
+def _stacked(table: Table, width: int) -> list[Line]:
+    """Show each row as a list under its first cell, each name beside its value."""
+    lines: list[Line] = []
+    margin = " " * (2 * INDENT)
+    for row in table.rows:
+        lines.append(line(_SPACES, *(Run(run.text, Role.HEADING) for run in row[0])))
+        current: Line = ()
+        for name, cell in zip(table.header[1:], row[1:], strict=True):
+            if not text_of(cell).strip():
+                continue
+            pair = line(Run(f"{name} " if name else "", Role.LABEL), cell)
+            if current and _length(current) + 2 + _length(pair) > width - 2 * INDENT:
+                lines += [line(margin, each) for each in wrap(current, width - 2 * INDENT)]
+                current = ()
+            current = line(current, "  " if current else "", pair)
+        lines += [line(margin, each) for each in wrap(current, width - 2 * INDENT) if current]
+    return lines
+
+
+def _grid(grid: Grid, width: int) -> list[Line]:
+    """Fill columns from the top, so that neighbours stand below each other."""
+    widest = max(_length(cell) for cell in grid.cells) + 2
+    columns = max(1, (width - INDENT + 2) // widest)
+    while columns & (columns - 1):  # a power of two keeps the rows of a code table round
+        columns -= 1
+    height = -(-len(grid.cells) // columns)
+    return [line(_SPACES, *(_pad(cell, widest) for cell in grid.cells[top::height])) for top in range(height)]
+
+
+def _note(note: Note, width: int) -> list[Line]:
+    return [line(_SPACES, each) for each in wrap(note.content, width - INDENT)]
+
+
+def _pair(pair: Pair, width: int) -> list[Line]:
+    """Give each side half of a wide page."""
+    half = (width - _BETWEEN) // 2
+    sides = [_set_blocks(side, half if width >= WIDE else width) for side in (pair.left, pair.right)]
+    if width < WIDE:
+        return [*sides[0], *sides[1]]
+    height = max(len(side) for side in sides)
+    left, right = ([*side, *[()] * (height - len(side))] for side in sides)
+    return [line(_pad(a, half + _BETWEEN), b) for a, b in zip(left, right, strict=True)]
+
+
+def _fresh(fresh: Fresh, width: int) -> list[Line]:
+    """Put the mark into the margin of the first line with something on it."""
+    lines = _set_blocks(fresh.blocks, width)
+    first = next((index for index, each in enumerate(lines) if text_of(each).strip()), None)
+    if first is not None:
+        lines[first] = line(Run(fresh.mark, Role.CHANGED), cut_columns(lines[first], 1, _length(lines[first])))
+    return lines
+
+
+def _axis(axis: Axis, width: int) -> list[Line]:
+    """Give every lane the same columns, its label before its main line."""
+    from floatlab.page.axis import lanes_of  # here, since few pages have one
+
+    lines: list[Line] = []
+    margin = " " * (width - _room(width))
+    for label, above, rest in lanes_of(axis, _room(width)):
+        labelled = _labelled(label, rest, width)
+        head = labelled[: len(labelled) - len(rest)]  # a label on a line of its own
+        lines += [*head, *(line(margin, each) for each in above), *labelled[len(head) :]]
+    return lines
+
+
+def _chart(chart: Chart, width: int) -> list[Line]:
+    from floatlab.page.chart_text import chart_lines
+
+    return [line(_SPACES, each) for each in chart_lines(chart, width - INDENT)]
+
+
+def _gap(_: Gap, __: int) -> list[Line]:
+    return [()]
+
+
+_SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
+    Row: _row,
+    Strip: _strip,
+    Table: _table,
+    Grid: _grid,
+    Note: _note,
+    Pair: _pair,
+    Fresh: _fresh,
+    Axis: _axis,
+    Chart: _chart,
+    Gap: _gap,
+}

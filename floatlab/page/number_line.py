@@ -1,0 +1,195 @@
+"""The number line around a datum: its neighbours to scale, the reals that land on each, and what was typed."""
+
+from __future__ import annotations
+
+from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Exact, Ratio, Read, round_exact
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
+from floatlab.numbers.intervals import preimage
+from floatlab.numbers.steps import EXACT_ERROR_BITS
+from floatlab.page.model import Axis, Block, Gap, Lane, Line, Mark, Role, Row, Run, Span, line
+from floatlab.page.words import GLANCE, brief, operand_text, plain_error
+
+_SIDE = 2  # neighbours on each side
+_TYPED = 24  # characters of what was typed, on the line
+_TAIL = 3  # digits of a code that may stand for it where all of them find no room
+_GAP = 14  # characters of a distance's decimal; longer ones are written as powers of two
+_LEFT, _RIGHT = -1.0, 2.0  # places past the ends of the line
+
+
+def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = None, text: str = "") -> Axis | None:
+    """Draw a finite datum among its neighbours, with the reals that land on each; None for NaN and ∞.
+
+    `typed` is the number that was asked for, and `text` what to call it.
+
+    >>> from floatlab import encode
+    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.model import Page
+    >>> print(to_text(Page((number_line(encode("1", "e4m3")),)), 72), end="")
+      number line  ────○──────○───────●──────────────○──────────────○───────
+                    0.875  0.9375     1            1.125          1.25
+      RNE lands on ├ 0x36 ┼ 0x37 ─┼━━ 0x38 ━━┼──── 0x39 ────┼──── 0x3a ────┤
+    """
+    if not datum.is_finite:
+        return None
+    fmt = datum.format
+    datum = Datum(fmt, round_exact(datum.exact, fmt).code)  # the canonical one
+    below, above = _chain(datum, up=False), _chain(datum, up=True)
+    low, high = _limit(below, up=False), _limit(above, up=True)
+
+    def place(x: Exact | None, otherwise: float = 0.0) -> float:
+        return otherwise if x is None else _place(x, low, high)
+
+    marks = [Mark(place(datum.exact), "●", *_names(datum, Role.VALUE), role=Role.CHANGED, priority=1)]
+    for chain in (below, above):
+        marks += [Mark(place(each.exact), "○", *_names(each), priority=-i) for i, each in enumerate(chain[1:])]
+    if not fmt.zero and not low:
+        marks.append(Mark(0.0, "┼", line(Run("0", Role.HINT)), role=Role.RULER, priority=-_SIDE))
+    if typed is not None:
+        shown = text if len(text) <= _TYPED else f"{text[: _TYPED - 1]}…"
+        marks.append(Mark(place(typed), "▼", line(shown), line(text[:8], "…"), Role.LOST, pointer=True))
+    spans: list[Span] = []
+    for each in _landing([*reversed(below), *above[1:]], context):
+        interval = preimage(each, context)
+        if interval is None or (interval.low is not None and interval.low == interval.high):
+            continue
+        stretches = (interval, -interval) if interval.mirrored else (interval,)
+        spans += [_bin(each, place(x.low, _LEFT), place(x.high, _RIGHT), each == datum) for x in stretches]
+    lanes = Lane("number line", tuple(marks)), Lane(f"{context.rounding.value} lands on", (), tuple(spans))
+    return Axis(lanes, (place(_limit(below[:2], up=False)), place(_limit(above[:2], up=True))))
+
+
+def scale_rows(derivation: Derivation) -> list[Block]:
+    """Return the number line around a result, and in words how far its neighbours and the number read are."""
+    datum, context, typed = derivation.result, derivation.context, _typed(derivation)
+    text = operand_text(derivation)
+    axis = number_line(datum, context, typed, text)
+    if axis is None:
+        return []
+    rows: list[Block] = [Gap(), axis]
+    pointed = [mark.place for mark in axis.lanes[0].marks if mark.pointer and not 0 <= mark.place <= 1]
+    if pointed:
+        side = "left" if pointed[0] < 0 else "right"
+        rows.append(Row("", line(Run(f"what was typed lies past the {side} end of this line", Role.HINT))))
+    rows.append(Row("distances", *(_distance(datum, context, up) for up in (False, True))))
+    if offsets := _offsets(derivation):
+        rows.append(Row("from typed", *offsets))
+    return rows
+
+
+def _step(datum: Datum, up: bool) -> Datum | None:
+    """Return the next finite number, if there is one."""
+    following = datum.next_up if up else datum.next_down
+    return following if following.is_finite and following.exact != datum.exact else None
+
+
+def _chain(datum: Datum, up: bool) -> list[Datum]:
+    """Return the datum and its neighbours on one side, the nearest first."""
+    chain = [datum]
+    while len(chain) <= _SIDE and (following := _step(chain[-1], up)) is not None:
+        chain.append(following)
+    return chain
+
+
+def _limit(chain: list[Datum], up: bool) -> Exact:
+    """Return where the line ends: half way to the number after the chain, or where there is none, past the last."""
+    last = chain[-1]
+    if (following := _step(last, up)) is not None:
+        total = last.exact + following.exact
+        return Exact(total.negative, total.c, total.q - 1)
+    if not up and not last.format.signed:  # nothing lies below but, for formats without it, zero
+        return Exact(True, 1, last.ulp.q - 1) if last.format.zero else Exact(False, 0, 0)
+    return last.exact + Exact(not up, 1, last.ulp.q + 1)
+
+
+def _place(x: Exact, low: Exact, high: Exact) -> float:
+    """Return where a number lies between two, from 0 to 1; past an end, only that it does."""
+    if x < low or high < x:
+        return _LEFT if x < low else _RIGHT
+    q = min(low.q, high.q) - 64  # what a longer number has below that, no picture shows
+    if x.q < q:
+        x = Exact(x.negative, x.c >> q - x.q, q)
+    return (x.scaled(q) - low.scaled(q)) / (high.scaled(q) - low.scaled(q))
+
+
+def _bin(datum: Datum, start: float, end: float, mine: bool) -> Span:
+    """Return the reals that land on a datum as a stretch of the line, named by its code."""
+    code = hexadecimal_code(datum)
+    name = line(Run(code if datum.is_finite else shortest(datum), Role.CODE))
+    short = line(Run(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()
+    return Span(start, end, name, short, Role.CHANGED if mine else Role.PLAIN, heavy=mine)
+
+
+def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
+    """Return what stands under a number: its value, and its beginning and end where that is long."""
+    text = brief(datum)
+    digits, e, exponent = text.removeprefix("≈ ").partition("e")
+    ends = f"{digits[:6]}…{digits[-4:]}{e}{exponent}" if len(text) > _GAP and len(digits) > 11 else text
+    return line(Run(text if len(text) <= _TYPED else ends, role)), line(Run(ends, role))
+
+
+def _landing(data: list[Datum], context: Context) -> list[Datum]:
+    """Return what the reals around these numbers land on: the next ones too, both zeros, ∞ or NaN past the largest."""
+    fmt = data[0].format
+    around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]
+    found: list[Datum] = []
+    for each in around:
+        if each is not None:
+            zeros = fmt.negative_zero and not each.exact
+            found += [Datum(fmt, fmt.compose(sign, 0)) for sign in (True, False)] if zeros else [each]
+    found += [_overflow(end, context) for end in (data[0], data[-1]) if end.magnitude == fmt.largest_magnitude]
+    return list(dict.fromkeys(found))
+
+
+def _overflow(end: Datum, context: Context) -> Datum:
+    """Return what numbers past an end of the strip become."""
+    past = Exact(bool(end.sign_bit), 1, end.exact.exponent + 2)
+    return Datum(end.format, round_exact(past, end.format, context).code)
+
+
+def _typed(derivation: Derivation) -> Exact | None:
+    """Return the number read, to more digits than any picture shows; None where it was a code, ∞ or NaN."""
+    operand = derivation.operands[0]
+    if isinstance(operand, Datum):
+        return operand.exact if operand.is_finite else None
+    return next((step.exact for step in derivation.steps if isinstance(step, Read)), None)
+
+
+def _distance(datum: Datum, context: Context, up: bool) -> Line:
+    """Say how far the next number on one side is, or what lies past the end."""
+    if (following := _step(datum, up)) is not None:
+        gap = abs(following.exact - datum.exact).normalized()
+        decimal = exact_decimal(gap, GLANCE) if gap.c != 1 else decimal_within(gap, _GAP) or f"2^{gap.q}"
+        ulps = gap * Exact(False, 1, -datum.ulp.q)
+        n, d = ulps.as_integer_ratio()
+        return line(f"{'+' if up else '−'}{decimal}, {n}{f'/{d}' if d > 1 else ''} ulp")
+    if datum.magnitude != datum.format.largest_magnitude:
+        return line(Run("none below", Role.HINT))
+    past = _overflow(datum, context)
+    interval = None if past.is_finite else preimage(past, context)
+    if interval is None:
+        return line(Run(f"all numbers {'above' if up else 'below'} land here", Role.HINT))
+    if not up and interval.mirrored:
+        interval = -interval
+    edge, closed = (interval.low, interval.low_closed) if up else (interval.high, interval.high_closed)
+    assert edge is not None
+    shown = exact_decimal(edge, GLANCE)
+    where = f"from {shown} {'on' if up else 'down'}" if closed else f"past {shown}"
+    return line(f"{shortest(past)} {where}")
+
+
+def _offsets(derivation: Derivation) -> list[Line]:
+    """Say how far the number read is from the numbers around it, the lower one first; nothing where it is one."""
+    truth, datum = derivation.truth, derivation.result
+    if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
+        return []
+    error = derivation.error
+    if not error:
+        return []
+    offsets = [(datum, error)]
+    if (other := _step(datum, up=error < 0)) is not None:
+        offset = error + (other.exact - datum.exact).as_fraction()
+        if (offset < 0) != (error < 0):  # it lies on the other side, and is not only nearer
+            offsets.append((other, offset))
+    offsets.sort(key=lambda pair: pair[1])
+    return [line(Run(hexadecimal_code(each), Role.CODE), f" {plain_error(offset)}") for each, offset in offsets]

@@ -1,0 +1,1 @@
+"""Why two results differ, and which computations give an observed one."""

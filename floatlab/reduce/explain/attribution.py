@@ -1,0 +1,254 @@
+"""Attribution: which orders, fused operations, accumulators and machines reproduce results that were observed."""
+
+from __future__ import annotations
+
+from floatlab.arrays.operands import is_floating
+from floatlab.arrays.sources import Source
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Context, Datum, Direction
+from floatlab.numbers.context import DEFAULT, as_context
+from floatlab.presenter import Answering
+from floatlab.record import Individual
+from floatlab.reduce.explain.candidates import Trial, trials
+from floatlab.reduce.explain.causes import Cause, Pair, Path, Refutation, Verdict, pairs_of, refutations_of, verdict_of
+from floatlab.reduce.explain.evaluator import Bench
+from floatlab.reduce.explain.explanations import Explanation, explain
+from floatlab.reduce.explain.observations import Observed, difference_of, format_of_result, goal_of
+from floatlab.reduce.explain.tile_edges import Patch, patch_of
+from floatlab.reduce.inputs import as_matrices, settle
+from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.reveal.known_orders import habits
+from floatlab.reduce.reveal.replays import replays
+from floatlab.reduce.simulate.machines import Machine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from floatlab.numbers.context import AnyContext
+
+__all__ = ["Attribution", "Cause", "Explanation", "Pair", "Patch", "Path", "Refutation", "Verdict", "attribute"]
+
+_WHOLE = 4  # of the ways that miss elements of the sample, how many are tried on all elements
+_SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements of the sample are not tried on all
+
+
+class Attribution(Answering, Individual):
+    """What was tried, ranked for each observed result, and, for two, the pairs of ways that give both.
+
+    `pairs` has those with the fewest causes first, 256 at most, of `pair_count`. `refutations` say of one dot product
+    what order alone, and FMA alone, would have made, where neither explains two results. `patches` says for each
+    result that no way gives wholly whether some rows or columns of it were made in another way than the others. All but
+    the models of machines rounded by `context`.
+    """
+
+    shape: tuple[int, ...]
+    format: Format
+    explanations: tuple[tuple[Explanation, ...], ...]
+    pairs: tuple[Pair, ...]
+    pair_count: int
+    trial_count: int
+    refutations: tuple[Refutation, ...] = ()
+    patches: tuple[Patch | None, ...] = ()
+    context: Context = DEFAULT
+    observed: tuple[str, ...] = ()  # the results as they were printed, or what they are called
+    _ASKS = ".fitting or .verdict"
+
+    def __repr__(self) -> str:
+        """Show the verdict or the best explanation."""
+        return f"Attribution({self.text})"
+
+    @property
+    def fitting(self) -> tuple[tuple[Explanation, ...], ...]:
+        """For each observed result the ways that reproduce all of it."""
+        return tuple(tuple(each for each in ranked if each.fits) for ranked in self.explanations)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What explains both of two results with the fewest differences between them; None for one result."""
+        return self.verdicts[0] if self.verdicts else None
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict, and others that explain two results with as few differences."""
+        if len(self.explanations) < 2:
+            return ()
+        least = [pair.causes for pair in self.pairs if len(pair.causes) == len(self.pairs[0].causes)]
+        return tuple(dict.fromkeys(verdict_of(causes) for causes in least)) or (Verdict.NONE,)
+
+    @property
+    def text(self) -> str:
+        """One line: the verdict on two results, or how much of one is reproduced by what."""
+        if self.verdict is not None:
+            found = ", or ".join(each.value for each in self.verdicts)
+            if not self.pairs:
+                return f"{found} of {self.trial_count:,} ways"
+            pair = self.pairs[0]
+            then = "" if self.verdict is Verdict.SAME else f", then {pair.second.text}"
+            return f"{found}: {pair.first.text}{then}"
+        (ranked,) = self.explanations
+        alike = sum(each.fits for each in ranked)
+        if alike:
+            return ranked[0].said + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
+        if self.patches and self.patches[0] is not None:
+            return self.patches[0].text
+        if not ranked[0].matching:
+            return f"{Verdict.NONE.value} of {self.trial_count:,} ways"
+        return f"{ranked[0].said}, and no way gives all"
+
+
+@in_default_mode
+def attribute(
+    a: Any,
+    b: Any,
+    observed: Any,
+    *,
+    difference: Any = None,
+    schedules: Sequence[str | Schedule] | None = None,
+    formats: Sequence[str | Format] | None = None,
+    machines: Sequence[str | Machine] | None = None,
+    targets: Sequence[Any] | None = None,
+    context: AnyContext = DEFAULT,
+    started: Callable[[int, str], Callable[[int], None]] | None = None,
+) -> Attribution:
+    """Return which ways to compute a·b, or the sum of a, reproduce an observed result, or, of a tuple, two of them.
+
+    `a` and `b` are vectors or matrices, as `dot` and `matmul` take them; without `b` (None), a row, or rows, to be
+    added up. A result has the shape of their product: floats of its format, an array, or a Datum, and then bits are
+    compared (any NaN is a NaN); or, for one dot product or sum, text as it was printed, which stands for every number
+    that prints so. `difference` is that of the two results, printed too or a number, with any sign. Tried are
+    `schedules`, each with and without FMA in accumulators of all `formats` (without the argument also the exact sum,
+    rounded once), and models of `machines`; then, where nothing gives all, the orders in which `targets` add on this
+    machine (see `reveal`), by default NumPy's own and those of libraries that are loaded. All but the models round by
+    `context`, such as that of a machine that flushes subnormal numbers; a direction's name will do. Of large products,
+    1,024 elements are tried first, and of huge ones no more. `started` is told how many ways there are, and "ways", and
+    returns what is told how many were tried. Raises UnsupportedError for operands or results that do not go together,
+    LiteralError for text that is no number, and what `dot` and `reveal` raise.
+
+    >>> from floatlab.reduce.presets import PRESETS
+    >>> found = attribute(*PRESETS["forum"].data, ("0.0559577", "0.0559577569366"), difference="8.19563865662e-08")
+    >>> found.verdict.value, [(pair.first.text, pair.second.text) for pair in found.pairs][:2]
+    ('explained by order and FMA together', [('reversed', 'serial with FMA'), ('pairwise', 'serial with FMA')])
+    >>> found.pairs[1].paths
+    (Path(order +16, FMA +6), Path(FMA +32, order -10))
+    >>> found.refutations[0]
+    Refutation(serial → serial with FMA: Path(FMA +6))
+    """
+    rules = as_context(context)
+    if rules.rounding is Direction.SR:
+        raise UnsupportedError("an observed result has no explanation by stochastic rounding: other draws, other bits")
+    results = observed if isinstance(observed, tuple) else (observed,)
+    names = ["observed"] if len(results) == 1 else ["the first result", "the second result"]
+    if not 1 <= len(results) <= 2:
+        raise UnsupportedError(f"observed is one result or a tuple of two, not of {len(results)}")
+    typed = [format_of_result(each, name) for each, name in zip(results, names, strict=False)]
+    own = next((each for each in typed if each is not None), None)
+    if any(each not in (None, own) for each in typed):
+        raise UnsupportedError(f"the two results are of one format, not {' and '.join(x.name for x in typed if x)}")
+    sides = {"a": a} if b is None else {"a": a, "b": b}
+    has_format = any(_brings_format(side) for side in sides.values())
+    sources, into = _sources(sides, None if has_format else own)
+    into = into if own is None else own
+    shape, bench = _bench(sources, into, rules)
+    goals = [goal_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
+    apart = difference_of(difference, len(goals), shape)
+    tried = trials(bench.terms, bench.formats, into, schedules, formats, machines, bench.size, rules)
+    if not tried and not targets:
+        raise UnsupportedError("there is nothing to try: name schedules and formats, or machines, or targets")
+    explanations = _explained(bench, tried, goals, started)
+    if targets is not None or (schedules is None and not all(_is_explained(each) for each in explanations)):
+        kind = _kind([source.codes.ndim for source in sources])
+        explanations = _with_habits(bench, explanations, goals, kind, targets)
+    pairs, count = pairs_of(bench, explanations, apart) if len(goals) == 2 else ((), 0)
+    alone = len(goals) == 2 and not shape and not (pairs and len(pairs[0].causes) < 2)
+    refutations = refutations_of(bench, explanations, tried) if alone else ()
+    most = max(len(each) for each in explanations)
+    patches = tuple(_patch(bench, ranked, goal, tried) for ranked, goal in zip(explanations, goals, strict=True))
+    said = tuple(each if isinstance(each, str) else name for each, name in zip(results, names, strict=False))
+    return Attribution(
+        shape, into, explanations, pairs, count, most, refutations, patches, context=rules, observed=said
+    )
+
+
+def _brings_format(x: Any) -> bool:
+    return any(isinstance(each, Datum) for each in x) if isinstance(x, list | tuple) else is_floating(x)
+
+
+def _sources(sides: dict[str, Any], format: Format | None) -> tuple[list[Source], Format]:
+    sources, settings = settle(sides, format=format)
+    return sources, settings.format
+
+
+def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple[int, ...], Bench]:
+    """Return the shape of a product, or of sums, and its inputs as matrices."""
+    if not all(source.codes.size for source in sources):
+        shapes = " and ".join(str(source.codes.shape) for source in sources)
+        raise UnsupportedError(f"shapes {shapes} have nothing to add: no order")
+    left = sources[0].codes
+    if len(sources) > 1:
+        x, y, shape = as_matrices(*sources)
+        return shape, Bench(x, y, into, context)
+    if not 1 <= left.ndim <= 2:
+        raise UnsupportedError(f"a is a row, or rows, to add up, and this has shape {left.shape}")
+    rows = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
+    return left.shape[:-1], Bench(rows, None, into, context)
+
+
+def _kind(dimensions: list[int]) -> str:
+    """Return what takes operands of so many dimensions, in the words of `reveal`."""
+    if len(dimensions) == 1:
+        return "sum"
+    return {2: "dot", 3: "matvec", 4: "matmul"}[sum(dimensions)]
+
+
+def _patch(bench: Bench, ranked: tuple[Explanation, ...], goal: Observed, tried: list[Trial]) -> Patch | None:
+    best = next((each for each in ranked if each.codes is not None), None)
+    if best is None or any(each.fits for each in ranked) or not isinstance(goal, Source):
+        return None
+    return patch_of(bench, best, goal, dict.fromkeys([*tried, *(each.trial for each in ranked)]))
+
+
+def _is_explained(ranked: tuple[Explanation, ...]) -> bool:
+    return bool(ranked) and ranked[0].fits
+
+
+def _explained(
+    bench: Bench, tried: list[Trial], goals: list[Observed], started: Callable[[int, str], Callable[[int], None]] | None
+) -> tuple[tuple[Explanation, ...], ...]:
+    """Try all on the sample, and on the whole those that reproduce the sample, and the best of the others."""
+    told = None if started is None else started(len(tried), "ways")
+    for trial in tried:
+        bench.sampled(trial)
+        if told is not None:
+            told(1)
+    found = []
+    for goal in goals:
+        ranked = sorted((explain(bench, trial, goal) for trial in tried), key=lambda each: -each.share)
+        part = [i for i, each in enumerate(ranked) if each.codes is None][:_WHOLE]
+        if bench.size * bench.terms <= _SHORT:
+            for i in part:
+                ranked[i] = explain(bench, ranked[i].trial, goal, wholly=True)
+        found.append(tuple(sorted(ranked, key=lambda each: -each.share)))
+    return tuple(found)
+
+
+def _with_habits(
+    bench: Bench,
+    explanations: tuple[tuple[Explanation, ...], ...],
+    goals: list[Observed],
+    kind: str,
+    targets: Sequence[Any] | None,
+) -> tuple[tuple[Explanation, ...], ...]:
+    """Try the orders of libraries, too, each until a way gives all, on the results that nothing else gives."""
+    found = [list(ranked) for ranked in explanations]
+    for habit in habits(kind, bench.terms, bench.into.name, targets):
+        for ranked, goal in zip(found, goals, strict=True):
+            if targets is None and any(each.fits for each in ranked):
+                continue
+            known = {each.trial.plain for each in ranked}
+            tried = replays(bench, habit.schedule, goal, habit.name, habit.fused)
+            ranked += [each for each in tried if each.trial.plain not in known]
+    return tuple(tuple(sorted(ranked, key=lambda each: -each.share)) for ranked in found)

@@ -1,0 +1,214 @@
+"""Why two observed results differ: pairs of ways that give both, in what they differ, and the paths between them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from floatlab.arrays.order import NAN_RANK, ordinal
+from floatlab.arrays.sources import Source
+from floatlab.errors import PlanError
+from floatlab.formats import Format
+from floatlab.numbers import Datum, read
+from floatlab.record import Individual
+from floatlab.reduce.explain.candidates import Trial
+from floatlab.reduce.explain.evaluator import Bench
+from floatlab.reduce.explain.explanations import Explanation
+from floatlab.reduce.explain.observations import Printed
+from floatlab.reduce.simulate.adders import Adder, PartlyFused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+MAX_PAIRS = 256
+
+
+class Cause(Enum):
+    """In what two ways to compute differ."""
+
+    ORDER = "order"
+    FMA = "FMA"
+    ACCUMULATOR = "accumulator"
+    MACHINE = "machine"
+
+
+class Verdict(Enum):
+    """What explains that two results differ, of what was tried."""
+
+    SAME = "one way to compute gives both"
+    FMA = "explained by FMA alone"
+    ORDER = "explained by order alone"
+    BOTH = "explained by order and FMA together"
+    OTHER = "explained by another accumulator or machine"
+    NONE = "not explained by any tried"
+
+
+_VERDICTS = {
+    (): Verdict.SAME,
+    (Cause.ORDER,): Verdict.ORDER,
+    (Cause.FMA,): Verdict.FMA,
+    (Cause.ORDER, Cause.FMA): Verdict.BOTH,
+}
+_RANK = {each: i for i, each in enumerate(Cause)}
+
+
+def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
+    """Return what two ways that differ so explain."""
+    return _VERDICTS.get(causes, Verdict.OTHER)
+
+
+class Path(Individual):
+    """From one result to the other, one cause after the other; `codes` has one result more than there are causes."""
+
+    causes: tuple[Cause, ...]
+    format: Format
+    codes: tuple[Array, ...]
+
+    def __repr__(self) -> str:
+        """Show each cause with the largest step that it makes."""
+        return f"Path({', '.join(f'{cause.value} {step:+d}' for cause, step in self.steps)})"
+
+    @property
+    def moves(self) -> list[Array]:
+        """By how many places among the numbers of the format each cause moves each element, as int64; NaNs by none."""
+        return [moved(before, after, self.format) for before, after in pairwise(self.codes)]
+
+    @property
+    def steps(self) -> list[tuple[Cause, int]]:
+        """Each cause with its move; of many elements, the one that moves most."""
+        return [
+            (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
+        ]
+
+
+def moved(before: Array, after: Array, format: Format) -> Array:
+    """Return by how many places of the format numbers differ, as int64; NaNs by none."""
+    first, second = (ordinal(Source(codes, format)) for codes in (before, after))
+    return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
+
+
+class Pair(Individual):
+    """Two ways that give the two observed results, in what they differ, and the paths between the results."""
+
+    first: Explanation
+    second: Explanation
+    causes: tuple[Cause, ...]
+    paths: tuple[Path, ...]
+
+
+class Refutation(Individual):
+    """One cause that does not explain two results: so many pairs of ways differ by it alone, and none gives both.
+
+    `path` is from the first way of the simplest of them to the second: what that cause makes there.
+    """
+
+    cause: Cause
+    tried: int
+    first: Explanation
+    second: Explanation
+    path: Path
+
+    def __repr__(self) -> str:
+        """Show the cause, and what it makes instead."""
+        return f"Refutation({self.first.text} → {self.second.text}: {self.path!r})"
+
+
+def pairs_of(
+    bench: Bench, explanations: tuple[tuple[Explanation, ...], ...], apart: Printed | Fraction | None
+) -> tuple[tuple[Pair, ...], int]:
+    """Return the pairs of ways that give both results as far apart as was observed, and how many there are.
+
+    Those with the fewest causes come first, 256 at most.
+    """
+    firsts, seconds = ([each for each in ranked if each.fits] for ranked in explanations)
+    found = [(first, second) for first in firsts for second in seconds if _is_apart(first, second, apart)]
+    causes = {pair: causes_of(pair[0].trial, pair[1].trial) for pair in found}
+    found.sort(key=lambda pair: (len(causes[pair]), any(_RANK[each] > 1 for each in causes[pair])))
+    pairs = tuple(Pair(*pair, causes[pair], _paths(bench, *pair, causes[pair])) for pair in found[:MAX_PAIRS])
+    return pairs, len(found)
+
+
+def refutations_of(
+    bench: Bench, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Trial]
+) -> tuple[Refutation, ...]:
+    """Return what FMA alone, and order alone, make of the simplest ways, for a pair of results that neither explains.
+
+    Of the ways that differ by one cause, those that give most of the two results come first, then those tried first.
+    """
+    simplicity = {each: i for i, each in enumerate(tried)}
+    firsts, seconds = ([each for each in ranked if each.trial in simplicity] for ranked in explanations)
+    found = []
+    for cause in (Cause.FMA, Cause.ORDER):
+        alone = [
+            (first, second)
+            for first in firsts
+            for second in seconds
+            if causes_of(first.trial, second.trial) == (cause,)
+        ]
+        if not alone:
+            continue
+        first, second = min(
+            alone,
+            key=lambda pair: (-sum(each.fits for each in pair), sum(simplicity[each.trial] for each in pair)),
+        )
+        codes = bench.compared(first.trial), bench.compared(second.trial)
+        found.append(Refutation(cause, len(alone), first, second, Path((cause,), bench.into, codes)))
+    return tuple(found)
+
+
+def _is_apart(first: Explanation, second: Explanation, apart: Printed | Fraction | None) -> bool:
+    """Say whether the difference of two results is the observed one, exact or in their format."""
+    if apart is None:
+        return True
+    x, y = (Datum(first.format, int(each.codes[0])) for each in (first, second) if each.codes is not None)
+    if not x.is_finite or not y.is_finite:
+        return False
+    exact = abs(y.exact.as_fraction() - x.exact.as_fraction())
+    rounded = read(exact, first.format).result
+    if isinstance(apart, Printed):
+        return apart.holds(exact) or apart.fits(rounded)
+    return apart in (exact, rounded.exact.as_fraction())
+
+
+def causes_of(one: Trial, other: Trial) -> tuple[Cause, ...]:
+    """Return in what two ways differ.
+
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE, SERIAL
+    >>> causes_of(Trial(PAIRWISE, Adder()), Trial(SERIAL, Adder(fma=True)))
+    (<Cause.ORDER: 'order'>, <Cause.FMA: 'FMA'>)
+    """
+    if one.machines != other.machines:
+        return (Cause.MACHINE,)
+    found = []
+    if one.schedule is not None and other.schedule is not None and one.schedule != other.schedule:
+        found.append(Cause.ORDER)
+    mine, others = one.adder, other.adder
+    if mine == others:
+        return tuple(found)
+    kinds = Adder | PartlyFused
+    if isinstance(mine, kinds) and isinstance(others, kinds) and mine.accumulator == others.accumulator:
+        return (*found, Cause.FMA if mine.fma or others.fma else Cause.ACCUMULATOR)
+    return (*found, Cause.ACCUMULATOR)
+
+
+def _paths(bench: Bench, first: Explanation, second: Explanation, causes: tuple[Cause, ...]) -> tuple[Path, ...]:
+    """Return the ways from one result to the other, one cause at a time: in either order where there are two."""
+    if first.codes is None or second.codes is None or not causes:
+        return ()
+    if len(causes) == 1:
+        return (Path(causes, bench.into, (first.codes, second.codes)),)
+    one, other = first.trial, second.trial
+    try:
+        turned = [bench.compared(Trial(x.schedule, y.adder)) for x, y in ((other, one), (one, other))]
+    except PlanError:  # the other order has no such nodes
+        return ()
+    return tuple(
+        Path(order, bench.into, (first.codes, middle, second.codes))
+        for order, middle in zip((causes, causes[::-1]), turned, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""Orders of evaluation: plans, schedules, and the language that names them."""

@@ -1,0 +1,212 @@
+"""The language of schedules: `serial`, `blocked(64, lanes(8), pairwise)`, `((0 1) (2 3))`, as text.
+
+schedule   name, or name(argument, …), or a tree
+argument   a number, a schedule, up or down (for `sorted`), or terms in brackets (for `permuted`)
+tree       brackets around two or more term numbers or trees, with spaces between them
+"""
+
+from __future__ import annotations
+
+import re
+
+from floatlab.errors import FormatError, PlanError, guess, quoted
+from floatlab.formats import parse_format
+from floatlab.reduce.plan.orders import MAX_TERMS, ByHand, Schedule, Sorted
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import KINDS, NAMED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_LENGTH = 1 << 20
+_MAX_DEPTH = 24
+_TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9-]*|[0-9]+|.)", re.DOTALL)
+_GLANCE = 60  # characters of a long text around the place of an error
+
+
+def parse_schedule(text: str | Schedule | Plan) -> Schedule:
+    """Return the schedule that an expression means; a Schedule is itself, and a Plan is a tree by hand.
+
+    Raises PlanError, whose text shows the place with a caret.
+
+    >>> parse_schedule("blocked(64, lanes(8), pairwise)").inner
+    Schedule(lanes(8))
+    >>> parse_schedule("((0 1) (2 3))").plan(4).depth
+    2
+    """
+    if isinstance(text, Schedule):
+        return text
+    if isinstance(text, Plan):
+        return ByHand(text)
+    if not isinstance(text, str):
+        raise PlanError(f"a schedule is text, a Schedule or a Plan, not {type(text).__name__}")
+    if len(text) > MAX_LENGTH:
+        raise PlanError(f"a schedule has at most {MAX_LENGTH:,} characters, not {len(text):,}")
+    return _Reader(text).whole()
+
+
+class _Reader:
+    """Reads one expression from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [(found[1], found.start(1)) for found in _TOKEN.finditer(text) if not found[1].isspace()]
+        self.tokens.append(("", len(text.rstrip())))
+        self.next = 0
+
+    def _peek(self) -> str:
+        return self.tokens[self.next][0]
+
+    def _take(self) -> tuple[str, int]:
+        token = self.tokens[self.next]
+        self.next += bool(token[0])  # the end is never passed
+        return token
+
+    def _refuse(self, what: str, place: int) -> PlanError:
+        start = max(0, min(place - _GLANCE // 2, len(self.text) - _GLANCE))
+        shown = "".join(ch if ch.isprintable() else " " for ch in self.text[start : start + _GLANCE])
+        before, after = "…" * (start > 0), "…" * (start + _GLANCE < len(self.text))
+        return PlanError(f"{what}\n  {before}{shown}{after}\n  {' ' * (len(before) + place - start)}^")
+
+    def _expect(self, wanted: str, where: str) -> None:
+        token, place = self._take()
+        if token != wanted:
+            raise self._refuse(f"{_named(token)} stands where {wanted!r} {where}", place)
+
+    def whole(self) -> Schedule:
+        """Read all of the text."""
+        found = self._schedule(0)
+        token, place = self._take()
+        if token:
+            raise self._refuse(f"the schedule ends before {_named(token)}", place)
+        return found
+
+    def _schedule(self, depth: int) -> Schedule:
+        token, place = self._take()
+        if depth > _MAX_DEPTH:
+            raise self._refuse(f"schedules stand at most {_MAX_DEPTH} deep in each other", place)
+        if token == "(":
+            return self._by_hand(place)
+        name = token.lower().replace("-", "")
+        if name in NAMED:
+            return NAMED[name]
+        if name not in KINDS:
+            if token == self.text.strip() and _is_format(token):
+                raise self._refuse(f"{_named(token)} is a format, not a schedule: format={token!r} (-f {token})", place)
+            known = sorted([*NAMED, *KINDS])
+            hint = guess(name, known) if name[:1].isalpha() else ""
+            raise self._refuse(f"{_named(token)} is no schedule: {' '.join(known)}{hint}", place)
+        kind = KINDS[name]
+        values = self._arguments(kind, place, depth)
+        if kind is Sorted and depth:
+            raise self._refuse("sorted stands outermost, since it puts all terms in order", place)
+        return self._made(kind, values, place)
+
+    def _made(self, kind: type[Schedule], values: list[Any], place: int) -> Schedule:
+        try:
+            return kind(*values)
+        except PlanError as error:
+            raise self._refuse(str(error), place) from None
+
+    def _arguments(self, kind: type[Schedule], place: int, depth: int) -> list[Any]:
+        values: list[Any] = []
+        if self._peek() == "(":
+            self._take()
+            while not (self._peek() == ")" and not values):
+                if len(values) == len(kind.signature):
+                    most = len(values)
+                    raise self._refuse(
+                        f"{kind.word} takes {_counted(most)}, and here is one more", self.tokens[self.next][1]
+                    )
+                values.append(self._argument(kind, kind.signature[len(values)][0], depth))
+                if self._peek() != ",":
+                    break
+                self._take()
+            self._expect(")", f"closes {kind.word}(")
+        needed = sum(default is None for _, default in kind.signature)
+        if len(values) < needed:
+            raise self._refuse(f"{kind.word} needs {_usage(kind)}", place)
+        return values
+
+    def _argument(self, kind: type[Schedule], what: str, depth: int) -> Any:
+        token, place = self.tokens[self.next]
+        if what == "schedule":
+            return self._schedule(depth + 1)
+        if what == "order":
+            if token != "(":
+                raise self._refuse(f"{_named(token)} stands where {kind.word} takes terms such as (2 0 1)", place)
+            self._take()
+            tree = self._tree(place)
+            if not all(isinstance(each, int) for each in tree):
+                raise self._refuse(f"{kind.word} takes terms, and no brackets between them", place)
+            return tuple(tree)
+        self._take()
+        if what == "way":
+            if token.lower() not in ("up", "down"):
+                raise self._refuse(f"{kind.word} goes up or down, not {_named(token)}", place)
+            return token.lower()
+        return self._number(token, place, f"{kind.word} takes a number")
+
+    def _number(self, token: str, place: int, wanted: str) -> int:
+        if not (token.isascii() and token.isdigit()):
+            raise self._refuse(f"{_named(token)} stands where {wanted}", place)
+        digits = token.lstrip("0")
+        if len(digits) > 9 or int(digits or "0") > MAX_TERMS:
+            raise self._refuse("numbers in a schedule go to 2^28", place)
+        return int(token)
+
+    def _tree(self, place: int) -> list[Any]:
+        """Read brackets, however deep, whose first one has been taken."""
+        open_ones: list[list[Any]] = [[]]
+        places = [place]
+        while True:
+            token, here = self._take()
+            if token == "(":
+                open_ones.append([])
+                places.append(here)
+            elif token == ")":
+                done, start = open_ones.pop(), places.pop()
+                if not open_ones:
+                    return done
+                if len(done) < 2:
+                    raise self._refuse("a node adds two numbers or more", start)
+                open_ones[-1].append(tuple(done))
+            elif token == "":
+                raise self._refuse("a bracket is never closed", places[-1])
+            else:
+                open_ones[-1].append(self._number(token, here, "a tree takes a term number or a bracket"))
+
+    def _by_hand(self, place: int) -> Schedule:
+        tree = self._tree(place)
+        if len(tree) == 1 and tree[0] == 0:
+            return ByHand(Plan(1, ()))
+        try:
+            return ByHand(Plan.from_tree(tuple(tree)))
+        except PlanError as error:
+            raise self._refuse(str(error), place) from None
+
+
+def _named(token: str) -> str:
+    return quoted(token) if token else "the end"
+
+
+def _is_format(word: str) -> bool:
+    try:
+        parse_format(word)
+    except FormatError:
+        return False
+    return True
+
+
+def _counted(n: int) -> str:
+    return "no arguments" if not n else f"{n} argument{'s' * (n != 1)}"
+
+
+def _usage(kind: type[Schedule]) -> str:
+    told = {"count": "a number", "schedule": "a schedule", "order": "terms such as (2 0 1)"}
+    needed = [told[what] for what, default in kind.signature if default is None]
+    return " and ".join(needed) + f", as in {_EXAMPLES.get(kind.word, kind.word + '(8)')}"
+
+
+_EXAMPLES = {"permuted": "permuted((2 0 1))", "unrolled": "unrolled(8, lanes(8))"}

@@ -1,0 +1,228 @@
+"""Schedules that are made of others: in blocks, in lanes, in halves.
+
+`blocked(64, lanes(8), pairwise)` reads: blocks of 64 terms, in each of which eight lanes are added serially and then in
+halves, and the sums of the blocks in halves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.errors import PlanError
+from floatlab.reduce.plan.batches import Builder
+from floatlab.reduce.plan.orders import (
+    NAMED,
+    Adjacent,
+    ByHand,
+    Folded,
+    Fused,
+    Permuted,
+    Reversed,
+    Schedule,
+    Serial,
+    Sorted,
+    check_number,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Blocked(Schedule):
+    """Blocks of `count` neighbours, each by one schedule, and their sums by another; the last may be shorter.
+
+    >>> Blocked(3).plan(7)
+    Plan(((((0 1) 2) ((3 4) 5)) 6))
+    """
+
+    count: int
+    inner: Schedule = Serial()
+    outer: Schedule = Serial()
+
+    word = "blocked"
+    signature = (("count", None), ("schedule", Serial()), ("schedule", Serial()))
+
+    def __post_init__(self) -> None:
+        """Check the length of a block."""
+        check_number(self.word, "a block length", self.count)
+
+    def lay(self, slots: Array, into: Builder) -> Array:
+        """Lay all whole blocks at once, then the rest, then their sums."""
+        return _in_blocks(slots, self.count, self.inner, self.outer, into)
+
+
+class SplitK(Schedule):
+    """As many as `count` shares of neighbours, equal but for the last, as GPUs split the inner dimension.
+
+    >>> SplitK(2).plan(6)
+    Plan((((0 1) 2) ((3 4) 5)))
+    """
+
+    count: int
+    inner: Schedule = Serial()
+    outer: Schedule = Serial()
+
+    word = "splitk"
+    signature = (("count", None), ("schedule", Serial()), ("schedule", Serial()))
+
+    def __post_init__(self) -> None:
+        """Check the number of shares."""
+        check_number(self.word, "a number of shares", self.count)
+
+    def lay(self, slots: Array, into: Builder) -> Array:
+        """Lay blocks of one share each."""
+        return _in_blocks(slots, -(-len(slots) // self.count), self.inner, self.outer, into)
+
+
+class Halving(Schedule):
+    """Halves of halves, down to `limit` terms, which another schedule adds.
+
+    The left half has a multiple of `multiple` terms, and is the shorter one where they differ.
+
+    >>> PAIRWISE.plan(5)
+    Plan(((0 1) (2 (3 4))))
+    """
+
+    limit: int
+    inner: Schedule = Serial()
+    multiple: int = 1
+
+    word = "halving"
+    signature = (("count", None), ("schedule", Serial()), ("count", 1))
+
+    def __post_init__(self) -> None:
+        """Check that halves are never empty."""
+        check_number(self.word, "a limit", self.limit)
+        check_number(self.word, "a multiple", self.multiple)
+        if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
+            raise PlanError(f"halving into multiples of {self.multiple} ends at {2 * self.multiple - 1} terms or more")
+
+    def lay(self, slots: Array, into: Builder) -> Array:
+        """Lay the parts of all halvings together, level by level."""
+        (found,) = self._sums({len(slots): np.zeros(1, np.int64)}, slots, into).values()
+        sums: Array = found[0]
+        return sums
+
+    def _sums(self, parts: dict[int, Array], slots: Array, into: Builder) -> dict[int, Array]:
+        """Return the slots (parts, lanes) of parts that are given by their lengths and where they start."""
+        wanted: dict[int, list[Array]] = {}
+        halves = {}
+        for length, starts in parts.items():
+            if length > self.limit:
+                left = length // 2 - length // 2 % self.multiple
+                halves[length] = left
+                wanted.setdefault(left, []).append(starts)
+                wanted.setdefault(length - left, []).append(starts + left)
+        below = {}
+        if halves:
+            below = self._sums({length: np.concatenate(starts) for length, starts in wanted.items()}, slots, into)
+        taken = dict.fromkeys(wanted, 0)
+        found: dict[int, Array] = {}
+        lanes = slots.shape[1]
+        pairs = []
+        for length, starts in parts.items():
+            if length not in halves:
+                rows = slots[starts + np.arange(length)[:, None]]
+                found[length] = self.inner.lay(rows.reshape(length, -1), into).reshape(-1, lanes)
+                continue
+            sides = []
+            for side in (halves[length], length - halves[length]):
+                sides.append(below[side][taken[side] : taken[side] + len(starts)])
+                taken[side] += len(starts)
+            pairs.append((length, sides))
+        if pairs:
+            lefts, rights = (np.concatenate([sides[i] for _, sides in pairs]).reshape(-1) for i in (0, 1))
+            sums = into.chains(lefts, rights[None, None]).reshape(-1, lanes)
+            for length, sides in pairs:
+                found[length], sums = sums[: len(sides[0])], sums[len(sides[0]) :]
+        return found
+
+
+PAIRWISE = Halving(1)
+
+
+class Lanes(Schedule):
+    """As SIMD lanes do: lane j adds the terms j, j + count, j + 2·count, …, and then the lanes are added.
+
+    >>> Lanes(2).plan(5)
+    Plan((((0 2) 4) (1 3)))
+    """
+
+    count: int
+    inner: Schedule = Serial()
+    outer: Schedule = PAIRWISE
+
+    word = "lanes"
+    signature = (("count", None), ("schedule", Serial()), ("schedule", PAIRWISE))
+
+    def __post_init__(self) -> None:
+        """Check the number of lanes."""
+        check_number(self.word, "a number of lanes", self.count)
+
+    def lay(self, slots: Array, into: Builder) -> Array:
+        """Lay the lanes that have a term more, then the others."""
+        n, lanes = slots.shape
+        rows, longer = divmod(n, self.count)
+        if not rows:
+            return self.outer.lay(slots, into)
+        whole = slots[: rows * self.count].reshape(rows, self.count, lanes)
+        parts = []
+        if longer:
+            more = np.concatenate([whole[:, :longer], slots[rows * self.count :][None]])
+            parts.append(self.inner.lay(more.reshape(rows + 1, -1), into))
+        parts.append(self.inner.lay(whole[:, longer:].reshape(rows, -1), into))
+        return self.outer.lay(np.concatenate(parts).reshape(self.count, lanes), into)
+
+
+class Unrolled(Schedule):
+    """As unrolled loops do: the largest multiple of `count` by one schedule, and what is left one by one after it.
+
+    >>> Unrolled(2, Lanes(2)).plan(5)
+    Plan((((0 2) (1 3)) 4))
+    """
+
+    count: int
+    inner: Schedule
+
+    word = "unrolled"
+    signature = (("count", None), ("schedule", None))
+
+    def __post_init__(self) -> None:
+        """Check the multiple."""
+        check_number(self.word, "a number of terms", self.count)
+
+    def lay(self, slots: Array, into: Builder) -> Array:
+        """Lay the main part, and add the rest to it."""
+        main = len(slots) - len(slots) % self.count
+        if not main:
+            return Serial().lay(slots, into)
+        return into.chains(self.inner.lay(slots[:main], into), slots[main:, None])
+
+
+def _in_blocks(slots: Array, length: int, inner: Schedule, outer: Schedule, into: Builder) -> Array:
+    n, lanes = slots.shape
+    blocks, rest = divmod(n, length)
+    parts = []
+    if blocks:
+        whole = slots[: blocks * length].reshape(blocks, length, lanes).transpose(1, 0, 2)
+        parts.append(inner.lay(whole.reshape(length, -1), into).reshape(blocks, lanes))
+    if rest:
+        parts.append(inner.lay(slots[blocks * length :], into)[None])
+    return outer.lay(np.concatenate(parts), into)
+
+
+SERIAL = Serial()
+NUMPY = Halving(128, Unrolled(8, Lanes(8)), 8)
+NAMED |= {"pairwise": PAIRWISE, "numpy": NUMPY}
+KINDS: dict[str, type[Schedule]] = {
+    kind.word: kind
+    for kind in (Serial, Reversed, Permuted, Sorted, Blocked, SplitK, Lanes, Unrolled, Halving, Adjacent, Folded, Fused)
+}
+
+__all__ = [
+    "KINDS", "NAMED", "NUMPY", "PAIRWISE", "SERIAL", "Adjacent", "Blocked", "ByHand", "Folded", "Fused", "Halving",
+    "Lanes", "Permuted", "Reversed", "Schedule", "Serial", "Sorted", "SplitK", "Unrolled",
+]  # fmt: skip

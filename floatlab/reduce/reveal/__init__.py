@@ -1,0 +1,1 @@
+"""The order in which a real implementation adds, found by probing it."""

@@ -1,0 +1,275 @@
+"""What a node of a plan does, one number at a time and with its derivation: the lane that shows the way.
+
+A node of two rounds once. Without fma it adds the values of its arguments, a product having been rounded to
+`products` before. With fma it fuses the product that is its *last* argument onto the value of the other one, and
+where only the first argument is a product, that one; so the first of two products is rounded alone, as in a loop
+whose accumulator starts at zero; without `pairs` both of them are, as where each was an accumulator of its own. A node
+of more adds exactly and rounds once; with fma the products in it are exact.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from floatlab.arith import add, fma, multiply
+from floatlab.arith.operands import Work, holds
+from floatlab.errors import PlanError
+from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, convert
+from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import STREAM
+from floatlab.numbers.steps import Combination, Combine, Step
+from floatlab.record import Record
+from floatlab.reduce.plan.plan import Plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+    from typing import ClassVar
+
+    from floatlab.reduce.simulate.tensor_cores import TensorCore
+
+
+class Term(Record):
+    """A leaf: a number of a sum, or two factors of a dot product."""
+
+    x: Datum
+    y: Datum | None = None
+
+    @property
+    def factors(self) -> tuple[Datum, ...]:
+        """The number alone, or both factors."""
+        return (self.x,) if self.y is None else (self.x, self.y)
+
+    @property
+    def exact(self) -> Exact:
+        """The number, or the product, exactly; raises UnsupportedError where there is none."""
+        return self.x.exact if self.y is None else self.x.exact * self.y.exact
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether it is a number."""
+        return self.x.is_finite and (self.y is None or self.y.is_finite)
+
+
+class Node(Record):
+    """What became of a node: the ids of its arguments, its value, and the roundings on the way.
+
+    `given` is the exact sum of what it was given, where its value has no derivation: in tensor cores.
+    """
+
+    id: int
+    arguments: tuple[int, ...]
+    value: Datum
+    derivations: tuple[Derivation, ...]
+    given: Exact | None = None
+
+    @property
+    def error(self) -> Fraction | None:
+        """What the roundings of this node missed, exactly (value − exact sum of what was given); None beyond numbers.
+
+        The errors of all nodes of rounded additions add up to the error of the result, unless an operand is flushed.
+        """
+        from fractions import Fraction
+
+        if not self.value.is_finite:
+            return None
+        if self.given is not None:
+            return self.value.exact.as_fraction() - self.given.as_fraction()
+        total = Fraction(0)
+        for each in self.derivations:
+            error = each.error
+            if error is None:
+                return None
+            total += error
+        return total
+
+
+class Adder(Record):
+    """Rounded addition, with or without fused multiply-add, which `pairs` says of two products that meet, too.
+
+    `accumulator` is the format of partial sums, `products` that of products which are rounded on their own; terms
+    and products enter a node as numbers of the accumulator. Under SR the node, or product, with id i of the plan
+    draws with seed + i.
+    """
+
+    accumulator: Format
+    products: Format
+    fma: bool
+    context: Context
+    pairs: bool
+
+    def __init__(
+        self,
+        accumulator: Format | str = "binary32",
+        products: Format | str | None = None,
+        fma: bool = False,
+        context: Context = DEFAULT,
+        pairs: bool = True,
+    ) -> None:
+        """Take names of formats; products are rounded to the accumulator's where nothing is said."""
+        put = object.__setattr__
+        put(self, "accumulator", parse_format(accumulator))
+        put(self, "products", self.accumulator if products is None else parse_format(products))
+        put(self, "fma", bool(fma))
+        put(self, "context", context)
+        put(self, "pairs", bool(pairs))
+
+    def drawing(self, id: int, element: int = 0) -> Context:
+        """Return the context of an id of the plan, for an element of many: draws differ."""
+        return drawing(self.context, id, element)
+
+    def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
+        """Return the value of a term, or rounded product, in the accumulator's format, and its roundings."""
+        context, found, value = self.drawing(id, element), [], term.x
+        if term.y is not None:
+            found.append(multiply(term.x, term.y, self.products, context))
+            value = found[-1].result
+        if value.format != self.accumulator:
+            found.append(convert(value, self.accumulator, context))
+            value = found[-1].result
+        return value, found
+
+    def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
+        """Return what becomes of a node; of one argument, which is a term, its value."""
+        if len(ids) == 1 and isinstance(arguments[0], Term):
+            value, roundings = self.leaf(arguments[0], ids[0], element)
+            return Node(id, ids, value, tuple(roundings))
+        context, found = self.drawing(id, element), []
+        factors = [isinstance(each, Term) and each.y is not None for each in arguments]
+        values: list[Term | Datum] = list(arguments)
+        fused = len(ids) - 1 if factors[-1] else 0
+        fuses = self.fma and (self.pairs or len(ids) > 2 or not all(factors))
+        for i, each in enumerate(arguments):
+            if isinstance(each, Term) and not (fuses and factors[i] and (len(ids) > 2 or i == fused)):
+                values[i], roundings = self.leaf(each, ids[i], element)
+                found += roundings
+        if len(ids) > 2:
+            found.append(exact_sum(values, self.accumulator, context))
+            return Node(id, ids, found[-1].result, tuple(found))
+        left, right = values
+        if isinstance(right, Term):
+            found.append(fma(right.x, right.y, left, self.accumulator, context))
+        elif isinstance(left, Term):
+            found.append(fma(left.x, left.y, right, self.accumulator, context))
+        else:
+            found.append(add(left, right, self.accumulator, context))
+        return Node(id, ids, found[-1].result, tuple(found))
+
+    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
+        """Return every node of a plan, as `fold`, and the result."""
+        nodes = fold(plan, terms, self, element)
+        return nodes, nodes[-1].value
+
+
+class PartlyFused(Record):
+    """What adds products of which some are fused onto a sum, those of the terms `fused`, and the others rounded first.
+
+    Compiled loops come to that: vectors with fused multiply-add, then a remainder without.
+    """
+
+    accumulator: Format
+    fused: tuple[int, ...]  # terms, ascending
+
+    fma: ClassVar[bool] = True
+    pairs: ClassVar[bool] = True
+    context: ClassVar[Context] = DEFAULT
+
+    @property
+    def products(self) -> Format:
+        """What the other products are rounded to."""
+        return self.accumulator
+
+    def within(self, terms: Sequence[int]) -> PartlyFused:
+        """Return the same for a part of the terms, which are numbered anew."""
+        fused = set(self.fused)
+        return PartlyFused(self.accumulator, tuple(i for i, term in enumerate(terms) if term in fused))
+
+
+class Joined(Record):
+    """What adds a sum whose last node joins two that were made in two ways, such as a remainder in a wider format.
+
+    `first` and `second` make the operands of the last node, which is added in the wider accumulator of the two.
+    """
+
+    first: Adder | PartlyFused
+    second: Adder | PartlyFused
+
+    fma: ClassVar[bool] = False
+    context: ClassVar[Context] = DEFAULT
+
+    @property
+    def accumulator(self) -> Format:
+        """The format of the last node."""
+        one, other = self.first.accumulator, self.second.accumulator
+        return one if holds(one, other) else other
+
+
+def drawing(context: Context, id: int, element: int = 0) -> Context:
+    """Return a context whose stochastic draws belong to an id of a plan and an element of many."""
+    if context.rounding is not Direction.SR:
+        return context
+    return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))
+
+
+def exact_sum(values: Sequence[Term | Datum], format: Format, context: Context = DEFAULT) -> Derivation:
+    """Return the exact sum of numbers and products, rounded once.
+
+    Infinities and NaNs are added among themselves, from left to right.
+
+    >>> from floatlab import encode
+    >>> exact_sum([encode(x, "fp32") for x in (2.0**30, 1.0, -(2.0**30))], parse_format("fp16")).result
+    Datum(binary16 0x3c00 = 1)
+    """
+    special: Derivation | None = None
+    for each in values:
+        if not each.is_finite:
+            one = each if isinstance(each, Datum) else each.x
+            if isinstance(each, Term) and each.y is not None:
+                one = multiply(each.x, each.y, format, context).result
+            special = convert(one, format, context) if special is None else add(special.result, one, format, context)
+    if special is not None:
+        return special
+    groups = [(each,) if isinstance(each, Datum) else each.factors for each in values]
+    operands = tuple(chain.from_iterable(groups))
+    steps: list[Step] = []
+    work = Work("sum", operands, (), format, context, steps)
+    numbers = map(work.exact, range(len(operands)))
+    exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
+    total = sum(exact[1:], exact[0])
+    if not total.c:  # 6.3: zeros of one sign keep it, and what cancels is +0, or −0 toward −∞
+        alike = not any(one.c or one.negative != exact[0].negative for one in exact)
+        total = Exact(exact[0].negative if alike else context.rounding is Direction.RTN, 0, total.q)
+    steps.append(Combine(Combination.SUM, total))
+    return work.finish(total, total)
+
+
+@in_default_mode
+def fold(plan: Plan, terms: Sequence[Term], adder: Adder | TensorCore, element: int = 0) -> list[Node]:
+    """Return every node of a plan, evaluated one after the other; of a single term, its reading as the only node.
+
+    >>> from floatlab import encode
+    >>> terms = [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
+    >>> [float(node.value) for node in fold(Plan.from_tree(((0, 1), 2)), terms, Adder("fp16"))]
+    [2048.0, 2048.0]
+    >>> [float(node.value) for node in fold(Plan.from_tree((0, (1, 2))), terms, Adder("fp16"))]
+    [2.0, 2050.0]
+    """
+    check_count(plan.terms, len(terms))
+    if not plan.nodes:
+        return [adder.node(0, (0,), terms, element)]
+    numbers: list[Term | Datum] = list(terms)
+    nodes = []
+    for id, arguments in enumerate(plan.nodes, plan.terms):
+        node = adder.node(id, arguments, [numbers[each] for each in arguments], element)
+        numbers.append(node.value)
+        nodes.append(node)
+    return nodes
+
+
+def check_count(wanted: int, given: int) -> None:
+    """Refuse as many terms as a plan is not for; raises PlanError."""
+    if wanted != given:
+        raise PlanError(f"the plan is for {wanted} terms, and there are {given}")

@@ -1,0 +1,264 @@
+"""Compensated sums: serial loops that carry along what their additions missed, each operation of them rounded.
+
+Kahan (*Further remarks on reducing truncation errors*, CACM 8(1), 1965); Neumaier (*Rundungsfehleranalyse einiger
+Verfahren zur Summation endlicher Summen*, ZAMM 54(1), 1974); Klein (*A generalized Kahan-Babuška-summation-algorithm*,
+Computing 76, 2006), of second order; and the double-double loop (Dekker, Numerische Mathematik 18, 1971). Each is
+written once, over operations that round: on single numbers with derivations, and on arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arith import add, subtract
+from floatlab.arith.operands import holds
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.recurrences import CONVERT, Recurrence, Stage
+from floatlab.errors import PlanError, UnsupportedError, guess, quoted
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Derivation, encode
+from floatlab.record import Record
+from floatlab.reduce.simulate.adders import Adder, Node, Term, check_count
+from floatlab.reduce.simulate.engines import MANY, ROWS, SOME, Codes, Floats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from floatlab.reduce.plan.batches import Steps
+    from floatlab.reduce.plan.plan import Plan
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Rule(Record):
+    """One way to compensate: how a sum starts, takes a term, and ends; a state is a tuple of numbers.
+
+    One that is `straight` does the same operations whatever the numbers are.
+    """
+
+    start: Callable[..., tuple[Any, ...]]
+    take: Callable[..., tuple[Any, ...]]
+    end: Callable[..., Any]
+    straight: bool = False
+
+
+def _kahan(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+    s, c = state
+    y = do.subtract(x, c)
+    t = do.add(s, y)
+    return t, do.subtract(do.subtract(t, s), y)
+
+
+def _missed(do: Any, s: Any, x: Any) -> tuple[Any, Any]:
+    """Return a sum and what it misses, the smaller one's digits that were lost."""
+    t = do.add(s, x)
+    large, small = do.by_size(s, x)
+    return t, do.add(do.subtract(large, t), small)
+
+
+def _neumaier(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+    s, c = state
+    t, e = _missed(do, s, x)
+    return t, do.add(c, e)
+
+
+def _klein(do: Any, state: tuple[Any, Any, Any], x: Any) -> tuple[Any, ...]:
+    s, c, cc = state
+    s, e = _missed(do, s, x)
+    c, e = _missed(do, c, e)
+    return s, c, do.add(cc, e)
+
+
+def _double(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+    s, e = state
+    t = do.add(s, x)  # Knuth's TwoSum
+    b = do.subtract(t, s)
+    low = do.add(do.subtract(s, do.subtract(t, b)), do.subtract(x, b))
+    low = do.add(e, low)
+    high = do.add(t, low)
+    return high, do.subtract(low, do.subtract(high, t))
+
+
+RULES = {
+    "kahan": Rule(lambda do, x: (x, do.zero), _kahan, lambda do, s: s[0], straight=True),
+    "neumaier": Rule(lambda do, x: (x, do.zero), _neumaier, lambda do, s: do.add(s[0], s[1])),
+    "klein": Rule(lambda do, x: (x, do.zero, do.zero), _klein, lambda do, s: do.add(s[0], do.add(s[1], s[2]))),
+    "double": Rule(lambda do, x: (x, do.zero), _double, lambda do, s: s[0], straight=True),
+}
+
+
+class _Scalars:
+    """Operations on data, which keep their derivations."""
+
+    def __init__(self, format: Format, context: Context) -> None:
+        self.format, self.context = format, context
+        self.zero = encode(0, format)
+        self.made: list[Derivation] = []
+
+    def add(self, a: Datum, b: Datum) -> Datum:
+        """Return a rounded sum."""
+        self.made.append(add(a, b, self.format, self.context))
+        return self.made[-1].result
+
+    def subtract(self, a: Datum, b: Datum) -> Datum:
+        """Return a rounded difference."""
+        self.made.append(subtract(a, b, self.format, self.context))
+        return self.made[-1].result
+
+    def by_size(self, a: Datum, b: Datum) -> tuple[Datum, Datum]:
+        """Return the one that is not smaller, and the other one."""
+        return (a, b) if abs(float(a)) >= abs(float(b)) else (b, a)
+
+
+class _Arrays:
+    """The same operations on the numbers of an engine."""
+
+    def __init__(self, engine: Codes, zero: Datum) -> None:
+        self.engine, self.ids = engine, np.zeros(1, np.int64)
+        blank = engine.blank(1)
+        blank.view(f"u{blank.itemsize}")[...] = zero.code
+        self.zero = blank
+
+    def add(self, a: Array, b: Array) -> Array:
+        """Return a rounded sum."""
+        return self.engine.add(a, b, self.ids)
+
+    def subtract(self, a: Array, b: Array) -> Array:
+        """Return a rounded difference."""
+        return self.engine.subtract(a, b, self.ids)
+
+    def by_size(self, a: Array, b: Array) -> tuple[Array, Array]:
+        """Return the one that is not smaller, and the other one."""
+        x, y = (abs(each if isinstance(self.engine, Floats) else decode(each, self.engine.format)) for each in (a, b))
+        first = x >= y
+        return np.where(first, a, b), np.where(first, b, a)
+
+
+class _Stages:
+    """The same operations, written down."""
+
+    def __init__(self, format: Format, context: Context) -> None:
+        self.format, self.context = format, context
+        self.written: list[Stage] = []
+
+    def add(self, a: str, b: str) -> str:
+        """Write a rounded sum down."""
+        return self._write("add", a, b)
+
+    def subtract(self, a: str, b: str) -> str:
+        """Write a rounded difference down."""
+        return self._write("subtract", a, b)
+
+    def _write(self, operation: str, *operands: str, to: str = "") -> str:
+        to = to or f"made {len(self.written)}"
+        self.written.append(Stage(to, operation, operands, self.format, self.context))
+        return to
+
+    def recurrence(self, rule: Rule, names: Sequence[str]) -> Recurrence:
+        """Return the recurrence in which a state of these names takes a term, named x."""
+        for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
+            self._write(CONVERT, made, to=name)
+        return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)
+
+
+class Compensated(Record):
+    """A compensated sum of terms, or of rounded products, one after the other.
+
+    Raises UnsupportedError for a rule that there is not. Under SR all operations on a term draw the same number.
+    """
+
+    rule: str
+    accumulator: Format
+    products: Format
+    context: Context
+
+    def __post_init__(self) -> None:
+        """Check the rule."""
+        if self.rule not in RULES:
+            raise UnsupportedError(
+                f"adder is rounded or one of {' '.join(RULES)}, not {quoted(str(self.rule))}"
+                f"{guess(str(self.rule), [*RULES])}"
+            )
+
+    @property
+    def adder(self) -> Adder:
+        """What each of its operations is: a rounded addition, without fused ones."""
+        return Adder(self.accumulator, self.products, False, self.context)
+
+    def _serial(self) -> PlanError:
+        return PlanError(f"{self.rule} adds one term after the other: its schedule is serial, reversed or sorted")
+
+    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
+        """Return a node for each term taken, whose value is the sum without its compensation, and the result.
+
+        >>> from floatlab.reduce.plan.plan import Plan
+        >>> plan, ones = Plan.from_tree(((0, 1), 2)), [Term(encode(x, "fp16")) for x in (2048, 1, 1)]
+        >>> half = encode(0, "fp16").format
+        >>> [float(Compensated(rule, half, half, Context()).traced(plan, ones)[1]) for rule in RULES]
+        [2050.0, 2050.0, 2050.0, 2050.0]
+        """
+        check_count(plan.terms, len(terms))
+        rule, adder = RULES[self.rule], self.adder
+        if any(len(node) != 2 or (i and node[0] != plan.terms + i - 1) for i, node in enumerate(plan.nodes)):
+            raise self._serial()
+        order = [0] if not plan.nodes else [plan.nodes[0][0], *(node[1] for node in plan.nodes)]
+        value, found = adder.leaf(terms[order[0]], order[0], element)
+        if not plan.nodes:
+            return [Node(0, (0,), value, tuple(found))], value
+        do = _Scalars(self.accumulator, self.context)
+        state = rule.start(do, value)
+        nodes = []
+        for id, (arguments, leaf) in enumerate(zip(plan.nodes, order[1:], strict=True), plan.terms):
+            value, made = adder.leaf(terms[leaf], leaf, element)
+            do.context, do.made = adder.drawing(id, element), [*found, *made]
+            state = rule.take(do, state, value)
+            found = []
+            if id == plan.root:
+                result = rule.end(do, state)
+            nodes.append(Node(id, arguments, state[0], tuple(do.made)))
+        return nodes, result
+
+    def evaluated(self, steps: Steps, engine: Codes) -> Array:
+        """Return the results (*batch) of serial steps, as `simulate.evaluate`, with an engine for `adder`."""
+        if len(steps.each) > 1 or any(step.lanes > 1 or step.rest.shape[1] > 1 for step in steps.each):
+            raise self._serial()
+        order = [steps.root]
+        if steps.each:
+            order = [int(steps.each[0].first[0]), *steps.each[0].rest[:, 0, 0].tolist()]
+        value = engine.leaf(np.array(order[:1]))
+        if not steps.each:
+            only: Array = value[0]
+            return only
+        do, rule = _Arrays(engine, encode(0, self.accumulator)), RULES[self.rule]
+        state = rule.start(do, value)
+        walked = self._walked(state, order[1:], engine) if rule.straight else None
+        if walked is not None:
+            end: Array = rule.end(do, walked)[0]
+            return end
+        for i, leaf in enumerate(order[1:]):
+            do.ids[0] = steps.terms + i
+            state = rule.take(do, state, engine.leaf(np.array([leaf])))
+        found: Array = rule.end(do, state)[0]
+        return found
+
+    def _walked(self, state: tuple[Array, ...], order: list[int], engine: Codes) -> tuple[Array, ...] | None:
+        """Return what few sums are after many terms, in one go; None where no compiled walk goes so far."""
+        if engine.drawn or len(order) < MANY or state[0].size > SOME or not holds(DOUBLE, self.accumulator):
+            return None
+        names = [f"state {i}" for i in range(len(state))]
+        line = _Stages(self.accumulator, self.context).recurrence(RULES[self.rule], names)
+        if not line.is_compiled:
+            return None
+        start = {name: engine.doubles(each).reshape(-1) for name, each in zip(names, state, strict=True)}
+        rows = line.rows(state[0].size, start)
+        for first in range(0, len(order), ROWS):
+            part = np.array(order[first : first + ROWS])
+            terms = engine.doubles(engine.leaf(part)).reshape(len(part), -1)
+            if not np.isfinite(terms).all() or line.walk(rows, len(part), {"x": terms}, finite=names) < len(part):
+                return None
+        if not np.isfinite(rows).all():
+            return None
+        return tuple(engine.from_doubles(rows[line.names[name]]).reshape(state[0].shape) for name in names)

@@ -1,0 +1,131 @@
+"""Exact sums of long arrays: significands are gathered by exponent, as integers that never overflow.
+
+A superaccumulator in NumPy (U. W. Kulisch, *Computer Arithmetic and Validity*, 2008): digits are split into limbs of 27
+bits, limbs with the same place are counted up in binary64, where that is exact, and Python's integers join the places.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.lanes.pairs import two_product, two_sum
+from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.numbers import Datum, Exact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.arrays.sources import Source
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_LIMB = 27
+_MASK = (1 << _LIMB) - 1
+_CHUNK = 1 << 17  # 2^17 limbs of 36 bits stay below 2^53
+
+
+def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | None:
+    """Return Σ x and Σ |x|, or Σ x·y and Σ |x·y|, exactly; None where a term is no number.
+
+    Terms stand in one row each.
+
+    >>> from floatlab.arrays.sources import source_of
+    >>> [float(each.as_fraction()) for each in exact_totals(source_of(np.float32([1, 2**-60, -1])))]
+    [8.673617379884035e-19, 2.0]
+    """
+    sides = [x] if y is None else [x, y]
+    if not all(holds(DOUBLE, side.format) for side in sides):
+        return _one_by_one(sides)
+    parts = []
+    for side in sides:
+        values = decode(side.codes, side.format, np.float64)
+        if not np.isfinite(values).all():
+            return None
+        fraction, exponent = np.frexp(values)
+        digits = side.format.precision
+        parts.append((np.ldexp(fraction, digits).astype(np.int64), exponent.astype(np.int64) - digits, digits))
+    total = whole = Exact(False, 0, 0)
+    for start in range(0, len(x.codes), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        for c, q in _products([(c[rows], q[rows], digits) for c, q, digits in parts]):
+            total += _gathered(c, q)
+            whole += _gathered(np.abs(c), q)
+    return total, _magnitude(parts) if len(parts) == 2 and sum(each[2] for each in parts) > 62 else whole
+
+
+def _magnitude(parts: list[tuple[Array, Array, int]]) -> Exact:
+    """Return Σ |x·y| where products were taken in pieces, whose signs differ."""
+    whole = Exact(False, 0, 0)
+    for start in range(0, len(parts[0][0]), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        for c, q in _products([(np.abs(c[rows]), q[rows], digits) for c, q, digits in parts]):
+            whole += _gathered(c, q)
+    return whole
+
+
+def _products(parts: list[tuple[Array, Array, int]]) -> list[tuple[Array, Array]]:
+    """Return pairs of integers c below 2^63 and exponents q whose c·2^q add up to the terms."""
+    if len(parts) == 1:
+        return [(parts[0][0], parts[0][1])]
+    (a, p, a_digits), (b, q, b_digits) = parts
+    if a_digits + b_digits <= 62:
+        return [(a * b, p + q)]
+    halves = [((each >> _LIMB, _LIMB), (each & _MASK, 0)) for each in (a, b)]
+    return [(u * v, p + q + i + j) for u, i in halves[0] for v, j in halves[1]]
+
+
+def _gathered(c: Array, q: Array) -> Exact:
+    """Return Σ c·2^q of at most 2^17 terms."""
+    used = c != 0
+    c, q = c[used], q[used]
+    if not len(c):
+        return Exact(False, 0, 0)
+    low = int(q.min())
+    place = q - low
+    total = 0
+    for limb, shift in ((c & _MASK, 0), (c >> _LIMB, _LIMB)):
+        sums = np.bincount(place, weights=limb.astype(np.float64))
+        for i in np.flatnonzero(sums).tolist():
+            total += int(sums[i]) << (i + shift)
+    return Exact(total < 0, abs(total), low)
+
+
+def _one_by_one(sides: list[Source]) -> tuple[Exact, Exact] | None:
+    total = whole = Exact(False, 0, 0)
+    for row in zip(*(side.codes.tolist() for side in sides), strict=True):
+        data = [Datum(side.format, code) for side, code in zip(sides, row, strict=True)]
+        if not all(each.is_finite for each in data):
+            return None
+        term = data[0].exact if len(data) == 1 else data[0].exact * data[1].exact
+        total, whole = total + term, whole + abs(term)
+    return total, whole
+
+
+def matrix_totals(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """Return A·B as pairs (high, low) of float64, high being the nearest to high + low, and |A|·|B| as float64.
+
+    The factors are float arrays (rows, n) and (n, columns). What the pairs miss is below n²·2^-104 of |A|·|B|, where no
+    product or sum leaves the range in which binary64 adds exactly. Where more than that cancels, they have no digit
+    right.
+
+    >>> high, low, size = matrix_totals(np.float32([[1, 2**-30, -1]]), np.float32([[1], [2**-40], [1]]))
+    >>> high.item() == 2**-70, size.item()
+    (True, 2.0)
+    """
+    x, y = (np.asarray(side, np.float64) for side in (a, b))
+    shape = (x.shape[0], y.shape[1])
+    narrow = all(np.asarray(side).dtype.itemsize <= 4 for side in (a, b))
+    high, low, size = np.zeros(shape), np.zeros(shape), np.abs(x) @ np.abs(y)
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            left, right = x[:, k, None], y[None, k]
+            product, missed = (left * right, None) if narrow else two_product(left, right)
+            high, rest = two_sum(high, product)
+            low += rest
+            if missed is not None:
+                low += missed
+        high, low = two_sum(high, low)
+    return high, low, size

@@ -1,0 +1,100 @@
+"""Sums rounded in Python's own floats: a number of binary64 to a narrower format, and several numbers added at once.
+
+`math.fsum` gives the number of binary64 that is nearest to an exact sum, and of what that misses the sign. Rounded to
+odd, 53 digits then stand for all of them (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved
+algorithms using rounding to odd*, IEEE Transactions on Computers 57(4), 2008).
+"""
+
+from __future__ import annotations
+
+import struct
+from math import fsum, isfinite, ldexp
+
+from floatlab.arrays.lanes.pairs import is_enough
+from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.numbers import Context, Direction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from floatlab.formats import Format
+
+FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
+
+
+def nearest_normal(format: Format) -> Callable[[float], float | None]:
+    """Return what rounds numbers of binary64 to nearest even in a format, from its normal ones on; None for overflow.
+
+    >>> from floatlab.formats import parse_format
+    >>> near = nearest_normal(parse_format("fp16"))
+    >>> near(2049.0), near(-2051.0), near(65520.0)
+    (2048.0, -2052.0, None)
+    """
+    drop, most = 53 - format.precision, float(format.largest)
+    below, kept = (1 << drop - 1) - 1, ~((1 << drop) - 1)
+    put, word_of, made, float_of = FLOAT.pack, WORD.unpack, WORD.pack, FLOAT.unpack
+
+    def near(number: float) -> float | None:
+        (word,) = word_of(put(number))
+        (found,) = float_of(made((word + below + (word >> drop & 1)) & kept))
+        return found if -most <= found <= most else None
+
+    return near
+
+
+def odd_sum(numbers: Sequence[float]) -> float | None:
+    """Return the exact sum of numbers rounded to odd into binary64; None for zero, and where it is not finite.
+
+    >>> odd_sum([1.0, 2.0**-60]).hex(), odd_sum([1.0, -(2.0**-60)]).hex(), odd_sum([1.5, 2.0**-40]).hex()
+    ('0x1.0000000000001p+0', '0x1.fffffffffffffp-1', '0x1.8000000001000p+0')
+    """
+    try:
+        near = fsum(numbers)
+        missed = fsum((*numbers, -near)) if isfinite(near) else 0.0
+    except (OverflowError, ValueError):
+        return None
+    if not missed:
+        return near if near and isfinite(near) else None
+    (word,) = WORD.unpack(FLOAT.pack(near))
+    if word & 1:
+        return near
+    back = (missed > 0) != (near > 0)
+    return float(FLOAT.unpack(WORD.pack(word - 1 if back else word + 1))[0])
+
+
+def summer(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
+    """Return what rounds exact sums of binary64 numbers once; itself None where it would not do what a context asks.
+
+    It gives None for zeros, whose signs have a rule, and for what overflows or is not finite.
+
+    >>> from floatlab.formats import parse_format
+    >>> add = summer(parse_format("fp16"), Context())
+    >>> add([2048.0, 1.0]), add([2048.0, 1.0, 2.0**-30]), add([65504.0, 16.0]), add([1.0, -1.0])
+    (2048.0, 2050.0, None, None)
+    """
+    if context.rounding is not Direction.RNE or context.flush_inputs or context.flush_results:
+        return None
+    if format == DOUBLE:
+        return _nearest_sum
+    if not (format.signed and format.subnormals and format.precision >= 2 and is_enough(DOUBLE, format)):
+        return None
+    near, normal, place = nearest_normal(format), 2.0**format.emin, format.qmin
+
+    def add(numbers: Sequence[float]) -> float | None:
+        odd = odd_sum(numbers)
+        if odd is None:
+            return None
+        if -normal < odd < normal:
+            return ldexp(round(ldexp(odd, -place)), place) or None
+        return near(odd)
+
+    return add
+
+
+def _nearest_sum(numbers: Sequence[float]) -> float | None:
+    try:
+        near = fsum(numbers)
+    except (OverflowError, ValueError):
+        return None
+    return near if near and isfinite(near) else None

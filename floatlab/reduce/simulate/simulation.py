@@ -1,0 +1,302 @@
+"""Reductions simulated on arrays: any schedule and adder, level by level, for many sums at once.
+
+The three ways to evaluate a plan agree bit for bit: `adders.fold` (one number at a time, with derivations), this one
+through codes (any format, direction and rule), and this one through the processor's own floats.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.operations import operate
+from floatlab.arrays.sources import Source
+from floatlab.errors import PlanError, UnsupportedError
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Direction
+from floatlab.reduce.plan.batches import Step, Steps
+from floatlab.reduce.plan.outline import subtree
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import ByHand, Schedule, Sorted
+from floatlab.reduce.simulate.adders import Joined, PartlyFused
+from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce.simulate.engines import Codes, engine_for, spread, spread_over
+from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from floatlab.reduce.inputs import AnyAdder
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
+
+_TILE = 1 << 15  # sums whose numbers stay in the cache
+_MOST = 1 << 23  # numbers that stand in memory at once
+
+
+def evaluate(steps: Steps, engine: Codes, observe: Observer | None = None) -> Array:
+    """Return the results (*batch) of the steps; `observe` is told the numbers of all nodes, in the order of the plan.
+
+    Raises UnsupportedError for as many terms as the steps are not for.
+    """
+    n = steps.terms
+    if n != engine.terms:
+        raise UnsupportedError(f"the order is for {n} terms, and there are {engine.terms}")
+    if steps.root < n:
+        only: Array = engine.leaf(np.array([steps.root]))[0]
+        return only
+    store = engine.blank(steps.slots)
+    base, node = 0, n
+    for step in steps.each:
+        ids = node + np.arange(step.links * step.lanes).reshape(step.links, step.lanes)
+        for columns in _alike(step, n):
+            part = step if columns is None else Step(step.first[columns], step.rest[:, :, columns])
+            own = ids if columns is None else ids[:, columns]
+            found = _chains(part, own, n, store, engine, observe)
+            if len(steps.each) == 1 and columns is None:
+                return np.asarray(found[steps.root - n])  # nothing else is needed, and nothing is copied
+            store[base : base + step.lanes][slice(None) if columns is None else columns] = found
+        base += step.lanes
+        node += step.links * step.lanes
+    result: Array = store[steps.root - n]
+    return result
+
+
+def _alike(step: Step, n: int) -> Iterator[Array | None]:
+    """Split the lanes of a step so that in each part a link has terms, or sums, in all of them; None is the whole."""
+    leafy = np.concatenate([(step.first < n)[None], (step.rest < n).reshape(-1, step.lanes)])
+    if bool((leafy == leafy[:, :1]).all()):
+        yield None
+        return
+    _, kinds = np.unique(leafy, axis=1, return_inverse=True)
+    kinds = kinds.reshape(-1)
+    for kind in range(int(kinds.max()) + 1):
+        yield np.flatnonzero(kinds == kind)
+
+
+def _argument(slots: Array, n: int, store: Array) -> tuple[bool, Array]:
+    """Return whether slots are of terms, and then the slots, else the numbers in them."""
+    leafy = bool(slots[0] < n)
+    return leafy, slots if leafy else store[slots - n]
+
+
+def _chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
+    """Return the ends of chains whose links are alike in all lanes."""
+    if step.rest.shape[1] > 1 or engine.fuses_all:
+        return _wide_chains(step, ids, n, store, engine, observe)
+    links = step.rest[:, 0]
+    found, start = _begun(step.first, links[0], ids[0], n, store, engine)
+    if observe and start:
+        observe(ids[0], found)
+    leafy = links[:, 0] < n
+    for low, high in _runs(leafy, start):
+        slots, made = links[low:high], ids[low:high]
+        if not leafy[low]:
+            found = engine.add(found, store[slots[0] - n], made[0])
+            if observe:
+                observe(made[0], found)
+        elif observe:
+            trail = engine.trail(found, slots, made)
+            observe(made, trail)
+            found = trail[-1]
+        else:
+            found = engine.update(found, slots, made)
+    return found
+
+
+def _begun(first: Array, second: Array, ids: Array, n: int, store: Array, engine: Codes) -> tuple[Array, int]:
+    """Return what chains begin with, and how many links are in that: one where it takes an addition of its own."""
+    if first[0] >= n:
+        return store[first - n], 0
+    if engine.fma and second[0] >= n:
+        # The only product of the first node is fused, on whichever side it stands.
+        return engine.fuse(store[second - n], first, ids), 1
+    if engine.fma and not engine.adder.pairs:
+        # Each of two products was an accumulator of its own.
+        return engine.add(engine.leaf(first), engine.leaf(second), ids), 1
+    return engine.leaf(first), 0
+
+
+def _runs(leafy: Array, start: int) -> Iterator[tuple[int, int]]:
+    """Divide links, from one on, into those in a row that add terms, and each that adds a sum."""
+    for place in (*np.flatnonzero(~leafy[start:]) + start, len(leafy)):
+        if start < place:
+            yield start, int(place)
+        if place < len(leafy):
+            yield int(place), int(place) + 1
+        start = int(place) + 1
+
+
+def _wide_chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
+    """Return the ends of chains each node of which adds all that it takes at once."""
+    head = _argument(step.first, n, store)
+    # From here on there is a sum, and nothing but terms is added to it.
+    (sums,) = np.nonzero((step.rest >= n).any(axis=(1, 2)))
+    start = len(ids) if engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
+    for link, made in zip(step.rest[:start], ids[:start], strict=True):
+        head = False, engine.many([head, *(_argument(each, n, store) for each in link)], made)
+        if observe:
+            observe(made, head[1])
+    if start >= len(ids):
+        return head[1]
+    trail = engine.many_along(head[1], step.rest[start:], ids[start:])
+    if observe:
+        observe(ids[start:], trail)
+    found: Array = trail[-1]
+    return found
+
+
+@in_default_mode
+def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | PartlyFused | Joined) -> Array:
+    """Return the codes of the sums of terms (n, *batch), or of products of such terms, in the accumulator's format.
+
+    x and y may be any that broadcast beyond their first axis. Raises PlanError where the schedule has no order for n
+    terms, and UnsupportedError for what the adder cannot do.
+
+    >>> terms = np.float32([1, 2**-24, 2**-24, 2**-24])[:, None].view(np.uint32)
+    >>> from floatlab.formats import parse_format
+    >>> from floatlab.reduce.simulate.adders import Adder
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE, SERIAL
+    >>> [hex(simulate(Source(terms, parse_format("fp32")), None, each, Adder())[0]) for each in (SERIAL, PAIRWISE)]
+    ['0x3f800000', '0x3f800001']
+    """
+    if isinstance(adder, Joined):
+        return _joined(x, y, schedule, adder)
+    n = len(x.codes)
+    order = schedule if isinstance(schedule, Sorted) else None
+    steps = (schedule if order is None else order.inner).steps(n)
+    batch = np.broadcast_shapes(x.codes.shape[1:], () if y is None else y.codes.shape[1:])
+    made = np.empty(batch, container(adder.accumulator))
+    more = 2 * n if isinstance(adder, PartlyFused) else 0 if order is None else n
+    for place, first in _tiles(batch, steps, adder, more):
+        part = Source(_part(x.codes, place, batch), x.format)
+        other = None if y is None else Source(_part(y.codes, place, batch), y.format)
+        if order is not None:
+            part, other = arranged(part, other, order)
+        made[place] = _simulated(part, other, steps, adder, first)
+    return made
+
+
+def _simulated(x: Source, y: Source | None, steps: Steps, adder: AnyAdder | PartlyFused, first: int) -> Array:
+    if isinstance(adder, PartlyFused):
+        return _partly_fused(x, y, steps.plan(), adder)
+    if isinstance(adder, TensorCore):
+        return evaluate(steps, TensorEngine(x, y, adder))
+    run, own = (adder.evaluated, adder.adder) if isinstance(adder, Compensated) else (evaluate, adder)
+    engine = engine_for(x, y, own, first)
+    found = run(steps, engine)
+    codes = engine.codes(found)
+    if type(engine) is Codes:
+        return codes
+    lost = np.isnan(found)
+    if not lost.any():
+        return codes
+    # Which NaN it is, the codes say.
+    if not engine.batch:
+        return run(steps, Codes(x, y, own))
+    where = np.nonzero(lost)
+    codes = np.array(codes)
+    other = None if y is None else _chosen(y, engine.batch, where)
+    codes[where] = run(steps, Codes(_chosen(x, engine.batch, where), other, own))
+    return codes
+
+
+def _joined(x: Source, y: Source | None, schedule: Schedule, adder: Joined) -> Array:
+    """Simulate both sides of the last node, and add them."""
+    plan = schedule.plan(len(x.codes))
+    if not plan.nodes or len(plan.nodes[-1]) != 2:
+        raise PlanError("only a last node of two operands joins two ways to add")
+    sums = []
+    for child, own in zip(plan.nodes[-1], (adder.first, adder.second), strict=True):
+        terms, part = subtree(plan, child)
+        own = own.within(terms) if isinstance(own, PartlyFused) else own
+        sides = [None if side is None else Source(side.codes[[*terms]], side.format) for side in (x, y)]
+        assert sides[0] is not None
+        sums.append(Source(simulate(sides[0], sides[1], ByHand(part), own), own.accumulator))
+    return np.asarray(operate("add", sums, adder.accumulator, as_codes=True))
+
+
+def _partly_fused(x: Source, y: Source | None, plan: Plan, adder: PartlyFused) -> Array:
+    """Simulate level by level: of each node either one product is fused, or both its operands are added."""
+    if y is None or any(len(node) != 2 for node in plan.nodes) or any(each >= plan.terms for each in adder.fused):
+        raise PlanError("only products that are added two at a time are fused one by one")
+    n, fused, format = plan.terms, set(adder.fused), adder.accumulator
+    products = operate("multiply", [x, y], format, as_codes=True)
+    sums = np.concatenate([products, np.empty((len(plan.nodes), *products.shape[1:]), products.dtype)])
+    for level in plan.levels:
+        kinds: dict[bool, list[tuple[int, int, int]]] = {True: [], False: []}
+        for id in level:
+            one, other = plan.nodes[id - n]
+            one, other = (other, one) if one in fused and other not in fused else (one, other)
+            kinds[other in fused].append((id, one, other))
+        for is_fused, nodes in kinds.items():
+            if not nodes:
+                continue
+            ids, first, second = (list(each) for each in zip(*nodes, strict=True))
+            left = Source(sums[first], format)
+            if is_fused:
+                factors = [Source(spread(side.codes, products.ndim - 1)[second], side.format) for side in (x, y)]
+                sums[ids] = operate("fma", [*factors, left], format, as_codes=True)
+            else:
+                sums[ids] = operate("add", [left, Source(sums[second], format)], format, as_codes=True)
+    result: Array = sums[plan.root]
+    return result
+
+
+def _chosen(side: Source, batch: tuple[int, ...], where: tuple[Any, ...]) -> Source:
+    every: Any = slice(None)
+    return Source(np.array(spread_over(side.codes, batch)[(every, *where)]), side.format)
+
+
+def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Array:
+    whole = spread(codes, len(batch))
+    return whole[(slice(None), *(slice(None) if m == 1 else s for s, m in zip(place, whole.shape[1:], strict=True)))]
+
+
+def _tiles(
+    batch: tuple[int, ...], steps: Steps, adder: AnyAdder | PartlyFused, more: int
+) -> Iterator[tuple[tuple[slice, ...], int]]:
+    """Return the parts of a batch that are worked on at once, and the number of the first sum of each.
+
+    `more` is how many numbers of each sum stand in memory beside those of the steps.
+    """
+    most = max((step.lanes * (1 + step.rest.shape[1]) for step in steps.each), default=1)
+    wide = max((step.rest.shape[1] for step in steps.each), default=1)
+    room = max(1, min(_TILE // wide, _MOST // max(steps.slots + most + more, 1)))
+    if prod(batch) <= room or not batch:
+        yield tuple(slice(None) for _ in batch), 0
+        return
+    drawn = adder.context.rounding is Direction.SR  # whose draws are numbered in C order: only whole rows
+    inner = prod(batch[1:])
+    columns = batch[-1] if drawn or len(batch) == 1 or batch[-1] <= room else room
+    rows = max(1, room // (inner if len(batch) < 2 or columns == batch[-1] else inner // batch[-1] * columns))
+    for low in range(0, batch[0], rows):
+        if len(batch) == 1 or columns == batch[-1]:
+            yield (slice(low, low + rows), *(slice(None) for _ in batch[1:])), low * inner
+            continue
+        for left in range(0, batch[-1], columns):
+            yield (slice(low, low + rows), *(slice(None) for _ in batch[1:-1]), slice(left, left + columns)), 0
+
+
+def arranged(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None]:
+    """Return terms in the order that a sorted schedule puts them in, sum by sum."""
+    places = places_of(x, y, schedule)
+    sides = [x] if y is None else [x, y]
+    wide = [spread_over(side.codes, places.shape[1:]) for side in sides]
+    found = [Source(np.take_along_axis(each, places, 0), side.format) for each, side in zip(wide, sides, strict=True)]
+    return found[0], found[1] if y is not None else None
+
+
+def places_of(x: Source, y: Source | None, schedule: Sorted) -> Array:
+    """Return the places (n, *batch) of terms, or of products, in the order that a sorted schedule puts them in."""
+    sides = [x] if y is None else [x, y]
+    batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
+    numbers = [decode(spread_over(side.codes, batch), side.format, np.float64) for side in sides]
+    with np.errstate(all="ignore"):
+        return schedule.places(np.abs(numbers[0] if y is None else numbers[0] * numbers[1]))

@@ -1,0 +1,268 @@
+"""Fused sums as tensor cores make them: products aligned to the largest exponent, cut there, added, and cut again.
+
+A node takes a block of exact products and the sum so far. All are brought to the largest exponent among them (of a
+product the sum of its factors' exponents, not normalised; of a zero, and at least, −126), cut toward zero at
+`fraction_bits` digits below it, added exactly, and rounded into the accumulator. Nodes that take no products, such as
+those which add the shares of a split sum, are rounded additions to nearest even.
+
+M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, *Numerical behavior of NVIDIA tensor cores* (PeerJ Computer Science 7,
+2021); F. A. Khattak, M. Mikaitis, *Accurate models of NVIDIA tensor cores* (arXiv:2512.07004); P. Xie et al., *MMA-Sim:
+Bit-Accurate Reference Model of Tensor Cores and Matrix Cores* (arXiv:2511.10909).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.sources import Source
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Exact, round_exact
+from floatlab.numbers.context import DEFAULT
+from floatlab.record import Record
+from floatlab.reduce.simulate.adders import Adder, Node, Term, fold
+from floatlab.reduce.simulate.engines import Codes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, ClassVar
+
+    from floatlab.reduce.plan.plan import Plan
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_OF_ZERO = -4000  # so that a product with a zero in it is never the largest
+LEAST_EXPONENT = -126  # binary32's emin: the exponent of zeros, and of an accumulator that is still empty
+
+
+class TensorCore(Record):
+    """The arithmetic of a tensor core: digits kept in the alignment, and how the sum goes into the accumulator.
+
+    `direction` rounds into the accumulator; `result_bits` says after how many fraction digits the result is cut, where
+    those are fewer than the accumulator has. With `sum_bits`, products are aligned and added among themselves, one that
+    overflows binary32 being infinite; then their sum, cut toward −∞ at `sum_bits` digits, and the sum so far, cut
+    toward −∞ at `fraction_bits`, are brought to the larger of their exponents and added.
+    """
+
+    accumulator: Format
+    fraction_bits: int
+    direction: str = "RTZ"
+    result_bits: int | None = None
+    sum_bits: int | None = None
+
+    context: ClassVar[Context] = DEFAULT  # of nodes that take no products
+    fma: ClassVar[bool] = True
+
+    @property
+    def products(self) -> Format:
+        """What products are rounded to where they stand alone, as in a sum of one."""
+        return self.accumulator
+
+    @property
+    def nan_code(self) -> int:
+        """The NaN that every invalid sum gives: all digits set, without a sign."""
+        return (1 << (self.accumulator.width - 1)) - 1
+
+    def settled(self, total: Exact) -> int:
+        """Return the code of an exact sum in the accumulator: overflow is infinite in every direction.
+
+        >>> from floatlab import parse_format
+        >>> core = TensorCore(parse_format("fp32"), 13, result_bits=13)
+        >>> hex(core.settled(Exact(True, 0xFFFFFF, -20)))
+        '0xc17ffc00'
+        """
+        fmt = self.accumulator
+        if total.c and total.exponent > fmt.emax:
+            return fmt.compose(total.negative, fmt.infinity_magnitude)
+        code = round_exact(total, fmt, Context(self.direction)).code
+        return self._cut(code)
+
+    def _cut(self, code: int) -> int:
+        if self.result_bits is None or self.accumulator.magnitude(code) > self.accumulator.largest_magnitude:
+            return code
+        return code & ~((1 << (self.accumulator.trailing_bits - self.result_bits)) - 1)
+
+    def aligned(self, terms: Sequence[Term | Datum]) -> tuple[int, list[int]]:
+        """Return the exponent that numbers are brought to, and what is left of each, in units of 2^(E − F).
+
+        >>> from floatlab import encode, parse_format
+        >>> core = TensorCore(parse_format("fp32"), 24)
+        >>> core.aligned([Term(encode(3, "fp16"), encode(1, "fp16")), encode(2.0**-24, "fp32")])
+        (1, [25165824, 0])
+        """
+        top = max(LEAST_EXPONENT, *(_exponent(each) for each in terms if each.exact.c), LEAST_EXPONENT)
+        return top, [_cut(each.exact, top - self.fraction_bits) for each in terms]
+
+    def _total(self, terms: Sequence[Term | Datum]) -> Exact:
+        """Return what is left of the sum of finite numbers."""
+        if self.sum_bits is None:
+            top, left = self.aligned(terms)
+            total, unit = sum(left), top - self.fraction_bits
+            return Exact(total < 0, abs(total), unit)
+        products = [each for each in terms if isinstance(each, Term)]
+        first = max(_exponent(each) if each.exact.c else LEAST_EXPONENT for each in products)
+        whole = sum(_cut(each.exact, first - self.fraction_bits) for each in products)
+        sums = [each for each in terms if isinstance(each, Datum)]
+        top = max(first, LEAST_EXPONENT, *(_exponent(each) for each in sums if each.exact.c), LEAST_EXPONENT)
+        unit = top - self.sum_bits
+        total = _shifted(whole, first - self.fraction_bits - unit)
+        for each in sums:
+            x = each.exact
+            kept = _shifted(-x.c if x.negative else x.c, x.q - top + self.fraction_bits)
+            total += kept << (self.sum_bits - self.fraction_bits)
+        return Exact(total < 0, abs(total), unit)
+
+    def sum(self, terms: Sequence[Term | Datum]) -> Datum:
+        """Return what a node makes of numbers and products."""
+        fmt = self.accumulator
+        if all(each.is_finite for each in terms):
+            infinite = [] if self.sum_bits is None else [each for each in terms if _is_beyond(each)]
+            if not infinite:
+                return Datum(fmt, self.settled(self._total(terms)))
+        signs = {_special(each, self.sum_bits is not None) for each in terms} - {None}
+        if len(signs) > 1 or "nan" in signs:
+            return Datum(fmt, self.nan_code)
+        return Datum(fmt, fmt.compose(signs == {"-"}, fmt.infinity_magnitude))
+
+    def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
+        """Return what becomes of a node; one that takes products has no derivations."""
+        if any(isinstance(each, Term) for each in arguments):
+            return Node(id, ids, self.sum(arguments), (), _given(arguments))
+        return Adder(self.accumulator).node(id, ids, arguments)
+
+    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
+        """Return every node of a plan, as `fold`, and the result."""
+        nodes = fold(plan, terms, self, element)
+        return nodes, nodes[-1].value
+
+
+def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
+    """Return the exact sum of numbers and products; None where one is no number."""
+    if not all(each.is_finite for each in arguments):
+        return None
+    total = Exact(False, 0, 0)
+    for each in arguments:
+        total += each.exact
+    return total
+
+
+def _exponent(each: Term | Datum) -> int:
+    if isinstance(each, Datum):
+        return each.quantum_exponent + each.format.trailing_bits
+    return _exponent(each.x) + (0 if each.y is None else _exponent(each.y))
+
+
+def _cut(x: Exact, unit: int) -> int:
+    """Return a number in units of 2^unit, cut toward zero."""
+    kept = _shifted(x.c, x.q - unit)
+    return -kept if x.negative else kept
+
+
+def _shifted(n: int, shift: int) -> int:
+    """Return n·2^shift, cut toward −∞."""
+    return n << shift if shift >= 0 else n >> -shift
+
+
+def _is_beyond(each: Term | Datum) -> bool:
+    """Say whether a product overflows binary32 before it is rounded."""
+    return isinstance(each, Term) and each.is_finite and bool(each.exact.c) and each.exact.exponent > 127
+
+
+def _special(each: Term | Datum, overflows: bool) -> str | None:
+    """Return the sign of an infinity, "nan", or nothing for a number."""
+    if each.is_finite:
+        if overflows and isinstance(each, Term) and _is_beyond(each):
+            return "-" if each.exact.negative else "+"
+        return None
+    factors = (each,) if isinstance(each, Datum) else each.factors
+    zero = any(x.is_finite and not x.exact.c for x in factors)
+    if zero or not all(x.is_finite or x.is_infinite for x in factors):
+        return "nan"
+    return "-" if sum(x.sign_bit for x in factors) % 2 else "+"
+
+
+class TensorEngine(Codes):
+    """The same on arrays: numbers are codes, and a block is added in binary64, where it is exact."""
+
+    fuses_all = True
+
+    def __init__(self, x: Source, y: Source | None, core: TensorCore, first: int = 0) -> None:
+        """Take the factors apart into numbers and exponents."""
+        super().__init__(x, y, Adder(core.accumulator), first)
+        self.core = core
+        self.sides = []
+        for side in (x, y):
+            if side is not None:
+                values = decode(side.codes, side.format, np.float64)
+                self.sides.append((values, _exponents(values, side.format)))
+
+    def leaf(self, slots: Array, ids: Array | None = None) -> Array:
+        """Return single products, as the core sums them."""
+        return self.block(slots[None], [])
+
+    def many(self, arguments: Sequence[tuple[bool, Array]], ids: Array) -> Array:
+        """Return fused sums of products and of the sums so far."""
+        slots = [what for leafy, what in arguments if leafy]
+        sums = [what for leafy, what in arguments if not leafy]
+        if not slots:
+            return self.add(sums[0], sums[1], ids) if len(sums) == 2 else super().many(arguments, ids)
+        return self.block(np.stack(slots), sums)
+
+    def block(self, slots: Array, sums: Sequence[Array]) -> Array:
+        """Return fused sums of the products in slots (products, lanes) and of sums (lanes, *batch)."""
+        core, fmt = self.core, self.core.accumulator
+        given = [decode(each, fmt, np.float64) for each in sums]
+        with np.errstate(all="ignore"):
+            products, exponents = (side[slots] for side in self.sides[0])
+            for values, own in self.sides[1:]:
+                products, exponents = products * values[slots], exponents + own[slots]
+            if core.sum_bits is not None:
+                products = np.where(np.abs(products) >= 2.0**128, np.copysign(np.inf, products), products)
+            total, unit = self._total(products, exponents, given)
+            found = np.ldexp(total, unit)
+            if not np.isfinite(total).all():
+                # What is finite does not matter beside an infinity, and overtakes nothing.
+                specials = [np.where(np.isfinite(each), 0.0, each) for each in (*products, *given)]
+                special = np.add.reduce(np.broadcast_arrays(*specials), axis=0)
+                found = np.where(np.isfinite(special), found, special)
+        found = np.broadcast_to(found, (slots.shape[1], *self.batch))
+        codes = np.asarray(encode(found, fmt, core.direction))
+        beyond = np.abs(found) >= 2.0 ** (fmt.emax + 1)
+        if beyond.any():
+            infinite = np.where(found < 0, fmt.compose(True, fmt.infinity_magnitude), fmt.infinity_magnitude)
+            codes = np.where(beyond, infinite.astype(codes.dtype), codes)
+        if core.result_bits is not None:
+            mask = codes.dtype.type(~((1 << (fmt.trailing_bits - core.result_bits)) - 1) & ((1 << fmt.width) - 1))
+            codes = np.where(np.isfinite(found), codes & mask, codes)
+        codes = np.where(np.isnan(found), codes.dtype.type(core.nan_code), codes)
+        made: Array = codes.astype(container(fmt), copy=False)
+        return made
+
+    def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Any, Any]:
+        """Return what is left of sums, and in which units."""
+        core, fmt = self.core, self.core.accumulator
+        top: Any = np.maximum(LEAST_EXPONENT, exponents.max(axis=0))
+        for each in sums:
+            top = np.maximum(top, _exponents(each, fmt))
+        if core.sum_bits is None:
+            scale = np.ldexp(1.0, core.fraction_bits - top)
+            total = np.trunc(products * scale).sum(axis=0)
+            for each in sums:
+                total = total + np.trunc(each * scale)
+            return total, top - core.fraction_bits
+        first = np.maximum(exponents.max(axis=0), np.where((products == 0).any(axis=0), LEAST_EXPONENT, _OF_ZERO))
+        whole = np.trunc(products * np.ldexp(1.0, core.fraction_bits - first)).sum(axis=0)
+        total = np.floor(np.ldexp(whole, first - core.fraction_bits - top + core.sum_bits))
+        for each in sums:
+            left = np.floor(np.ldexp(each, core.fraction_bits - top))
+            total = total + left * 2.0 ** (core.sum_bits - core.fraction_bits)
+        return total, top - core.sum_bits
+
+
+def _exponents(values: Array, format: Format) -> Array:
+    """Return the exponents of numbers, those of subnormal ones as of the smallest normal one."""
+    # Of NaNs frexp is not asked: some of its loops raise invalid for signaling ones.
+    found = np.maximum(np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1, format.emin)
+    return np.where(values == 0, _OF_ZERO, found).astype(np.int32)

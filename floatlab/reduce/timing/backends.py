@@ -1,0 +1,284 @@
+"""One matrix product on every library that is installed: how long it takes there, and how far the results are apart.
+
+Matrices are sent, multiplied, and brought back, and each of the three has its own time. The first product stands apart
+from the others: libraries start, compile or choose then. Every clock is read when the device is done, not when it has
+been asked.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from time import perf_counter
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE
+from floatlab.arrays.order import ulp_distance
+from floatlab.arrays.sources import Source, source_of
+from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
+from floatlab.formats import Format
+from floatlab.fpmode import DefaultMode, in_default_mode
+from floatlab.presenter import Answering
+from floatlab.record import Individual, Record
+from floatlab.reduce.explain.judgements import Case, Judgement
+from floatlab.reduce.inputs import check_size
+from floatlab.reduce.product_error import Errors, Yardstick
+from floatlab.reduce.timing.devices import (
+    DEVICES,
+    DTYPES,
+    AbsentDeviceError,
+    Device,
+    check_device,
+    device_of,
+    first_line,
+)
+from floatlab.reduce.timing.ways import RUNS, Timing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
+
+
+class Run(Individual):
+    """What a backend made of the product: seconds, codes of the format, and how far they are from the exact ones."""
+
+    name: str
+    words: str  # the library and its device
+    settings: tuple[str, ...]  # what is set there and decides about bits or time
+    sent: float
+    first: float
+    rest: Timing
+    fetched: float
+    codes: Array
+    repeats: bool  # the last product has the bits of the first
+    errors: Errors
+    judgement: Judgement | None  # against the exact product; None where a number is not finite
+
+
+class Absence(Record):
+    """A backend that is not here, or does not multiply such matrices, and why."""
+
+    name: str
+    reason: str
+
+
+class Pair(Record):
+    """How far two backends are apart."""
+
+    names: tuple[str, str]
+    equal: int  # elements with the same bits
+    ulps: int  # apart at most, of those that can be compared
+    q_rms: float
+    q_largest: float
+    judgement: Judgement | None  # None where a number is not finite
+
+
+class Standing(Answering, Record):
+    """What became of a product on all backends."""
+
+    format: Format
+    shape: tuple[int, int, int]  # rows, terms, columns
+    measured: int  # rows that q and errors are of
+    runs: tuple[Run, ...]
+    absent: tuple[Absence, ...]
+    pairs: tuple[Pair, ...]
+
+    _ASKS = ".runs"
+
+    def __repr__(self) -> str:
+        """Show which backends multiplied."""
+        return f"Standing({self.format.name}: {', '.join(each.name for each in self.runs) or 'no backend'})"
+
+    @property
+    def elements(self) -> int:
+        """How many elements the product has."""
+        return self.shape[0] * self.shape[2]
+
+    @property
+    def fastest(self) -> Run:
+        """The run whose products take the least time once the matrices are there."""
+        return min(self.runs, key=lambda run: run.rest.average)
+
+    @property
+    def nearest(self) -> Run:
+        """The run that is nearest to the exact product."""
+        return min(self.runs, key=lambda run: run.errors.q_rms)
+
+
+def parse_backends(names: str | Sequence[str] = "all") -> tuple[str, ...]:
+    """Return backends by their names, apart by commas: libraries, with `:` and a device, or all that are known.
+
+    Raises UnsupportedError for a name that there is not.
+
+    >>> parse_backends("numpy,torch:cpu,torch:cuda:1,numpy")
+    ('numpy', 'torch', 'torch:cuda:1')
+    """
+    words = [word.strip() for word in names.split(",")] if isinstance(names, str) else [*names]
+    found: dict[str, None] = {}
+    for word in words:
+        if word == "all":
+            found |= dict.fromkeys(ALL)
+            continue
+        library, colon, device = word.partition(":")
+        if library not in DEVICES or (colon and not device):
+            near = guess(word, [*ALL, *DEVICES, "all"])
+            raise UnsupportedError(f"{quoted(word)} is no backend: {' '.join(ALL)}, or all of them{near}")
+        check_device(library, device)
+        found[library if device == DEVICES[library].kinds[0] else word] = None
+    return tuple(found)
+
+
+def multiply_on(
+    a: Any,
+    b: Any,
+    backends: str | Sequence[str] = "all",
+    runs: int = RUNS,
+    started: Callable[[int, str], Callable[[int], None]] | None = None,
+) -> Standing:
+    """Return a product of matrices a (rows, n) and b (n, columns) as every backend makes it, and what each took.
+
+    Both are of one format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a first one;
+    `started` is told how many steps there are. A backend that is not here is told as absent, and none is an error of
+    its own; what Python must not catch goes on. Raises UnsupportedError for other matrices and for unknown names.
+
+    >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
+    >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)
+    ('numpy', 0.0, 2)
+    """
+    names = parse_backends(backends)
+    if not isinstance(runs, int) or runs < 1:
+        raise UnsupportedError(f"runs is a number of products from 1 on, not {runs!r}")
+    x, y = source_of(a, "a"), source_of(b, "b")
+    if x.codes.ndim != 2 or y.codes.ndim != 2 or x.codes.shape[1] != y.codes.shape[0]:
+        raise UnsupportedError(f"shapes do not go together: {x.codes.shape} times {y.codes.shape}")
+    if not x.codes.size or not y.codes.size:
+        raise UnsupportedError(f"a product of shapes {x.codes.shape} and {y.codes.shape} has nothing to multiply")
+    check_size(len(x.codes), y.codes.shape[1])
+    if x.format != y.format or x.format.name not in DTYPES:
+        given = " and ".join(dict.fromkeys((x.format.name, y.format.name)))
+        raise UnsupportedError(f"both are of one of {' '.join(DTYPES)}, not {given}")
+    with DefaultMode() as mode:
+        told = None if started is None else started(len(names) * (runs + 2), "steps")
+        work = _Work(x, y, runs, told, mode)
+        made, absent = [], []
+        for name in names:
+            try:
+                made.append(work.run(name))
+            except _AbsentError as trouble:
+                absent.append(Absence(name, str(trouble)))
+        pairs = tuple(work.pair(one, other) for one, other in combinations(made, 2))
+    shape = (x.codes.shape[0], x.codes.shape[1], y.codes.shape[1])
+    return Standing(x.format, shape, len(work.yardstick.rows), tuple(made), tuple(absent), pairs)
+
+
+class _AbsentError(Exception):
+    """A backend cannot take part."""
+
+
+class _Work:
+    """Two matrices of one format, and what their products are measured and judged by."""
+
+    def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None] | None, mode: DefaultMode) -> None:
+        self.multiply = mode.outside(_multiply)  # as the library does it in the caller's floating-point mode
+        self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add or (lambda _: None)
+        self.yardstick = Yardstick(x, y, x.format)
+        self.sides = self._values(x), self._values(y)
+        left, right = self.sides
+        finite = bool(np.isfinite(left).all() and np.isfinite(right).all())
+        self.case = Case(left, right, x.format) if finite else None
+
+    def _values(self, side: Source) -> Array:
+        """Return the numbers of codes in the narrowest of NumPy's floats that has them."""
+        return np.asarray(decode(side.codes, side.format, np.float32 if holds(SINGLE, side.format) else np.float64))
+
+    def run(self, name: str) -> Run:
+        """Multiply on one backend; raises _AbsentError for one that is not there or refuses."""
+        library, _, place = name.partition(":")
+        try:
+            device = device_of(library, place)
+            own = device.dtype(self.dtype)
+            with np.errstate(all="ignore"), device.scope(own):
+                return self._timed(name, device, own)
+        except AbsentDeviceError as trouble:
+            raise _AbsentError(str(trouble).partition(": ")[2]) from None
+        except MissingPartError as trouble:
+            raise _AbsentError(str(trouble).removeprefix(f"{library} is ")) from None
+        except _AbsentError:
+            raise
+        except Exception as trouble:  # whatever a library says that it cannot do, or has no memory for
+            raise _AbsentError(first_line(trouble)) from None
+
+    def _timed(self, name: str, device: Device, own: Any) -> Run:
+        began = perf_counter()
+        x, y = (device.array(side, own) for side in self.sides)
+        device.wait(x)
+        device.wait(y)
+        sent = perf_counter() - began
+        self.add(1)
+        times: list[float] = []
+        made: list[Any] = []
+        for _ in range(1 + self.runs):
+            began = perf_counter()
+            product = self.multiply(device, x, y)
+            times.append(perf_counter() - began)
+            made = [*made[:1], product]  # the first and the last
+            self.add(1)
+        began = perf_counter()
+        found = device.fetch(made[-1])
+        fetched = perf_counter() - began
+        if found.format != self.format:
+            raise _AbsentError(f"its product of {self.format.name} is in {found.format.name}")
+        codes = np.ascontiguousarray(found.codes)
+        return Run(
+            name, device.words, device.settings(self.dtype), sent, times[0], Timing(tuple(times[1:])), fetched, codes,
+            bool(np.array_equal(device.fetch(made[0]).codes, codes)), self.yardstick.errors(codes), self._judged(codes),
+        )  # fmt: skip
+
+    def _judged(self, product: Array, other: Array | None = None) -> Judgement | None:
+        given = [product] if other is None else [product, other]
+        results = [self._values(Source(codes, self.format)) for codes in given]
+        if self.case is None or not all(np.isfinite(each).all() for each in results):
+            return None
+        return self.case.judged(results[0], results[1] if other is not None else None)
+
+    def pair(self, one: Run, other: Run) -> Pair:
+        """Return how far two runs are apart."""
+        ulps = ulp_distance(Source(one.codes, self.format), Source(other.codes, self.format))
+        equal = int((one.codes == other.codes).sum())
+        q = self.yardstick.apart(one.codes, other.codes)
+        names = (one.name, other.name)
+        return Pair(names, equal, int(np.max(ulps, initial=0)), q[0], q[1], self._judged(one.codes, other.codes))
+
+
+def _multiply(device: Device, x: Any, y: Any) -> Any:
+    product = x @ y
+    device.wait(product)
+    return product
+
+
+@in_default_mode
+def in_one_format(sides: Sequence[Any], format: Format | None = None) -> list[Source]:
+    """Return matrices in one format that backends multiply in: the one named, or one that both have, or binary32.
+
+    Numbers are rounded to nearest into it. Raises UnsupportedError for a format in which no backend multiplies.
+
+    >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
+    ['binary64', 'binary64']
+    """
+    sources = [source_of(side) for side in sides]
+    if format is None:
+        held = [each for each in (SINGLE, DOUBLE) if all(holds(each, source.format) for source in sources)]
+        shared = {source.format for source in sources}
+        format = shared.pop() if len(shared) == 1 else held[0] if held else SINGLE
+    if format.name not in DTYPES:
+        raise UnsupportedError(f"libraries multiply in {' '.join(DTYPES)}, not in {format.name}: -f names one of them")
+    return [
+        source if source.format == format else Source(np.asarray(encode(source, format)), format) for source in sources
+    ]

@@ -1,1 +1,0 @@
-"""Floor 5: pages as text and SVG, answers as JSON."""

@@ -1,0 +1,1 @@
+"""Many updates under several remedies, against exact arithmetic."""

@@ -1,0 +1,338 @@
+"""The same steps under several remedies, side by side, against exact arithmetic.
+
+What is exact: where the updates, or plain SGD's gradients, are given beforehand, the weights are w₀ + Σu or
+w₀ − lr·Σg in rational arithmetic. Where they depend on what came before (momentum, Adam, weight decay, gradients
+that are functions of the weights) the reference is the same program in binary64. Steps whose gradients are no numbers
+count as zero.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.numbers import Context, Direction, as_context
+from floatlab.presenter import Answering
+from floatlab.record import Record
+from floatlab.training.gradients import numbers_of, running_totals
+from floatlab.training.optimizers import OPTIMIZERS, SGD, Adam, Optimizer, Updates
+from floatlab.training.run.trainer import MAX_VALUES, Trainer
+from floatlab.training.run.training_run import Run
+from floatlab.training.setup import USUAL, Setup, parse_remedy
+from floatlab.training.step.update import Why
+from floatlab.training.validation import checked_whole, listed_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from floatlab.formats import Format
+    from floatlab.numbers.context import AnyContext
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@methods_in_default_mode
+class Reference:
+    """What exact arithmetic makes of the same steps, or binary64 where that would need more than rational numbers."""
+
+    def __init__(self, start: Any, gradient: Any, optimizer: Optimizer, every: int) -> None:
+        """Settle which it is."""
+        self._wide = Trainer(start, gradient, optimizer, Setup("binary64"), label="reference", every=every)
+        plain = isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay
+        given = self._wide.gradients
+        if given.table is not None:
+            given.table = np.where(np.isfinite(given.table).all(axis=1, keepdims=True), given.table, 0.0)
+        self.is_exact = given.function is None and (isinstance(optimizer, Updates) or plain)
+        self._factor = -optimizer.lr if isinstance(optimizer, SGD) else Fraction(1)
+        begin = numbers_of(start, "start")
+        self._start = [
+            Fraction(*each.as_integer_ratio())
+            for each in (begin if isinstance(begin, list) else begin.reshape(-1).tolist())
+        ]
+        self.every = every
+        self._final: tuple[int, list[Fraction]] | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is: exact, or binary64."""
+        return "exact" if self.is_exact else "binary64"
+
+    def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
+        """Do more steps, where they have to be done."""
+        if not self.is_exact:
+            self._wide.advance(steps, tick)
+
+    def at(self, steps: list[int], element: int = 0) -> list[Fraction]:
+        """Return the exact weight after each of these steps (ascending); raises UnsupportedError in binary64.
+
+        >>> Reference("1.125", "0.00041999", Updates(), 1).at([0, 101])
+        [Fraction(9, 8), Fraction(116741899, 100000000)]
+        """
+        if not self.is_exact:
+            raise UnsupportedError("the reference is binary64: it has no exact values")
+        sums, unit = running_totals(self._wide.gradients, steps, element)
+        return [self._start[element] + self._factor * unit * each for each in sums]
+
+    def curve(self, at: Array) -> Array:
+        """Return the weights after some recorded steps as float64: (steps, n), or (steps,) of a single weight."""
+        if not self.is_exact:
+            values: Array = self._wide.run.values[-(-at // self.every)]  # the last one may lie between
+            return values
+        columns = []
+        for element, start in enumerate(self._start):
+            sums, unit = running_totals(self._wide.gradients, at.tolist(), element)
+            by = self._factor * unit
+            bottom = start.denominator * by.denominator
+            first, each = start.numerator * by.denominator, by.numerator * start.denominator
+            columns.append(np.array([(first + each * total) / bottom for total in sums]))
+        return columns[0] if self._wide.alone else np.stack(columns, axis=1)
+
+    def moves_after(self, last: Array, steps: int) -> Array:
+        """Say for every weight whether any step after its last one, up to `steps`, moves the reference."""
+        moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
+        found: Array = moved > last
+        return found
+
+    def final(self, steps: int) -> Any:
+        """Return the weights after so many steps: exact Fractions, or binary64."""
+        if not self.is_exact:
+            return self._wide.weights.tolist()
+        if self._final is None or self._final[0] != steps:
+            self._final = steps, [self.at([steps], element)[0] for element in range(len(self._start))]
+        return self._final[1]
+
+
+@methods_in_default_mode
+class Line(Record):
+    """One remedy beside the others, after some steps.
+
+    `error` is weight − reference, of several weights the one furthest off; `carried_error` likewise of what the
+    weights stand for with a master copy or a compensation, else None. `stalled` is the step after which nothing moved
+    although the reference did (0: it never moved), of several weights the last; `still` how many weights did that;
+    `why` says what the next step would do to it.
+    """
+
+    label: str
+    final: Any
+    error: float | None
+    carried_error: float | None
+    stalled: int | None
+    still: int
+    moves: int
+    skipped: int
+    scale: float | None
+    why: Why | None
+    diverged: str | None
+
+
+@methods_in_default_mode
+class Training(Answering):
+    """Trainers that take the same steps, each in a setup of its own, and the reference beside them.
+
+    `trainers` are in the order of the remedies; `runs` what has become of each; `lines` the table.
+    """
+
+    _ASKS = ".lines or .runs"
+
+    def __init__(self, trainers: list[Trainer], reference: Reference) -> None:
+        """Take trainers that stand at their start."""
+        self.trainers, self.reference, self.steps = trainers, reference, 0
+
+    def __repr__(self) -> str:
+        """Show the remedies."""
+        return f"Training({self.steps:,} steps: {', '.join(each.label for each in self.trainers)})"
+
+    def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
+        """Do more steps of each; `tick` is told how many steps of any trainer were done."""
+        checked_whole(steps, "steps", 0)
+        for each in self.trainers:
+            each.advance(steps, tick)
+        self.reference.advance(steps, tick)
+        self.steps += steps
+
+    @property
+    def seed(self) -> int:
+        """The seed that stochastic roundings draw from."""
+        return self.trainers[0].setup.context.seed
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """What has become of the weights under each remedy."""
+        return tuple(each.run for each in self.trainers)
+
+    def __getitem__(self, label: str) -> Run:
+        """Return the run of a remedy; raises UnsupportedError for one that there is not."""
+        return self.trainer(label).run
+
+    def trainer(self, label: str) -> Trainer:
+        """Return the trainer of a remedy; raises UnsupportedError for one that there is not."""
+        for each in self.trainers:
+            if each.label == label:
+                return each
+        known = [each.label for each in self.trainers]
+        raise UnsupportedError(f"there is no run {quoted(label)}{guess(label, known)} (there are {' '.join(known)})")
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The table: one line a remedy."""
+        return tuple(self._line(each) for each in self.trainers)
+
+    def _line(self, trainer: Trainer) -> Line:
+        run = trainer.run
+        stalled = self._stalled(trainer, run)
+        why = trainer.next_step(int(stalled.argmax())).why if trainer.can_step else None
+        return Line(
+            trainer.label, run.final, *self._errors(run),
+            int(stalled.max()) if (stalled >= 0).any() else None, int((stalled >= 0).sum()),
+            int(run.moves.sum()), len(run.skipped), run.scales[-1][1] if run.scales else None, why,
+            None if run.diverged is None else run.diverged.why,
+        )  # fmt: skip
+
+    def _errors(self, run: Run) -> tuple[float | None, float | None]:
+        if run.diverged is not None:
+            return None, None
+        truth = self.reference.final(run.steps)
+        if not all(isinstance(each, Fraction) or math.isfinite(each) for each in truth):
+            return None, None  # a function led the reference beyond numbers
+        carried = None
+        if run.kept is not None or run.compensation is not None:
+            high = run.carrier[-1]
+            low = np.zeros(1) if run.compensation is None else run.compensation[-1]
+            if np.isfinite(high - low).all():  # else it was not there yet when the last step was recorded
+                carried = _furthest(high, truth, low)
+        return _furthest(run.values[-1], truth), carried
+
+    def _stalled(self, trainer: Trainer, run: Run) -> Array:
+        """Return the step after which each weight stood still although its reference moved; −1 where it did not."""
+        last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
+        draws = any(stage.context.rounding is Direction.SR for stage in run.program.stages)
+        # A constant update that once leads back to the same weight always does.
+        proven = given.is_constant and not run.program.states and not draws
+        still = (quiet > 0 if proven else quiet > run.steps // 100) & self.reference.moves_after(last, run.steps)
+        waits = bool(run.skipped) and run.skipped[-1] == run.steps - 1  # the loss scale is on its way down
+        if run.diverged is not None or waits or (draws and trainer.count > 1):
+            still[:] = False
+        elif still.any() and trainer.can_step:
+            # What draws may move yet, and a function of the weights may have found its minimum.
+            if given.function is not None and given.raw is not None:
+                still &= given.raw != 0
+            if draws and trainer.next_step().why in (Why.DRAWN, Why.MOVED, Why.IN_MASTER):
+                still[:] = False
+        return np.where(still, last, -1)
+
+
+def _furthest(values: Any, truth: list[Any], low: Any = 0.0) -> float:
+    """Return the error that is largest in size, of values less what they are too large by."""
+    numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
+    errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]
+    return max(errors, key=abs)
+
+
+@in_default_mode
+def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
+    """Return the optimizer that a name means, with a learning rate; raises UnsupportedError.
+
+    >>> parse_optimizer("momentum", "0.1", False).momentum
+    0.9
+    """
+    if isinstance(given, Updates | SGD | Adam):
+        if lr is not None:
+            raise UnsupportedError("the learning rate is said by the optimizer: give one of them")
+        return given
+    if given is None:
+        given = "updates" if adds else "sgd"
+    known = [each for each in OPTIMIZERS if each != "updates"]
+    if adds and given != "updates":
+        raise UnsupportedError(f"updates are added as they are: optimizer {quoted(str(given))} goes with a gradient")
+    if not adds and given not in known:
+        raise UnsupportedError(
+            f"optimizer is one of {' '.join(known)}, not {quoted(str(given))}{guess(str(given), known)}"
+        )
+    if given == "updates":
+        if lr is not None:
+            raise UnsupportedError("updates are added as they are: a learning rate goes with a gradient")
+        return Updates()
+    if given in ("sgd", "momentum"):
+        if lr is None:
+            raise UnsupportedError("a gradient needs a learning rate (lr=)")
+        return SGD(lr, 0.9 if given == "momentum" else 0.0)
+    rate = "0.001" if lr is None else lr
+    return Adam(rate, weight_decay=0.01 if given == "adamw" else 0.0)
+
+
+@in_default_mode
+def train(
+    start: Any,
+    gradient: Any = None,
+    *,
+    update: Any = None,
+    steps: int = 100,
+    lr: Any = None,
+    optimizer: Optimizer | str | None = None,
+    remedies: str | Iterable[str] | None = None,
+    weights: Any = "binary16",
+    grads: Format | str | None = None,
+    update_format: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    state: Format | str | None = None,
+    rounding: str = "RNE",
+    seed: int = 0,
+    context: AnyContext = None,
+    every: int | None = None,
+    lane: str | None = None,
+    tick: Callable[[int], None] | None = None,
+) -> Training:
+    """Train weights for some steps under remedies side by side, in any formats; return what became of them.
+
+    `start` is a number or a row of them. Give `update`, which is added to them as it is, or `gradient`, with a
+    learning rate or an `optimizer` (sgd momentum adam adamw, or one of one's own): a number, a row, a table of
+    (steps, n), or a function of the weights and the step. `remedies` are words such as `plain`, `master`,
+    `bf16+kahan`, `master+dynamic` (see `REMEDIES`), by default the usual ones that make a difference. The formats are
+    those of `Setup`, before any remedy. `every` records every so many steps, by default all where there is room.
+    Raises UnsupportedError for numbers that are not finite, and for formats without what their stage needs.
+
+    >>> found = train("1.125", update="0.00041999", steps=101, remedies="plain master kahan")
+    >>> [(line.label, line.final, line.stalled) for line in found.lines]
+    [('plain', 1.125, 0), ('master', 1.1669921875, None), ('kahan', 1.1669921875, None)]
+    """
+    if (update is None) == (gradient is None):
+        raise UnsupportedError("give a gradient, or an update (update=)")
+    adds = update is not None
+    given, chosen = (update if adds else gradient), parse_optimizer(optimizer, lr, adds)
+    rules = as_context(context) if context is not None else Context(rounding, seed=seed)
+    base = Setup(weights, grads, update_format, accumulator, state, context=rules)
+    number = checked_whole(steps, "steps", 0)
+    begin = numbers_of(start, "start")
+    count = len(begin) if isinstance(begin, list) else max(begin.size, 1)
+    often = max(1, -(-number * count // MAX_VALUES)) if every is None else every
+    trainers = [
+        Trainer(start, given, chosen, setup, label=label, every=often, lane=lane)
+        for label, setup in _setups(base, remedies)
+    ]
+    made = Training(trainers, Reference(start, given, chosen, often))
+    made.advance(number, tick)
+    return made
+
+
+def _setups(base: Setup, remedies: str | Iterable[str] | None) -> list[tuple[str, Setup]]:
+    """Return labels and setups; of the usual remedies, those that serve and differ from the ones before."""
+    if remedies is not None:
+        words = listed_words(remedies, "remedies")
+        if not words:
+            raise UnsupportedError("remedies names none: plain is what there is without one")
+        return [(word, parse_remedy(word)(base)) for word in words]
+    found: list[tuple[str, Setup]] = []
+    for word in USUAL:
+        try:
+            setup = parse_remedy(word)(base)
+        except FloatlabError:
+            continue
+        if all(setup != other for _, other in found):
+            found.append((word, setup))
+    return found

@@ -1,0 +1,1 @@
+"""The screens, a folder a topic, and what they share."""

@@ -1,0 +1,1 @@
+"""Arithmetic: an operation step by step."""

@@ -1,0 +1,157 @@
+"""Practice: a question before each step, answered by typing or by a click, and the score."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Input, Label
+
+from floatlab.tui.widgets.choices import Choices
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.formats import Format
+    from floatlab.verbs.answer import Answer
+    from floatlab.verbs.practice.answer import Exercise
+    from floatlab.verbs.question import Question
+
+
+class Practice(Vertical):
+    """The question about the next step, while there is one."""
+
+    DEFAULT_CSS = """
+    Practice {
+        height: auto;
+        display: none;
+        background: $surface;
+        padding: 0 1;
+        &.-asking, &.-told { display: block; }
+        &.-told Horizontal, &.-told Choices { display: none; }
+        Horizontal { height: 1; }
+        #prompt { text-style: bold; height: auto; width: 1fr; padding: 0 1; }
+        Horizontal Label { width: auto; color: $role-label; padding: 0 1; }
+        #guess { width: 1fr; }
+    }
+    """
+
+    class Answered(Message):
+        """A question was answered: its scene can be shown."""
+
+        def __init__(self, scene: int) -> None:
+            """Name the scene."""
+            super().__init__()
+            self.scene = scene
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start switched off."""
+        super().__init__(id=id)
+        self.on = False
+        self.right = self.asked = 0
+        self._seed = 0
+        self._answer: Answer | None = None
+        self._made: tuple[Exercise | None, ...] | None = None
+        self._answered: set[int] = set()
+        self._scene = -1
+
+    def compose(self) -> ComposeResult:
+        """Compose the prompt, the choices and the box."""
+        yield Label("", id="prompt", markup=False)
+        yield Choices(id="guesses")
+        with Horizontal():
+            yield Label("answer", markup=False)
+            yield Input(id="guess", compact=True, placeholder="Enter alone shows the step")
+
+    @property
+    def words(self) -> str:
+        """What the control says: the score, while there is one."""
+        return f"end practice {self.right}/{self.asked}" if self.on else "practice"
+
+    @property
+    def exercises(self) -> tuple[Exercise | None, ...]:
+        """The questions, one a scene, made when they are first needed."""
+        if self._made is None and self._answer is not None and self._answer.scenes is not None:
+            from floatlab.verbs.practice.answer import exercises
+
+            self._made = exercises(self._answer.scenes(True))
+        return self._made or ()
+
+    @property
+    def first(self) -> int:
+        """The scene where practice begins: the last one before the first question."""
+        asked = [i for i, exercise in enumerate(self.exercises) if exercise is not None]
+        return max(min(asked, default=1) - 1, 0)
+
+    def turn(self, on: bool) -> None:
+        """Begin or end; the score begins anew."""
+        self.on = on
+        self.right = self.asked = 0
+        self._answered.clear()
+        self.hide()
+
+    def prepare(self, answer: Answer) -> None:
+        """Make the questions of another derivation."""
+        self._answer, self._made = answer, None
+        self._answered.clear()
+        self.hide()
+
+    def operands(self, question: Question, format: Format) -> tuple[str, ...]:
+        """Return operands for another exercise."""
+        from floatlab.verbs.practice.answer import random_operands
+
+        self._seed += 1
+        return random_operands(question.verb, format, self._seed)
+
+    def asks(self, scene: int) -> bool:
+        """Ask the question about a scene, and say whether there is one."""
+        exercise = self.exercises[scene] if self.on and scene < len(self.exercises) else None
+        if exercise is None or scene in self._answered:
+            return False
+        self._scene = scene
+        self.query_one("#prompt", Label).update(exercise.prompt)
+        guesses = self.query_one("#guesses", Choices)
+        guesses.options = tuple((choice, choice) for choice in exercise.choices)
+        guesses.display = bool(exercise.choices)
+        self.remove_class("-told")
+        self.add_class("-asking")
+        guess = self.query_one("#guess", Input)
+        guess.value = ""
+        guess.focus()
+        return True
+
+    @property
+    def ended(self) -> bool:
+        """Whether all that there is to ask has been asked."""
+        return all(exercise is None or scene in self._answered for scene, exercise in enumerate(self.exercises))
+
+    def hide(self) -> None:
+        """Take a question back that has not been answered, or the verdict on one that has."""
+        self._scene = -1
+        self.remove_class("-asking", "-told")
+
+    @on(Input.Submitted)
+    def _typed(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._take(event.value)
+
+    @on(Choices.Chosen)
+    def _clicked(self, event: Choices.Chosen) -> None:
+        event.stop()
+        self._take(event.name)
+
+    def _take(self, text: str) -> None:
+        scene = self._scene
+        exercise = self.exercises[scene] if 0 <= scene < len(self.exercises) else None
+        if exercise is None:
+            return
+        right = exercise.is_right(text)
+        self.asked += 1
+        self.right += right
+        self._answered.add(scene)
+        self.hide()
+        words = f"✓ right: {exercise.answers[0]}" if right else f"✗ it is {exercise.answers[0]}"
+        words += "; that was the last one: N for other operands" if self.ended else "; n for the next"
+        self.query_one("#prompt", Label).update(words)
+        self.add_class("-told")
+        self.post_message(self.Answered(scene))

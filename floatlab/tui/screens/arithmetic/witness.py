@@ -1,0 +1,82 @@
+"""The search for a witness, with a bar that grows and Escape to give up."""
+
+from __future__ import annotations
+
+from threading import Event
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Label, ProgressBar
+
+from floatlab.errors import FloatlabError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.formats import Format
+    from floatlab.verbs.question import Question
+
+
+class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
+    """Looks beside the screen; dismissed with operands, with words that say there are none, or with None."""
+
+    DEFAULT_CSS = """
+    WitnessSearch {
+        align: center middle;
+        & > Vertical {
+            width: 60; max-width: 96%; height: auto; background: $surface; border: round $primary; padding: 0 1;
+        }
+    }
+    """
+    BINDINGS = [Binding("escape", "give_up", "Give up", id="witness.cancel")]
+
+    def __init__(self, question: Question, format: Format) -> None:
+        """Look near the question's operands, in one format."""
+        super().__init__()
+        self._question, self._format = question, format
+        self._ended = Event()
+
+    def compose(self) -> ComposeResult:
+        """Compose the bar."""
+        with Vertical():
+            yield Label("Looking for operands where fused and separate differ", markup=False)
+            yield ProgressBar(show_eta=False)
+            yield Label("Escape gives up", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin."""
+        self.search()
+
+    @work(thread=True)
+    def search(self) -> None:
+        """Search in a thread of its own."""
+        from floatlab.verbs.arithmetic.witness import no_witness, witness
+
+        try:
+            found: tuple[str, ...] | str | None = witness(
+                self._format, self._question.context, near=self._question.values, progress=self._tell
+            )
+        except FloatlabError as error:
+            found = str(error)
+        if not self._ended.is_set():
+            self.app.call_from_thread(self.dismiss, found or no_witness(self._format))
+
+    def _tell(self, done: int, total: int) -> bool:
+        if not self._ended.is_set():
+            self.app.call_from_thread(self.show_progress, done, total)
+        return not self._ended.is_set()
+
+    def show_progress(self, done: int, total: int) -> None:
+        """Let the bar grow."""
+        self.query_one(ProgressBar).update(total=total, progress=done)
+
+    def action_give_up(self) -> None:
+        """End the search."""
+        self._ended.set()
+        self.dismiss(None)
+
+    def on_unmount(self) -> None:
+        """End the search with the screen."""
+        self._ended.set()

@@ -1,0 +1,1 @@
+"""Compare: two arrays and where they differ."""

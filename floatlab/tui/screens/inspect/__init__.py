@@ -1,0 +1,1 @@
+"""Inspect: a value in several formats at once."""

@@ -1,0 +1,1 @@
+"""Reduce: a sum or product with its tree."""

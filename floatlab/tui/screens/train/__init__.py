@@ -1,0 +1,1 @@
+"""Train: weights under remedies, step by step."""

@@ -1,0 +1,123 @@
+"""A chart on the screen: drawn to the room that there is, with a cursor at a number of the scale across."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual import events
+from textual.message import Message
+
+from floatlab.page.chart_text import chart_lines, scales_of
+from floatlab.page.layout import cut_columns
+from floatlab.page.model import Chart, Line, Role, Run, line, text_of
+from floatlab.tui.app.themes import CURSOR
+from floatlab.tui.widgets.drawing import Drawing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from floatlab.page.ticks import Scale
+
+_FRAME = 3  # lines that are no rows of the plot: its name, the scale across, and the numbers on it
+_LEAST = 2
+
+
+class Plot(Drawing, can_focus=False):
+    """A chart as high and wide as there is room for; a click puts the cursor where it points."""
+
+    DEFAULT_CSS = """
+    Plot { scrollbar-size: 0 0; }
+    """
+
+    class Pointed(Message):
+        """A place was clicked."""
+
+        def __init__(self, x: float) -> None:
+            """Hold the number on the scale across."""
+            super().__init__()
+            self.x = x
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start empty."""
+        super().__init__(id=id)
+        self._chart: Chart | None = None
+        self._marks: tuple[float, ...] = ()
+        self._at: float | None = None
+        self._left = self._room = 0  # where the plot itself begins, and how many columns it has
+
+    def show(self, chart: Chart, at: float | None = None, marks: Iterable[float] = ()) -> None:
+        """Show a chart, with the cursor at a number, or nowhere, and marks below others."""
+        self._chart, self._at, self._marks = chart, at, tuple(marks)
+        self.reset()
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Use the height that there is now, too."""
+        self.reset()
+
+    @property
+    def _across(self) -> Scale | None:
+        scales = scales_of(self._chart) if self._chart is not None else None
+        return scales.across if scales is not None else None
+
+    def column_of(self, x: float) -> int:
+        """Return the column of the plot that a number stands in."""
+        across = self._across
+        return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
+
+    def number_at(self, column: int) -> float | None:
+        """Return the number of a column; None where there is no plot."""
+        across = self._across
+        if across is None or self._room < 2:
+            return None
+        return across.at(min(max(column, 0), self._room - 1) / (self._room - 1))
+
+    def moved(self, x: float, by: int) -> float:
+        """Return the number that many columns to the right of another, or to the left."""
+        found = self.number_at(self.column_of(x) + by)
+        return x if found is None else found
+
+    def set_lines(self, width: int) -> list[Line]:
+        """Set the chart, and the cursor over it."""
+        if self._chart is None:
+            return []
+        height = max(self.scrollable_content_region.height - _FRAME, _LEAST)
+        lines = chart_lines(self._chart.replace(height=height), width)
+        if len(lines) < height + _FRAME:
+            self._room = 0
+            return lines
+        self._left = len(lines[1][0].text)
+        self._room = len(text_of(lines[-2])) - self._left
+        for x in self._marks:
+            lines[-2] = _put(lines[-2], self._left + self.column_of(x), Run("◆", Role.CHANGED))
+        if self._at is not None:
+            column = self._left + self.column_of(self._at)
+            for y in range(1, height + 1):
+                if text_of(cut_columns(lines[y], column, column + 1)).isspace():
+                    lines[y] = _put(lines[y], column, Run("┊", Role.RULER))
+            lines[-2] = _put(lines[-2], column, Run("▲", Role.CODE))
+        return lines
+
+    def segments(self, y: int) -> list[Segment]:
+        """Return one line's pieces, letters under the cursor reversed."""
+        if self._at is None or not self._room or not 0 < y < len(self.lines) - 2:
+            return super().segments(y)
+        column = self._left + self.column_of(self._at)
+        before, here, after = (
+            cut_columns(self.lines[y], *ends) for ends in ((0, column), (column, column + 1), (column + 1, 1 << 16))
+        )
+        pieces = [Segment(run.text, self.style_of(run.role)) for run in before]
+        pieces += [Segment(run.text, CURSOR if run.text not in "┊ " else self.style_of(run.role)) for run in here]
+        return [*pieces, *(Segment(run.text, self.style_of(run.role)) for run in after)]
+
+    def on_click(self, event: events.Click) -> None:
+        """Point at a column."""
+        offset = event.get_content_offset(self)
+        found = self.number_at(offset.x - self._left) if offset is not None and offset.x >= self._left else None
+        if found is not None:
+            self.post_message(self.Pointed(found))
+
+
+def _put(runs: Line, column: int, run: Run) -> Line:
+    """Return a line with one character changed."""
+    return line(cut_columns(runs, 0, column), run, cut_columns(runs, column + 1, 1 << 16))

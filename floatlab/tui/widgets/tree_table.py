@@ -1,0 +1,155 @@
+"""The tree of a reduction: rows to fold and unfold, and a cursor on one of them."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+from textual.message import Message
+
+from floatlab.page.model import text_of
+from floatlab.tui.widgets.column_table import MARGIN, ColumnTable
+from floatlab.verbs.reduce.tree import Sprig, Tree
+
+_MOST = 4000  # rows that are unfolded at once
+
+
+class TreeTable(ColumnTable, inherit_bindings=False):
+    """A tree drawn row by row, as much of it as is unfolded."""
+
+    PLACE = "On the tree"  # what the list of keys calls it
+    HELP = (
+        "Each row adds a number to the sum so far. Enter shows how: every digit of the addition, in Arithmetic. Space, "
+        "or left and right, fold and unfold what has a mark; n goes to the next of the worst roundings; < and > turn "
+        "to other columns."
+    )
+    BINDINGS = [
+        Binding("enter", "choose", "Steps", id="tree.open", key_display="enter"),
+        Binding("space", "fold", "Fold", id="tree.fold", key_display="space"),
+        Binding("up,k", "move(-1)", "Row before", show=False, id="tree.before"),
+        Binding("down,j", "move(1)", "Row after", show=False, id="tree.after"),
+        Binding("left,h", "close", "Fold, or go up", show=False, id="tree.close"),
+        Binding("right,l", "open", "Unfold, or go down", show=False, id="tree.unfold"),
+        Binding("asterisk", "all", "Unfold all, or fold all", show=False, id="tree.all"),
+        Binding("less_than_sign", "turn(-1)", "Columns before", show=False, id="tree.left"),
+        Binding("greater_than_sign", "turn(1)", "More columns", show=False, id="tree.right"),
+        Binding("n", "worst(1)", "Worst", id="tree.worst"),
+        Binding("N", "worst(-1)", "The one before of the worst", show=False, id="tree.better"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="tree.up"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="tree.down"),
+        Binding("home", "jump(0)", "First row", show=False, id="tree.first"),
+        Binding("end", "jump(-1)", "Last row", show=False, id="tree.last"),
+    ]
+
+    class Refused(Message):
+        """What was asked for cannot be done."""
+
+        def __init__(self, words: str) -> None:
+            """Say why."""
+            super().__init__()
+            self.words = words
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start empty."""
+        super().__init__(id=id)
+        self.tree_shown: Tree | None = None
+        self.sprigs: list[Sprig] = []
+        self._unfolded: frozenset[tuple[str | int, ...]] = frozenset()
+        self._worst = -1
+
+    def show_tree(self, tree: Tree) -> None:
+        """Show a tree; of the same plan, the same stays unfolded, and the cursor where it is."""
+        same = self.tree_shown is not None and self.tree_shown.plan == tree.plan
+        self.tree_shown, self._worst = tree, -1
+        if not same:
+            self._unfolded = tree.unfolded
+            self.set_cursor(0)
+            self.turned = 0
+        self._rows()
+        if not same:
+            self.scroll_home(animate=False)
+
+    def _rows(self) -> None:
+        """Draw what is unfolded, the cursor on the row where it was."""
+        tree = self.tree_shown
+        if tree is None:
+            return
+        before = self.sprig
+        self.sprigs = tree.rows(self._unfolded)
+        self.show(tree.table(self.sprigs))
+        if before is not None:
+            self._go_to(before.key)
+
+    @property
+    def sprig(self) -> Sprig | None:
+        """The row under the cursor."""
+        return self.sprigs[self.cursor] if self.cursor < len(self.sprigs) else None
+
+    def _go_to(self, key: tuple[str | int, ...]) -> None:
+        place = next((i for i, each in enumerate(self.sprigs) if each.key == key), None)
+        if place is not None:
+            self.cursor = place
+
+    def action_fold(self) -> None:
+        """Fold what is unfolded under the cursor, and the other way round."""
+        sprig = self.sprig
+        key = Tree.folds(sprig) if sprig is not None else None
+        if key is not None:
+            self._unfolded ^= {key}
+            self._rows()
+
+    def action_open(self) -> None:
+        """Unfold, or go into what is unfolded."""
+        sprig = self.sprig
+        if sprig is None:
+            return
+        if sprig.is_open is False:
+            self.action_fold()
+        else:
+            self.action_move(1)
+
+    def action_close(self) -> None:
+        """Fold, or go up to what this is in."""
+        sprig = self.sprig
+        if sprig is None:
+            return
+        if sprig.is_open:
+            self.action_fold()
+            return
+        above = (i for i in range(self.cursor - 1, -1, -1) if self.sprigs[i].depth < sprig.depth)
+        self.cursor = next(above, self.cursor)
+
+    def action_all(self) -> None:
+        """Unfold all that there is, or fold it again."""
+        tree = self.tree_shown
+        if tree is None:
+            return
+        if self._unfolded >= tree.everything:
+            self._unfolded = frozenset({("part", tree.plan.root)})
+        elif tree.plan.terms > _MOST // 2:
+            self.post_message(self.Refused(f"{tree.plan.terms:,} terms are too many to unfold all of them"))
+            return
+        else:
+            self._unfolded = tree.everything
+        self._rows()
+
+    def action_worst(self, by: int) -> None:
+        """Go to the next of the nodes that missed most."""
+        tree = self.tree_shown
+        worst = tree.worst if tree is not None else []
+        if tree is None or not worst:
+            self.post_message(self.Refused("no addition here has missed anything"))
+            return
+        self._worst = (self._worst + by) % len(worst) if self._worst >= 0 or by > 0 else len(worst) - 1
+        id = worst[self._worst]
+        self._unfolded |= tree.way_to(id)
+        self._rows()
+        place = next((i for i, each in enumerate(self.sprigs) if each.id == id and each.key[0] in ("link", "many")), 0)
+        self.cursor = place
+
+    def clicked(self, cell: int, column: int, times: int) -> None:
+        """Fold where the mark was clicked, else open a row by a double click."""
+        sprig = self.sprigs[cell]
+        mark = text_of(sprig.cells[0]).find("▾" if sprig.is_open else "▸") if sprig.is_open is not None else -1
+        if mark >= 0 and mark <= column - MARGIN <= mark + 1:
+            self.action_fold()
+        else:
+            super().clicked(cell, column, times)

@@ -1,0 +1,1 @@
+"""Floor 5: everything that a user can ask, a folder a topic: its options, its answer, its page."""

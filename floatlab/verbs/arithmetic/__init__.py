@@ -1,0 +1,1 @@
+"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step."""

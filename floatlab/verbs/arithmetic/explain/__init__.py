@@ -1,0 +1,1 @@
+"""Why each step of an operation does what it does, in sentences."""

@@ -1,0 +1,332 @@
+"""The page of an operation: each step with its digits, in the order in which they happen."""
+
+from __future__ import annotations
+
+from floatlab.arith import readings
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import exact_decimal, shortest
+from floatlab.numbers.steps import (
+    Align,
+    Combination,
+    Combine,
+    Decode,
+    Divide,
+    Encode,
+    Integral,
+    Promote,
+    Root,
+    Round,
+    Rule,
+    Special,
+    Step,
+)
+from floatlab.page.fields import point
+from floatlab.page.model import Block, Line, Note, Page, Role, Row, Run, Strip, line, text_of
+from floatlab.page.words import (
+    GLANCE,
+    PAGE_DIGITS,
+    abbreviated,
+    bracketed,
+    cut,
+    decision,
+    equals,
+    error_words,
+    flags_line,
+    operand_text,
+    plural,
+    replaced_words,
+    signed,
+    tininess_words,
+    verdict_line,
+)
+from floatlab.record import Record
+from floatlab.verbs.arithmetic.explain.clauses import sentence
+from floatlab.verbs.show.page import coded, datum_strip
+
+SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
+_FUNCTIONS = {"round_to_integral": "rint"}
+TAIL = 12  # digits shown beyond the cut
+_NAMES = {Decode: "operands", Integral: "to integer", Divide: "quotient", Encode: "result"}
+_TOGETHER = ("operands", "promote", "flush")  # steps of these names appear at once
+
+
+class Stage(Record):
+    """Steps that appear together: their name, their rows, and the place of the last of them in its derivation."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    index: int
+
+
+def expression(derivation: Derivation) -> str:
+    """Return what was computed, in the operands' shortest decimals or as they were typed.
+
+    >>> from floatlab.arith import add
+    >>> expression(add("1.125", "0.1", "fp16"))
+    '1.125 + 0.1'
+    """
+    typed = derivation.literals or (None,) * len(derivation.operands)
+    words = []
+    for text, datum in zip(typed, derivation.operands, strict=True):
+        if isinstance(datum, Datum):
+            word = text.strip() if text is not None and len(text) <= GLANCE else shortest(datum)
+            words.append(word if datum.format == derivation.result.format else f"{word}@{datum.format.name}")
+    if derivation.operation in SYMBOLS:
+        left, right = words
+        return f"{left} {SYMBOLS[derivation.operation]} {bracketed(right)}"
+    if derivation.operation in ("fma", "multiply_then_add"):
+        a, b, c = words
+        return f"{a} × {b} + {bracketed(c)}"
+    return f"{_FUNCTIONS.get(derivation.operation, derivation.operation)}({', '.join(words)})"
+
+
+def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
+    """Write |x| in units of 2^top: the digits up to `fraction` places after the point, and those beyond.
+
+    >>> framed(Exact(False, 0b1111111001, -13), 0, 10)
+    ('0.0001111111', '001')
+    """
+    last = top - fraction
+    beyond = min(max(last - x.q, least_tail), TAIL)
+    shift = x.q - (last - beyond)
+    scaled = x.c << shift if shift >= 0 else x.c >> -shift
+    more = shift < 0 and scaled << -shift != x.c
+    text = f"{scaled:0{1 + fraction + beyond}b}"
+    whole = len(text) - fraction - beyond
+    kept = text[:whole] + ("." + text[whole : whole + fraction] if fraction else "")
+    return kept, text[whole + fraction :] + "…" * more
+
+
+def _digits(kept: str, tail: str, exponent: int, negative: bool = False) -> Line:
+    whole, _, fraction = kept.partition(".")
+    return line(
+        "−" if negative else "",
+        Run(whole, Role.IMPLICIT),
+        "." if fraction else "",
+        Run(fraction, Role.SIGNIFICAND),
+        line("|", Run(tail, Role.LOST)) if tail else (),
+        f" × 2^{exponent}",
+    )
+
+
+def _frame(x: Exact, fmt: Format, exponent: int | None = None) -> Line:
+    top = x.exponent if exponent is None else exponent
+    kept, tail = framed(x, top, fmt.trailing_bits)
+    return _digits(kept, tail.rstrip("0"), top, x.negative)
+
+
+def _value(x: Exact) -> Line:
+    return line(f"= {exact_decimal(x, PAGE_DIGITS)}")
+
+
+def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Block]:
+    """Draw two terms in one frame; with `moved`, on the way there, when the smaller has moved so many places."""
+    top = max(step.left.exponent, step.right.exponent)
+    t = fmt.trailing_bits
+    last = top - t
+    tail = max(min(max(last - step.left.q, last - step.right.q), TAIL), 0)
+    lines = []
+    for index, x in enumerate((step.left, step.right)):
+        to_go = step.shift - moved if moved is not None and index == step.moved else 0
+        kept, rest = framed(Exact(x.negative, x.c, x.q + to_go), top, t, tail)
+        lines.append(_digits(kept, rest, top - to_go, x.negative))
+    if step.left.negative != step.right.negative:
+        lines = [each if text_of(each).startswith("−") else line(" ", each) for each in lines]
+    note = "same exponent: nothing moves"
+    if moved is not None:
+        note = f"the smaller term moves right: {moved} of {step.shift}"
+    elif step.shift:
+        note = f"the smaller term moves right {step.shift} {plural(step.shift, 'place')}"
+        if step.shift > fmt.precision + 1:
+            note += ", wholly past the last digit"
+    return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", line(note))]
+
+
+def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
+    x, label = step.exact, step.kind.value
+    if not x.c:
+        return [Row(label, line("−0" if x.negative else "0", ", exactly"))]
+    if step.kind is not Combination.SUM or aligned is None:
+        return [Row(label, _frame(x, fmt), _value(x))]
+    top = max(aligned.left.exponent, aligned.right.exponent)
+    rows: list[Block] = [Row("sum", _frame(x, fmt, top), _value(x))]
+    moved = top - x.exponent
+    if moved:
+        words = f"{moved} leading {plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one digit more"
+        rows.append(Row("normalise", _frame(x, fmt), line(words)))
+    return rows
+
+
+def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list[Block]:
+    """Say what a rounding kept, what it cut off with its guard, round and sticky digits, and what decided."""
+    direction = derivation.context.rounding
+    kept, tail = cut(rounded, fmt)
+    grs = line(f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}") if tail else ()
+    rows: list[Block] = [
+        Row(
+            f"round {direction.value}",
+            line(signed(rounded.negative, point(kept, tail)), f" × 2^{rounded.quantum + len(kept) - 1}"),
+            grs,
+        ),
+        Row("", decision(rounded, direction), line("the carry runs into the exponent") if rounded.carried else ()),
+    ]
+    if words := tininess_words(rounded):
+        rows.append(Row("", line(words)))
+    return rows
+
+
+def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
+    """Return the rows of one step; `seen` are the steps before it, and without `strips` the operands are not drawn."""
+    fmt = derivation.result.format
+    if isinstance(step, Decode):
+        # All operands at once, where the first of them is decoded.
+        first = not any(isinstance(each, Decode) for each in seen)
+        operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
+        return operand_rows(operands, derivation.literals, derivation.context, fmt, strips) if first else []
+    if isinstance(step, Promote):
+        words = line(f"{step.datum.format.name} → {step.promoted.format.name}, exactly")
+        return [Row("promote", words, coded(step.promoted))]
+    if isinstance(step, Align):
+        return align_blocks(step, fmt)
+    if isinstance(step, Combine):
+        aligned = seen[-1] if seen and isinstance(seen[-1], Align) else None
+        return _combined(step, fmt, aligned if isinstance(aligned, Align) else None)
+    if isinstance(step, Divide):
+        if derivation.operation == "remainder":
+            n = exact_decimal(step.quotient, PAGE_DIGITS)
+            return [Row("quotient", line(f"a/b {'lies nearest to' if step.sticky else 'is'} n = {n}"))]
+        return [_cut_off("quotient", step.quotient, step.sticky, fmt)]
+    if isinstance(step, Integral):
+        return integral_rows(step.rounded, derivation.context.rounding)
+    if isinstance(step, Root):
+        return [_cut_off("root", step.root, step.sticky, fmt)]
+    if isinstance(step, Special):
+        return [Row("rule", line(sentence(step.rule)), flags_line(step.flags) if step.flags else ())]
+    if isinstance(step, Round):
+        return rounding_rows(step.rounded, derivation, fmt)
+    if isinstance(step, Encode):
+        return result_rows(step.datum, derivation, "result")
+    return []
+
+
+def _cut_off(label: str, x: Exact, sticky: bool, fmt: Format) -> Row:
+    if not x.c:
+        return Row(label, line("0, exactly"))
+    kept, tail = framed(x, x.exponent, fmt.trailing_bits)
+    if sticky and not tail.endswith("…"):
+        tail += "…"
+    return Row(label, _digits(kept, tail, x.exponent, x.negative), line("goes on for ever" if sticky else "exact"))
+
+
+def operand_rows(
+    operands: tuple[Datum, ...],
+    literals: tuple[str | None, ...],
+    context: Context,
+    shared: Format | None,
+    strips: bool = True,
+) -> list[Block]:
+    """Draw operands as a, b, c; say how each was read from text, where that changed it or raised a flag.
+
+    `shared` is the format that need not be named. Without `strips` they are not drawn, only named.
+    """
+    blocks: list[Block] = []
+    for name, datum, reading in zip("abc", operands, readings(operands, literals, context), strict=False):
+        if strips:
+            blocks.append(datum_strip(datum, name if datum.format == shared else f"{name} {datum.format.name}"))
+        if reading is not None and reading.flags:
+            typed = line(f"read from {abbreviated(operand_text(reading), 30)}")
+            blocks.append(Row("" if strips else name, typed, verdict_line(reading)))
+            if replaced := replaced_words(reading):
+                blocks.append(Row("", line(Run(replaced, Role.HINT))))
+    return blocks
+
+
+def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
+    """Show a rounding to an integer: the digits before the cut at the point, what decided, the integer."""
+    shift = rounded.unit.bit_length() - 1
+    tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
+    shown = tail[:TAIL] + "…" * (len(tail) > TAIL)
+    digits = line(Run(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Run(shown, Role.LOST)) if shown else ())
+    return [
+        Row("to integer", signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
+        Row("", line(f"{direction.value}: " if shown else "", decision(rounded, direction, integral=True))),
+    ]
+
+
+def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
+    """Return the result: bits, code, value, error and flags, and what it stands in for."""
+    error = error_words(derivation) if derivation.result == datum else ""
+    flags = flags_line(derivation.flags)
+    rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
+    if replaced := replaced_words(derivation):
+        rows.append(Row("", line(Run(replaced, Role.HINT))))
+    return rows
+
+
+def _stage_name(step: Step) -> str:
+    if isinstance(step, Combine):
+        return step.kind.value
+    if isinstance(step, Special):
+        return "flush" if step.rule is Rule.FLUSHED_INPUT else "rule"
+    return _NAMES.get(type(step), type(step).__name__.lower())
+
+
+def stages(derivation: Derivation, start: int = 0, stop: int | None = None, strips: bool = True) -> list[Stage]:
+    """Return the steps from `start` up to `stop` as they appear on a page, with their rows.
+
+    >>> from floatlab.arith import add
+    >>> [stage.name for stage in stages(add("1", "0.1", "fp16"))]
+    ['operands', 'align', 'sum', 'round', 'result']
+    """
+    found: list[Stage] = []
+    for index, step in enumerate(derivation.steps[:stop]):
+        if index < start:
+            continue
+        name, blocks = _stage_name(step), tuple(step_blocks(step, derivation, derivation.steps[:index], strips))
+        if found and name == found[-1].name and name in _TOGETHER:
+            blocks = found.pop().blocks + blocks
+        found.append(Stage(name, blocks, index))
+    return found
+
+
+def heading(derivation: Derivation) -> Note:
+    """Return the title of an operation's page as its first line."""
+    return Note(line(Run(f"{expression(derivation)} in {derivation.result.format.name}", Role.HEADING)))
+
+
+def with_reasons(derivation: Derivation, shown: list[Stage]) -> list[Block]:
+    """Return the rows of these stages, each followed by why it does what it does."""
+    from floatlab.verbs.arithmetic.explain.step import reason
+
+    blocks: list[Block] = []
+    for stage in shown:
+        blocks += [*stage.blocks, Row("why", reason(derivation, stage.index))]
+    return blocks
+
+
+def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
+    """Return the page of an operation, or of its first steps; with `why`, each with the reason for what it does."""
+    title = heading(derivation)
+    blocks: list[Block] = [title]
+    shown = stages(derivation, stop=steps)
+    blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
+    left = len(derivation.steps) - len(derivation.steps[:steps])
+    if left:
+        blocks.append(Row("", line(Run(f"{left} more {plural(left, 'step')}", Role.HINT))))
+    return Page(tuple(blocks), text_of(title.content))
+
+
+def summary(derivation: Derivation) -> Line:
+    """Return an operation in one line."""
+    result = derivation.result
+    parts = [f"{expression(derivation)} {equals(result)} in {result.format.name} ("]
+    error = error_words(derivation)
+    rest = ", ".join(part for part in (error, ", ".join(derivation.flags.names).replace("_", " ")) if part)
+    return line(*parts, Run(hexadecimal_code(result), Role.CODE), ")" + (f", {rest}" if rest else ""))
+
+
+def summary_page(derivations: list[Derivation]) -> Page:
+    """Return one line for each operation."""
+    return Page(tuple(Note(summary(each)) for each in derivations), expression(derivations[0]))

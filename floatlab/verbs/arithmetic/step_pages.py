@@ -1,0 +1,197 @@
+"""A derivation as a film: one scene a step, each with everything seen so far and the reason for what is new."""
+
+from __future__ import annotations
+
+from floatlab.arith import Contrast
+from floatlab.numbers import Derivation, Flags
+from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
+from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
+from floatlab.record import Record
+from floatlab.verbs.arithmetic.contrast_page import product_end, side_by_side, verdict_rows, ways
+from floatlab.verbs.arithmetic.explain.result import verdict_reason
+from floatlab.verbs.arithmetic.explain.step import reason
+from floatlab.verbs.arithmetic.page import TAIL, Stage, align_blocks, heading, stages
+
+Blocks = tuple[Block, ...]
+
+
+class Scene(Record):
+    """One step of a derivation as it is looked at.
+
+    `page` holds everything seen so far, the newest rows marked; `reason` says why the step does
+    what it does; `flags` are those raised so far, `separate_flags` those of the separate way beside
+    a fused one; `frames` are pictures between the scene before
+    and this one, such as the smaller term on its way to the right; `steps` are the steps that it
+    shows, each by its derivation and its place there.
+    """
+
+    name: str
+    page: Page
+    reason: Line
+    flags: Flags
+    frames: tuple[Page, ...] = ()
+    steps: tuple[tuple[Derivation, int], ...] = ()
+    separate_flags: Flags | None = None
+
+
+def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:
+    """Return the scenes of a derivation, the last with the whole of its page; without `strips` operands are not drawn.
+
+    >>> from floatlab.arith import add
+    >>> film = scenes(add("1.125", "0.12457275390625", "fp16"))
+    >>> [(scene.name, len(scene.frames), scene.flags.names) for scene in film]
+    [('operands', 0, []), ('align', 4, []), ('sum', 0, []), ('round', 0, ['inexact']), ('result', 0, ['inexact'])]
+    """
+    seen, title = _opening(derivation, strips), text_of(heading(derivation).content)
+    found: list[Scene] = []
+    shown = stages(derivation, strips=strips)
+    for stage, called in zip(shown, _distinct([stage.name for stage in shown]), strict=True):
+        frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
+        page = Page((*seen, *_fresh(stage.blocks)), title)
+        seen = (*seen, *stage.blocks)
+        why, raised = reason(derivation, stage.index), _raised(derivation, stage.index)
+        found.append(Scene(called, page, why, raised, frames, ((derivation, stage.index),)))
+    return tuple(found)
+
+
+def _opening(derivation: Derivation, strips: bool) -> Blocks:
+    return (heading(derivation),) if strips else ()
+
+
+def _fresh(blocks: Blocks) -> Blocks:
+    return (Fresh(blocks),) if blocks else ()
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Give numbers to names that come again: a step bar needs to tell them apart."""
+    return [
+        name if name not in names[:index] else f"{name} {names[:index].count(name) + 1}"
+        for index, name in enumerate(names)
+    ]
+
+
+def _frames(derivation: Derivation, stage: Stage | None) -> list[Blocks]:
+    """Return the smaller term's way to its place, which the scene itself shows; past the last digit it is not seen."""
+    step = None if stage is None else derivation.steps[stage.index]
+    if not isinstance(step, Align):
+        return []
+    fmt = derivation.result.format
+    return [tuple(align_blocks(step, fmt, moved)) for moved in range(min(step.shift, fmt.precision + TAIL + 1))]
+
+
+def _raised(derivation: Derivation, index: int) -> Flags:
+    """Return the flags raised up to a step."""
+    raised = Flags.NONE
+    for step in derivation.steps[: index + 1]:
+        raised |= _raised_by(step)
+    if index + 1 == len(derivation.steps):
+        return derivation.flags
+    # Rounding to an integer without `exact` keeps inexact to itself.
+    return raised & derivation.flags
+
+
+def _raised_by(step: Step) -> Flags:
+    if isinstance(step, (Round, Integral)):
+        return step.rounded.flags
+    return step.flags if isinstance(step, Special) else Flags.NONE
+
+
+class _Beat(Record):
+    """What appears at once on the two sides of a contrast, and what it is called."""
+
+    name: str
+    fused: Stage | None
+    separate: Stage | None
+
+
+# Stages of the two ways that have the same rank appear together.
+_RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
+
+
+def _beats(fused: tuple[Stage, ...], separate: tuple[Stage, ...], ends: tuple[int, int]) -> list[_Beat]:
+    """Bring two ways in step: up to the product (the steps before `ends`), then from there on, rank by rank."""
+    sides: list[dict[tuple[int, int, int], Stage]] = []
+    for way, end in zip((fused, separate), ends, strict=True):
+        placed: dict[tuple[int, int, int], Stage] = {}
+        for stage in way:
+            key = (int(stage.index >= end), _RANKS[stage.name])
+            placed[*key, sum(other[:2] == key for other in placed)] = stage
+        sides.append(placed)
+    left, right = sides
+    keys = sorted({*left, *right})
+    names = [(left.get(key) or right[key]).name for key in keys]
+    return [_Beat(name, left.get(key), right.get(key)) for name, key in zip(names, keys, strict=True)]
+
+
+def contrast_scenes(contrast: Contrast, *, strips: bool = True) -> tuple[Scene, ...]:
+    """Return the scenes of a fused beside a separate multiply-add, in step with each other; the last one compares them.
+
+    >>> from floatlab.arith import contrast, fma, multiply_then_add
+    >>> values = ("0.1", "10", "-1", "fp16")
+    >>> [scene.name for scene in contrast_scenes(contrast(fma(*values), multiply_then_add(*values)))]
+    ['operands', 'product', 'round product', 'align', 'sum', 'rule', 'round', 'result', 'verdict']
+    """
+    fused, separate = contrast.fused, contrast.separate
+    found = ways(contrast, strips=strips)
+    product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
+    beats = _beats(found.fused, found.separate, (product, product_end(separate)))
+    names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])
+    top, title = _opening(fused, strips), text_of(heading(fused).content)
+    made: list[Scene] = []
+    fused_flags = separate_flags = Flags.NONE
+    for stage, name in zip(found.shared, names, strict=False):
+        page = Page((*top, *_fresh(stage.blocks)), title)
+        top = (*top, *stage.blocks)
+        why = reason(fused, stage.index)
+        made.append(Scene(name, page, why, Flags.NONE, steps=((fused, stage.index),), separate_flags=Flags.NONE))
+    left: Blocks = ()
+    right: Blocks = ()
+    for beat, name in zip(beats, names[len(found.shared) :], strict=True):
+        moving = [_frames(fused, beat.fused), _frames(separate, beat.separate)]
+        new = [() if stage is None else stage.blocks for stage in (beat.fused, beat.separate)]
+        frames = []
+        for moved in range(max(len(each) for each in moving)):
+            now = [each[moved] if moved < len(each) else blocks for each, blocks in zip(moving, new, strict=True)]
+            frames.append(Page((*top, _grown(left, right, *now)), title))
+        steps = tuple(
+            (way, stage.index) for way, stage in ((fused, beat.fused), (separate, beat.separate)) if stage is not None
+        )
+        fused_flags |= _raised(fused, beat.fused.index) if beat.fused is not None else Flags.NONE
+        separate_flags |= _raised(separate, beat.separate.index) if beat.separate is not None else Flags.NONE
+        page = Page((*top, _grown(left, right, *new)), title)
+        made.append(Scene(name, page, _both(steps), fused_flags, tuple(frames), steps, separate_flags))
+        left, right = (*left, *new[0]), (*right, *new[1])
+    whole = (*top, side_by_side(list(left), list(right)), Gap(), Fresh(tuple(verdict_rows(contrast))))
+    verdict = verdict_reason(contrast)
+    return (*made, Scene("verdict", Page(whole, title), verdict, fused_flags, separate_flags=separate_flags))
+
+
+def _grown(left: Blocks, right: Blocks, more_left: Blocks, more_right: Blocks) -> Block:
+    """Return two sides with what is new on each."""
+    return side_by_side([*left, *_fresh(more_left)], [*right, *_fresh(more_right)])
+
+
+def _is_product(step: Step) -> bool:
+    return isinstance(step, Combine) and step.kind is Combination.PRODUCT
+
+
+def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
+    """Return the reasons of both ways, once where they are the same."""
+    sides = [("Fused" if way.operation == "fma" else "Separate", reason(way, index)) for way, index in steps]
+    if len(sides) == 2 and sides[0][1] == sides[1][1]:
+        return sides[0][1]
+    return line(*(part for i, (name, words) in enumerate(sides) for part in (" " * (i > 0), f"{name}: ", words)))
+
+
+def whole_scene(name: str, page: Page, reason: Line, flags: Flags, *, strips: bool = True) -> Scene:
+    """Return a page without steps as the one scene that it is; without `strips` it has neither these nor a title."""
+    if strips:
+        return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)
+    shown, whose = [], ""
+    for block in page.blocks[1:]:
+        if isinstance(block, Strip):
+            whose = block.label
+        else:
+            shown.append(block.replace(label=whose) if isinstance(block, Row) and whose and not block.label else block)
+            whose = ""
+    return Scene(name, Page((Fresh(tuple(shown)),), page.title), reason, flags)

@@ -1,0 +1,1 @@
+"""`--observed`: which computations give an observed result."""

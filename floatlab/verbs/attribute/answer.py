@@ -1,0 +1,109 @@
+"""What explains results that were observed: of one sum or product, and of two arrays that are compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.errors import UnsupportedError
+from floatlab.files import open_array
+from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Context
+from floatlab.numbers.context import DEFAULT
+from floatlab.reduce.explain.observations import format_of_result, parse_printed
+from floatlab.verbs.answer import Answer
+from floatlab.verbs.reduce.answer import operands_of, preset_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from floatlab.arrays.sources import Source
+    from floatlab.page.model import Page
+    from floatlab.reduce.explain.attribution import Attribution
+    from floatlab.verbs.answer import Started
+
+
+@in_default_mode
+def attribute_words(
+    operation: str,
+    words: tuple[str, ...],
+    observed: str,
+    difference: str | None = None,
+    targets: tuple[str, ...] | None = None,
+    format: Format | None = None,
+    preset: str | None = None,
+    context: Context = DEFAULT,
+    started: Started | None = None,
+) -> Answer:
+    """Return the answer that tells which ways to compute give what was observed; raises FloatlabError.
+
+    For one sum or dot product, `observed` is one or two results as they were printed, apart by a comma; for matrices
+    one or two words that name arrays. `targets` are functions whose orders on this machine are tried besides. Every way
+    rounds by the context, except models of machines.
+
+    >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
+    >>> found.words()
+    ['explained by order and FMA together']
+    >>> attribute_words("sum", ("1,0x1p-24,0x1p-24",), "1.0000001").words()[0].partition(",")[0]
+    'reversed'
+    """
+    from floatlab.reduce.explain.attribution import attribute
+
+    given = operands_of(operation, words, format) if preset is None else preset_of(operation, words, preset)
+    left, right = (*given, None)[:2]
+    is_array = operation == "matmul" or (operation == "sum" and np.ndim(getattr(left, "codes", left)) > 1)
+    results = tuple(each.strip() for each in observed.split(","))
+    if is_array and (len(results) == 1 or any(map(_is_listed, results))):
+        results = (observed,)  # the numbers of one array
+    if len(results) > 2:
+        raise UnsupportedError(f"--observed takes one result, or two to explain, not {len(results)}")
+    goals: list[Any] = list(results)
+    if is_array:
+        wanted = format or format_of_result(left, "the first array") or parse_format("binary32")
+        goals = [_array(each, wanted) for each in results]
+    observed_results = goals[0] if len(goals) == 1 else tuple(goals)
+    found = attribute(
+        left, right, observed_results, difference=difference, targets=targets, context=context, started=started
+    )
+    return answer_of(found, results)
+
+
+def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
+    """Return the answer that shows what explains results; these are their own words."""
+
+    def page() -> Page:
+        from floatlab.verbs.attribute.page import attribution_page
+
+        return attribution_page(found, results)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.verbs.attribute.json import attribution_to_wire
+
+        return [attribution_to_wire(found, results)]
+
+    said = [found.text if found.verdict is None else found.verdict.value]
+    return Answer(page, records, lambda: said, lambda: said, found=found)
+
+
+def _is_listed(word: str) -> bool:
+    """Say whether a word between two commas is a number, or a row's last and the next one's first."""
+    return all(parse_printed(each) is not None for each in word.split(";"))
+
+
+def _array(word: str, format: Format) -> Any:
+    with open_array(word, format) as source:
+        return source.whole()
+
+
+@in_default_mode
+def attribute_pair(product: Sequence[Source], started: Started | None = None) -> Attribution | None:
+    """Return what explains two results of a product: of x, y, and both results.
+
+    None where the results have two formats, so that no way to compute gives both.
+    """
+    from floatlab.reduce.explain.attribution import attribute
+
+    x, y, first, second = product
+    return None if first.format != second.format else attribute(x, y, (first, second), started=started)

@@ -1,0 +1,201 @@
+"""The page of `dot --observed`: which ways to compute give an observed result, and what two of them differ by."""
+
+from __future__ import annotations
+
+from floatlab.numbers import Context, Datum
+from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import shortest
+from floatlab.numbers.rounding import IN_WORDS
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.words import counted, plural, signed_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.reduce.explain.attribution import Attribution, Explanation, Patch, Path
+
+_MOST = 6  # explanations and pairs that are listed
+
+
+def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
+    """Return the page of an attribution; `observed` has the results' own words.
+
+    >>> from floatlab.reduce.explain.attribution import attribute
+    >>> from floatlab.page.text import to_text
+    >>> a, schedules = ["1", "2^-24", "2^-24"], ["serial", "reversed"]
+    >>> found = attribute(a, [1, 1, 1], "1.0000001", schedules=schedules, machines=[])
+    >>> print(to_text(attribution_page(found, ("1.0000001",))).splitlines()[0])
+      1.0000001: reversed, and 6 more of 9 ways tried
+    """
+    shown = [
+        patch.text if patch is not None else _summary(each, found.trial_count)
+        for each, patch in zip(found.fitting, found.patches, strict=False)
+    ]
+    title = "; ".join(f"{word}: {said}" for word, said in zip(observed, shown, strict=True))
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    if rules := _rules(found.context):
+        models = any(each.machines for ranked in found.explanations for each in ranked)
+        own = "; models of machines keep their own rules" * models
+        blocks.append(Note(line(f"every way {rules}{own}")))
+    for word, explanations in zip(observed, found.explanations, strict=True):
+        blocks += [Gap(), *_ways(word, explanations, single=not found.shape)]
+    if found.verdict is not None:
+        blocks += [Gap(), *verdict_rows(found), *_pairs(found)]
+    return Page(tuple(blocks), title)
+
+
+def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Block]:
+    """Return what a page of differences says of the two results: by what each is explained, and both together.
+
+    >>> import numpy as np
+    >>> from floatlab.reduce.explain.attribution import attribute
+    >>> from floatlab.page.model import Page
+    >>> from floatlab.page.text import to_text
+    >>> x, y = np.float32([[1, 2**-24]]), np.float32([[1], [1]])
+    >>> found = attribute(x, y, (x @ y, x @ y), schedules=["serial"], formats=["fp32"], machines=[])
+    >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"))), "")).strip())
+    What each equals, of 2 ways tried on 1 element
+      A            serial, and 1 other way
+      B            serial, and 1 other way
+      cause        one way to compute gives both
+    """
+    tried = f"{counted(found.trial_count, 'way')} tried on {_compared(found)}"
+    blocks: list[Block] = [Gap(), Note(line(Run(f"What each equals, of {tried}", Role.HEADING)))]
+    for word, explanations, patch in zip(observed, found.explanations, found.patches, strict=True):
+        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations, patch))]
+    return [*blocks, *verdict_rows(found, "cause")]
+
+
+def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
+    """Return what is said instead of two results in different formats."""
+    words = "floatlab matmul X Y --observed FILE tells what each of them equals"
+    return [Gap(), Row("cause", line(f"the formats, {formats[0]} and {formats[1]}, differ; {words}"))]
+
+
+def _rules(context: Context) -> str:
+    """Say what the context asks for besides rounding to nearest; nothing where that is all."""
+    said = []
+    if context.rounding is not DEFAULT.rounding:
+        said.append(f"rounds {IN_WORDS[context.rounding]}")
+    if context.flush_results:
+        said.append("flushes tiny results to zero")
+    if context.flush_inputs:
+        said.append("reads subnormal numbers as zero")
+    if context.overflow is not DEFAULT.overflow:
+        said.append(f"overflows by the rule '{context.overflow.value}'")
+    return ", ".join(said)
+
+
+def _compared(found: Attribution) -> str:
+    most = max(each.total for ranked in found.explanations for each in ranked)
+    whole = found.explanations[0][0].elements
+    return counted(whole, "element") if most == whole else f"{most:,} of {counted(whole, 'element')}"
+
+
+def _best(explanations: tuple[Explanation, ...], patch: Patch | None) -> list[tuple[Line, ...]]:
+    """Return the first way that gives all and the nearest that does not, or else the nearest of all."""
+    fitting = [each for each in explanations if each.fits]
+    others = [each for each in explanations if not each.fits and each.matching]
+    if patch is not None:
+        return [(line(Run(patch.text, Role.VALUE)),)]
+    if not fitting and not others:
+        return [(line(Run("none of its elements is what any way gives", Role.FLAG)),)]
+    if not fitting:
+        return [(line(Run(others[0].said, Role.FLAG), "; no way gives all"),)]
+    more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""
+    rows: list[tuple[Line, ...]] = [(line(Run(fitting[0].said, Role.VALUE), more),)]
+    return rows + [(line(Run(each.said, Role.HINT)),) for each in others[:1]]
+
+
+def _percent(each: Explanation) -> str:
+    return "all" if each.fits else f"{100 * float(each.share):.3g} %"
+
+
+def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
+    """Return the verdict on two results, and what alone does not explain them."""
+    said = ", or ".join(each.value for each in found.verdicts) + _apart(found)
+    blocks: list[Block] = [Row(label, line(Run(said, Role.VALUE if found.pairs else Role.FLAG)))]
+    if found.pairs and found.pairs[0].causes and found.shape:
+        blocks.append(Row("", line(f"{found.pairs[0].first.text} → {found.pairs[0].second.text}")))
+    for each in found.refutations:
+        ((_, ulps),) = each.path.steps
+        codes = _codes(each.path)
+        tried = counted(each.tried, "pair")
+        words = line(f"not by {each.cause.value} alone: none of {tried} of ways that differ by it gives both")
+        own = line(f"{each.first.text} → {each.second.text}: ", Run(codes, Role.CODE), f", {_moved(ulps)}")
+        blocks += [Row("", words), Row("", own)]
+    return blocks
+
+
+def _apart(found: Attribution) -> str:
+    """Return how far apart the two results are, where all pairs of ways say the same."""
+    if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
+        return ""
+    moves = {
+        (int(path.codes[0][0]), sum(step for _, step in path.steps)) for pair in found.pairs for path in pair.paths
+    }
+    if len(moves) != 1 or not next(iter(moves))[1]:
+        return ""
+    ((_, ulps),) = moves
+    return f": {_moved(ulps)} from the first to the second"
+
+
+def _signed(ulps: int) -> str:
+    return signed_text(f"{ulps:,}") if ulps else "+0"
+
+
+def _moved(ulps: int) -> str:
+    return f"{_signed(ulps)} {plural(abs(ulps), 'ulp')}"
+
+
+def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
+    if not fitting:
+        return f"none of {counted(tried, 'way')} tried gives it"
+    others = len(fitting) - 1
+    first = fitting[0].text
+    return f"{first}, and {others} more of {counted(tried, 'way')} tried" if others else f"{first} alone gives it"
+
+
+def _ways(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
+    """Return the ways that give a result, or where none does what they give instead; of arrays the share of each."""
+    fitting = [each for each in explanations if each.fits]
+    heading = f"What gives {word}" if fitting else f"No way that was tried gives {word}; what they give instead"
+    rows = tuple(_row(each, single) for each in (fitting or explanations)[:_MOST])
+    table = Table(("way", "code", "value"), rows, (2,)) if single else Table(("way", "share"), rows, (1,))
+    more = line(Run(f"and {counted(len(fitting) - _MOST, 'other way')}", Role.HINT))
+    return [Note(line(heading)), table, *([Note(more)] if fitting[_MOST:] else [])]
+
+
+def _row(each: Explanation, single: bool) -> tuple[Line, ...]:
+    way = line(Run(each.text, Role.VALUE if each.fits else Role.HINT))
+    if not single:
+        return way, line(_percent(each))
+    if each.codes is None:
+        return way, (), ()
+    result = Datum(each.format, int(each.codes.reshape(-1)[0]))
+    return way, line(Run(hexadecimal_code(result), Role.CODE)), line(shortest(result))
+
+
+def _pairs(found: Attribution) -> list[Block]:
+    if all(pair.first.text == pair.second.text for pair in found.pairs[:_MOST]):
+        return []  # none, or one way gives both, which stands above
+    title = f"{counted(found.pair_count, 'pair')} of ways that give both"
+    title += f", the first {_MOST}" if found.pair_count > _MOST else ""
+    blocks: list[Block] = [Gap(), Note(line(Run(title, Role.HEADING)))]
+    for pair in found.pairs[:_MOST]:
+        blocks.append(Row("", line(Run(pair.first.text, Role.VALUE), " → ", Run(pair.second.text, Role.VALUE))))
+        blocks += [Row("by way of", *_path(each)) for each in pair.paths]
+    return blocks
+
+
+def _path(path: Path) -> tuple[Line, ...]:
+    moves = ", ".join(f"{cause.value} {_signed(ulps)}" for cause, ulps in path.steps)
+    codes = _codes(path)
+    return (line(Run(codes, Role.CODE)), line(f"{moves} ulps")) if codes else (line(f"{moves} ulps at most"),)
+
+
+def _codes(path: Path) -> str:
+    """Return the codes along a path of one element."""
+    return " → ".join(
+        hexadecimal_code(Datum(path.format, int(each.reshape(-1)[0]))) for each in path.codes if each.size == 1
+    )

@@ -1,0 +1,1 @@
+"""`matmul --backends`: one product on every library that is installed."""

@@ -1,0 +1,114 @@
+"""The page of `matmul --backends`: one product on every library, timed, measured, and compared pair by pair."""
+
+from __future__ import annotations
+
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.words import counted
+from floatlab.verbs.compare.judgement import judgement_words
+from floatlab.verbs.compare.measures import factors_text, number, percent
+from floatlab.verbs.ways.page import seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.reduce.explain.judgements import Judgement
+    from floatlab.reduce.timing.backends import Pair, Standing
+    from floatlab.reduce.timing.backends import Run as Made
+
+_ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
+
+
+def backends_page(found: Standing) -> Page:
+    """Return the page of a product on several backends.
+
+    >>> import numpy as np
+    >>> from floatlab.reduce.timing.backends import multiply_on
+    >>> page = backends_page(multiply_on(np.ones((2, 3)), np.ones((3, 2)), "numpy", 1))
+    >>> page.title
+    'matrix product (2 × 3) · (3 × 2) in binary64, on 1 backend'
+    """
+    rows, n, columns = found.shape
+    there = counted(len(found.runs), "backend") if found.runs else "no backend"
+    title = f"matrix product {factors_text((rows, n), (n, columns))} in {found.format.name}, on {there}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    if found.runs:
+        blocks += [_times(found.runs), Gap(), *_errors(found)]
+    if found.pairs:
+        blocks += [Gap(), *_pairs(found)]
+    blocks.append(Gap())
+    for run in found.runs:
+        blocks.append(Row(run.name, line(", ".join((run.words, *run.settings)))))
+        if not run.repeats:
+            blocks.append(Row("", line(Run("its last product has other bits than its first", Role.FLAG))))
+    blocks += [Row("absent", line(f"{each.name}: {each.reason}")) for each in found.absent]
+    if found.runs:
+        said = f"fastest {found.fastest.name}, nearest to the exact product {found.nearest.name}"
+        blocks += [Gap(), Row("verdict", line(said)), *_verdicts(found)]
+    return Page(tuple(blocks), title)
+
+
+def _times(runs: tuple[Made, ...]) -> Table:
+    timed = counted(len(runs[0].rest.runs), "more call")
+    header = ("backend", "sent in", "first call", "average", f"sum of {timed}", "fetched in")
+    rows = []
+    for run in runs:
+        times = (run.sent, run.first, run.rest.average, run.rest.total, run.fetched)
+        rows.append((line(run.name), *(line(seconds(time)) for time in times)))
+    return Table(header, tuple(rows), (1, 2, 3, 4, 5))
+
+
+def _errors(found: Standing) -> list[Block]:
+    heading = "Against the exact product"
+    if found.measured < found.shape[0]:
+        heading += f", in {found.measured:,} of {found.shape[0]:,} rows"
+    rows = []
+    for run in found.runs:
+        errors = run.errors
+        cells = (
+            run.name, percent(errors.nearest, errors.looked_at), number(errors.largest), number(errors.q_rms),
+            number(errors.q_largest),
+        )  # fmt: skip
+        rows.append(tuple(map(line, cells)))
+    header = ("backend", "nearest", "ulps", "rms q", "largest q")
+    return [Note(line(Run(heading, Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
+
+
+def _pairs(found: Standing) -> list[Block]:
+    rows = []
+    for pair in found.pairs:
+        cells = (
+            _named(pair), percent(pair.equal, found.elements), f"{pair.ulps:,}", number(pair.q_rms),
+            number(pair.q_largest),
+        )  # fmt: skip
+        rows.append(tuple(map(line, cells)))
+    header = ("pair", "equal bits", "ulps", "rms q", "largest q")
+    return [Note(line(Run("Pair by pair", Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
+
+
+def _named(pair: Pair) -> str:
+    return " and ".join(pair.names)
+
+
+def _verdicts(found: Standing) -> list[Block]:
+    """Return why the pairs differ, pairs with one reason together; and who is far from the exact product."""
+    said: dict[str, list[str]] = {}
+    for pair in found.pairs:
+        same = pair.equal == found.elements
+        said.setdefault("the same bits" if same else _words(pair.judgement), []).append(_named(pair))
+    if len(found.pairs) > 1 and len(said) == 1:
+        blocks: list[Block] = [Row("all pairs", _line(words)) for words in said]
+    else:
+        blocks = [Row("; ".join(names), _line(words)) for words, names in said.items()]
+    for run in found.runs:
+        words = _words(run.judgement)
+        if not words.startswith("within") and run.errors.nearest < _ROUNDED * run.errors.looked_at:
+            blocks.append(Row(run.name, line("against the exact product: ", _line(words))))
+    return blocks
+
+
+def _words(found: Judgement | None) -> str:
+    return "numbers that are not finite: floatlab compare tells where" if found is None else judgement_words(found)
+
+
+def _line(words: str) -> Line:
+    fine = words.startswith(("the same", "within rounding", "indistinguishable"))
+    return line(Run(words, Role.VALUE if fine else Role.FLAG))

@@ -1,0 +1,1 @@
+"""`block`: values scaled and rounded together, into MX or NVFP4."""

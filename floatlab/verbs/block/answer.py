@@ -1,0 +1,90 @@
+"""`block`: values scaled and rounded together, into MX or NVFP4."""
+
+from __future__ import annotations
+
+from floatlab.arith.blocks import BlockDerivation, quantize_blocks
+from floatlab.errors import LiteralError, quoted
+from floatlab.formats.blocks import BlockFormat, parse_block_format
+from floatlab.numbers import Context, Derivation
+from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.decimals import exact_decimal
+from floatlab.numbers.literals import Code
+from floatlab.numbers.reading import read_literal
+from floatlab.verbs.answer import Answer
+from floatlab.verbs.operand import read_operand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.page.model import Page
+    from floatlab.verbs.answer import Started
+    from floatlab.verbs.question import Question
+
+
+def block(
+    values: tuple[str, ...],
+    to: str | BlockFormat,
+    context: Context = DEFAULT,
+    *,
+    scale: str | None = None,
+    tensor_scale: str | None = None,
+) -> Answer:
+    """Answer what a block format makes of values: the page of `floatlab block`.
+
+    VALUE@FORMAT is read into that format first, everything else is taken exactly.
+
+    >>> answer = block(("957", "1"), "mxfp8_e4m3")
+    >>> answer.words(), answer.codes()
+    (['896', '1'], ['0x80 0x7e 0x30'])
+    """
+    fmt = parse_block_format(to)
+    if not values:
+        raise LiteralError("a block needs values")
+    given = None if tensor_scale is None else _value(tensor_scale, context)
+    return answer_of(quantize_blocks([_value(text, context) for text in values], fmt, scale, context, given))
+
+
+def answer_of(blocks: tuple[BlockDerivation, ...]) -> Answer:
+    """Return the answer that shows blocks, one after another."""
+
+    def page() -> Page:
+        from floatlab.verbs.block.page import block_page
+
+        return block_page(blocks)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.verbs.block.json import block_to_wire
+
+        return [block_to_wire(each) for each in blocks]
+
+    return Answer(page, records, lambda: _words(blocks), lambda: [_codes(each) for each in blocks])
+
+
+def _value(text: str, context: Context) -> str | Derivation:
+    """Return a value as it was typed, or the reading of a VALUE@FORMAT."""
+    literal, own = read_operand(text)
+    if own is not None:
+        return read_literal(literal, own)
+    if isinstance(literal.value, Code):
+        raise LiteralError(f"{quoted(text)}: a code has a value only in a format: {quoted(text + '@fp32')} names one")
+    return literal.text
+
+
+def _words(blocks: tuple[BlockDerivation, ...]) -> list[str]:
+    """Return what each value becomes, in full."""
+    decoded = [element.decoded for each in blocks for element in each.elements]
+    return ["nan" if x is None else exact_decimal(x) for x in decoded]
+
+
+def _codes(each: BlockDerivation) -> str:
+    """Return a block's codes: its scale's, then its elements'."""
+    from floatlab.verbs.block.page import element_code
+
+    codes = [element_code(element, each.format) for element in each.elements]
+    return " ".join([f"0x{each.scale.code:02x}", *codes])
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question."""
+    return [block(question.values, context=question.context, **dict(question.options))]

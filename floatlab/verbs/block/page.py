@@ -1,0 +1,269 @@
+"""The page of `block`: the largest magnitude, the scale that a rule made of it, and what becomes of each element."""
+
+from __future__ import annotations
+
+from floatlab.arith.blocks import BY_EXPONENT, BlockDerivation, Element, ScaleRule, decode_element
+from floatlab.formats.blocks import BlockFormat
+from floatlab.numbers import Datum, Exact, Flags, Ratio
+from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
+from floatlab.numbers.literals import Infinity
+from floatlab.page.fields import point
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.words import (
+    abbreviated,
+    bracketed,
+    brief,
+    cut,
+    decision,
+    equals,
+    flags_line,
+    plain_error,
+    plural,
+    signed,
+    signed_text,
+)
+from floatlab.verbs.show.page import coded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+FEW = 4  # so many elements are shown step by step; more share a table
+_GLANCE = 12  # characters of a number in a table
+_FIGURES = 6
+
+
+def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
+    """Return the page of a row of blocks of one tensor."""
+    first = blocks[0]
+    count = sum(len(block.elements) for block in blocks)
+    fmt, short = first.format, len(blocks[-1].elements)
+    title = f"{_summary(blocks)} in {fmt.name}"
+    parts: list[Block] = [Note(line(Run(title, Role.HEADING))), _format_row(fmt)]
+    if short < fmt.block:
+        words = f"{short} {plural(short, 'value')} of {fmt.block}: zeros in the other places would change nothing"
+        parts.append(Row("", line(Run(words, Role.HINT))))
+    parts += _tensor_rows(first)
+    start = 1
+    for block in blocks:
+        if len(blocks) > 1:
+            last = start + len(block.elements) - 1
+            which = f"values {start} to {last}" if last > start else f"value {start}"
+            parts += [Gap(), Note(line(Run(f"{which} of {count}", Role.HEADING)))]
+            start = last + 1
+        parts += [*scale_rows(block), *_element_blocks(block)]
+    return Page(tuple(parts), title)
+
+
+def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
+    elements = [element for block in blocks for element in block.elements]
+    if len(elements) <= FEW:
+        return ", ".join(typed for block in blocks for typed in _typed(block))
+    return f"{len(elements)} values"
+
+
+def _typed(block: BlockDerivation) -> list[str]:
+    """Return each value as it was typed, or as it is."""
+    return [
+        abbreviated(text, 20) if text is not None else value_text(element)
+        for text, element in zip(block.literals, block.elements, strict=True)
+    ]
+
+
+def value_text(element: Element) -> str:
+    """Return an element's value in a few characters."""
+    value = element.value
+    if isinstance(value, Ratio):
+        return "-0" if value.negative and not value.numerator else glance(value.as_fraction())
+    sign = "-" if value.negative else ""
+    return f"{sign}inf" if isinstance(value, Infinity) else f"{sign}nan"
+
+
+def glance(x: Fraction) -> str:
+    """Return a number exactly where that is short, else rounded after ≈.
+
+    >>> from fractions import Fraction
+    >>> glance(Fraction(957, 2)), glance(Fraction(1, 3)), glance(Fraction(1, 2**40))
+    ('478.5', '≈ 0.333333', '2^-40')
+    """
+    decimal = terminating_decimal(x, 40)
+    if decimal is not None and len(decimal) <= _GLANCE:
+        return decimal
+    n, d = x.numerator, x.denominator
+    if n > 0 and (n == 1 or d == 1) and not (n * d) & (n * d - 1):
+        return f"2^{n.bit_length() - d.bit_length()}"
+    return f"≈ {rounded_decimal(x, _FIGURES)}"
+
+
+def _format_row(fmt: BlockFormat) -> Row:
+    bits = terminating_decimal(fmt.bits) or f"≈ {rounded_decimal(fmt.bits)}"
+    tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} scale for all"
+    words = f"{fmt.element.name}, one {fmt.scale.name} scale for {fmt.block}{tensor}: {bits} bits a value"
+    return Row(fmt.name, line(words))
+
+
+def _tensor_rows(block: BlockDerivation) -> list[Block]:
+    tensor, fmt = block.tensor, block.format
+    if tensor is None:
+        return []
+    if tensor.amax is None:
+        return [Row("tensor", line("given"), _datum(tensor.datum))]
+    if not tensor.amax.numerator:
+        return [Row("tensor", line("1, since nothing is larger than zero"), _datum(tensor.datum))]
+    amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
+    made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
+    return [Row("tensor", line(made), _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
+
+
+def _datum(datum: Datum) -> Line:
+    return line(*coded(datum, equals(datum)), f", {datum.format.name}")
+
+
+def scale_rows(block: BlockDerivation) -> list[Block]:
+    """Say what amax is, what scale the rule wants, and which one it gets."""
+    fmt, amax = block.format, block.amax
+    if amax is None:
+        words = "a NaN or an infinity is among the values: the scale is NaN, and so is all of the block"
+        return [Row("scale", line(Run("NaN", Role.BAD)), _datum(block.scale)), Row("", line(words))]
+    if block.wanted is None:
+        words = "every value is zero: the smallest scale does"
+        return [Row("amax", line("0")), Row("scale", line(words), _datum(block.scale))]
+    value = amax.as_fraction()
+    largest = glance(fmt.magnitudes.largest)
+    rows: list[Block] = [Row("amax", line(glance(value)), _binade(amax))]
+    if block.rule in BY_EXPONENT:
+        e, emax = block.exponent, fmt.magnitudes.emax
+        wanted = f"2^({e} − {bracketed(emax)}) = {glance(block.wanted.as_fraction())}"
+        counted = {
+            ScaleRule.FLOOR: f"{e} is the exponent of amax",
+            ScaleRule.EVEN: f"{e} is the exponent of amax rounded to {fmt.magnitudes.precision} digits",
+            ScaleRule.CEIL: f"2^{e} is the first power of two from amax on",
+        }[block.rule]
+        words = f"{counted}, {emax} that of {fmt.element.name}'s largest number, {largest}"
+    else:
+        over = "" if block.tensor is None else " / t"
+        wanted = f"amax / {largest}{over} = {glance(block.wanted.as_fraction())}"
+        up = block.rule is ScaleRule.UP
+        words = f"rounded {'upward' if up else 'to nearest'} into {fmt.scale.name}{', so that nothing saturates' * up}"
+    rows += [
+        Row("scale", line(wanted.replace("= ≈", "≈")), _datum(block.scale)),
+        Row(f"  {block.rule.value}", line(Run(words, Role.HINT))),
+    ]
+    return [*rows, *_outside(block.wanted.as_fraction(), block.scale)]
+
+
+def _binade(amax: Ratio) -> Line:
+    """Write amax as d.ddd × 2^e where it is a short binary number."""
+    x = amax.as_fraction()
+    if x.denominator & (x.denominator - 1) or max(x.numerator, x.denominator).bit_length() > _FIGURES * 8:
+        return ()
+    exact = Exact(False, x.numerator, 1 - x.denominator.bit_length()).normalized()
+    return line(point(f"{exact.c:b}"), f" × 2^{exact.exponent}")
+
+
+def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
+    """Say that a scale's format ends before the scale that was wanted, or nothing."""
+    kind = scale.format
+    if kind.smallest <= wanted <= kind.largest:
+        return []
+    where = "beyond the largest" if wanted > kind.largest else "below the smallest"
+    return [Row("", line(Run(f"{where} {kind.name}, {brief(scale)}, which stands for it", Role.FLAG)))]
+
+
+def outcome(element: Element, fmt: BlockFormat) -> str:
+    """Name what happened to an element, where that is more than a rounding."""
+    rounded = element.rounded
+    if rounded is None or element.decoded is None:
+        return "NaN"
+    if rounded.overflowed:
+        return f"saturates at {'-' * rounded.negative}{glance(fmt.magnitudes.largest)}"
+    if not element.flags:
+        return "exact"
+    if not element.decoded.c:
+        return "becomes zero"
+    return "underflow" if Flags.UNDERFLOW in element.flags else ""
+
+
+def _happened(element: Element, fmt: BlockFormat) -> Line:
+    words = outcome(element, fmt)
+    return line(Run(words, Role.FLAG if element.flags else Role.HINT)) if words else ()
+
+
+def element_code(element: Element, fmt: BlockFormat) -> str:
+    """Return an element's code, zero-padded."""
+    return f"0x{element.code:0{-(-fmt.element.width // 4)}x}"
+
+
+def digits_line(element: Element, fmt: BlockFormat) -> Line:
+    """Write the scaled value as the rounding saw it: the digits kept, the cut, the tail."""
+    rounded = element.rounded
+    if rounded is None:
+        return ()
+    kept, rest = cut(rounded, fmt.magnitudes)
+    return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
+
+
+def _share(element: Element) -> str:
+    """Return the error as a signed share of the value, in percent; nothing where there is no error."""
+    error, value = element.error, element.value
+    if not error or not isinstance(value, Ratio):
+        return ""
+    towards = 100 * error / abs(value.as_fraction())
+    return f"{signed_text(rounded_decimal(towards, 3))} %"
+
+
+def _element_blocks(block: BlockDerivation) -> list[Block]:
+    if block.scale.is_nan:
+        return [Row("values", line(", ".join(abbreviated(each, 20) for each in _typed(block))))]
+    if len(block.elements) <= FEW:
+        return [row for pair in zip(_typed(block), block.elements, strict=True) for row in _rows(*pair, block)]
+    return [_table(block)]
+
+
+def _decoded(element: Element) -> str:
+    assert element.decoded is not None
+    exact = element.decoded
+    return "-0" if exact.negative and not exact.c else glance(exact.as_fraction())
+
+
+def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
+    """Show one element step by step."""
+    fmt, rounded, scaled = block.format, element.rounded, element.scaled
+    assert rounded is not None
+    assert scaled is not None
+    scale = brief(block.scale)
+    over = scale if block.tensor is None else f"({scale} × t)"
+    quotient = f"/ {over} = {'-0' * (scaled.negative and not scaled.numerator) or glance(scaled.as_fraction())}"
+    element_value = decode_element(element.code, fmt)
+    plain = "-0" if element_value.negative and not element_value.c else glance(element_value.as_fraction())
+    times = scale if block.tensor is None else f"{scale} × t"
+    error = f"error {plain_error(element.error)} ({_share(element)}), " if element.error else ""
+    becomes = f" = {plain}, × {times} = {_decoded(element)}".replace("= ≈", "≈")
+    return [
+        Row(typed, line(quotient.replace("= ≈", "≈")), digits_line(element, fmt)),
+        Row("", decision(rounded, block.context.rounding), _happened(element, fmt)),
+        Row(
+            "",
+            line(Run(element_code(element, fmt), Role.CODE), becomes),
+            line(error, flags_line(element.flags)),
+        ),
+    ]
+
+
+def _table(block: BlockDerivation) -> Table:
+    """Show many elements, one a row."""
+    fmt = block.format
+    rows = []
+    for typed, element in zip(_typed(block), block.elements, strict=True):
+        scaled = element.scaled
+        assert scaled is not None
+        rows.append((
+            line(Run(typed, Role.VALUE)),
+            line("-0" if scaled.negative and not scaled.numerator else glance(scaled.as_fraction())),
+            digits_line(element, fmt),
+            line(Run(element_code(element, fmt), Role.CODE)),
+            line(Run(_decoded(element), Role.VALUE)),
+            line(_share(element)),
+            _happened(element, fmt),
+        ))  # fmt: skip
+    return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), tuple(rows))

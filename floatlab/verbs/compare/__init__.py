@@ -1,0 +1,1 @@
+"""`compare`: two arrays, how they differ, where, and why."""

@@ -1,0 +1,243 @@
+"""The page of `compare`: the verdict in a sentence, then how much, how often, where, and the worst elements."""
+
+from __future__ import annotations
+
+from math import inf
+
+from floatlab.arith import holds
+from floatlab.page.model import Axis, Block, Gap, Lane, Line, Note, Page, Pair, Role, Row, Run, Span, line
+from floatlab.page.words import counted, listed, plural
+from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
+from floatlab.verbs.compare.elements import worst_blocks
+from floatlab.verbs.compare.measures import (
+    at_index,
+    bin_label,
+    multiple,
+    number,
+    percent,
+    shape_text,
+    steps_text,
+    upward,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.arrays.compare.distances import Ulps
+    from floatlab.arrays.compare.measure import Differences, Errors, Operand
+    from floatlab.arrays.compare.tolerances import Extreme, Tolerance
+
+
+def differences_page(found: Differences, judged: str = "") -> Page:
+    """Return the page of two arrays compared; `judged` says what their inputs, where they are known, tell of it.
+
+    >>> import numpy as np
+    >>> from floatlab.arrays.compare.measure import compare
+    >>> from floatlab.page.text import to_text
+    >>> x = np.float32([[1, 2], [3, 4]])
+    >>> print(to_text(differences_page(compare(x, x + np.float32([0, 1e-6])))).partition("equal")[0].rstrip())
+      actual and expected: within tolerance
+      actual       float32, 2 × 2
+      expected     float32, 2 × 2
+      verdict      close: the worst of 4 elements uses 4.77 % of what rtol 1e-05 and
+                   atol 1e-08 allow
+    """
+    title = f"{found.actual.name} and {found.expected.name}: {_summary(found)}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_verdict_rows(found), *_inputs_rows(found, judged)]
+    if found.shape is not None and found.size:
+        blocks += _amounts(found)
+        for part in (histogram_blocks(found), _near_enough(found), where_blocks(found), worst_blocks(found)):
+            blocks += [Gap(), *part] if part else []
+    return Page(tuple(blocks), title)
+
+
+def summary_page(found: Differences) -> Page:
+    """Return how much two arrays differ, whether that is near enough, and where; side by side where there is room."""
+    blocks = _verdict_rows(found, named=False)
+    if found.shape is not None and found.size:
+        pairs = ((_amounts(found), _near_enough(found)), (histogram_blocks(found), map_blocks(found)))
+        for left, right in pairs:
+            blocks.append(Pair((Gap(), *left) if left else (), (Gap(), *right) if right else ()))
+    return Page(tuple(blocks))
+
+
+def _summary(found: Differences) -> str:
+    if found.shape is None:
+        return "shapes that do not go together"
+    if found.equal_bits == found.size and not found.failing:
+        return "the same bits"
+    return "within tolerance" if found.within else "beyond tolerance"
+
+
+def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
+    operands = [
+        _operand_row(label, each, named) for label, each in (("actual", found.actual), ("expected", found.expected))
+    ]
+    return [*operands, Row("verdict", line(Run(verdict_words(found), Role.GOOD if found.within else Role.BAD)))]
+
+
+def _inputs_rows(found: Differences, judged: str) -> list[Block]:
+    """Say whether it is rounding; where that is not known of what may be a product, what would tell."""
+    if judged:
+        return [Row("rounding?", line(judged))]
+    if not found.allclose.failing or found.shape is None or len(found.shape) != 2:
+        return []
+    return [
+        Row("", line(Run("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT)))
+    ]
+
+
+def _operand_row(label: str, operand: Operand, named: bool) -> Block:
+    words = line(Run(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
+    return Row(label, line(operand.name), words) if named and operand.name != label else Row(label, words)
+
+
+def verdict_words(found: Differences) -> str:
+    """Return the verdict in one sentence without an end."""
+    near = found.allclose
+    allowed = f"rtol {number(near.rtol)} and atol {number(near.atol)}"
+    if found.shape is None:
+        shapes = " and ".join(shape_text(each.shape) for each in (found.actual, found.expected))
+        return f"not close: the shapes {shapes} do not go together"
+    if not found.size:
+        return "close: there are no elements"
+    if near.failing:
+        worst = "no tolerance would do" if _hopeless(near) else f"the worst is {_times(near.share)}"
+        share = percent(near.failing, found.size)
+        of = f"{near.failing:,} of {counted(found.size, 'element')} ({share}) {plural(near.failing, 'lies', 'lie')}"
+        return f"not close: {of} beyond {allowed}; {worst}"
+    if found.equal_bits == found.size:
+        return f"the same: all {counted(found.size, 'element')} have the same bits"
+    if near.share is None or not near.share.value:
+        return f"close: all {counted(found.size, 'element')} are equal numbers"
+    used = f"{100 * near.share.value:.3g} %"
+    return f"close: the worst of {counted(found.size, 'element')} uses {used} of what {allowed} allow"
+
+
+def _hopeless(near: Tolerance) -> bool:
+    return near.least_atol is None and near.least_rtol is None
+
+
+def _times(share: Extreme | None) -> str:
+    if share is None or share.value == inf:
+        return "beyond all measure, since nothing is allowed there"
+    return f"{multiple(share.value)} times what is allowed"
+
+
+def _amounts(found: Differences) -> list[Block]:
+    """Say how much is the same, and how large errors are."""
+    rows: list[Block] = []
+    if found.equal_bits is not None:
+        rows.append(
+            Row("equal bits", line(f"{found.equal_bits:,} of {found.size:,}, {percent(found.equal_bits, found.size)}"))
+        )
+    if found.equal_bits == found.size and not found.failing:
+        return rows
+    if found.equal != found.equal_bits:
+        rows.append(Row("equal values", line(f"{found.equal:,}, {percent(found.equal, found.size)}")))
+    rows += [Row("", line(Run(words, Role.FLAG))) for words in _special_words(found)]
+    rows.append(Row("absolute", *_error_lines(found.absolute)))
+    rows.append(Row("relative", *_error_lines(found.relative)))
+    ulps = found.ulps
+    if ulps is not None and ulps.largest is not None:
+        where = at_index(ulps.largest.index) if ulps.largest.value else ""
+        largest = line(f"largest {steps_text(int(ulps.largest.value))}{where}")
+        rows.append(Row("ulps", largest, line(Run(f"of {ulps.format.name}", Role.HINT))))
+        if ulps.largest.value:
+            shares = ", ".join(f"{share:g} % ≤ {steps_text(most)}" for share, most in ulps.percentiles)
+            rows.append(Row("", line(shares)))
+    rounded = [each for each in (found.actual, found.expected) if ulps and not holds(ulps.format, each.format)]
+    if rounded and ulps is not None:
+        names = listed([f"{each.name} ({each.format.name})" for each in rounded])
+        words = f"{names} {plural(len(rounded), 'is', 'are')} rounded to {ulps.format.name} before ulps are counted"
+        rows.append(Row("", line(Run(words, Role.HINT))))
+    return rows
+
+
+def _special_words(found: Differences) -> list[str]:
+    """Name what differs in more than size."""
+    each = found.specials
+    said = (
+        (each.nan_in_actual, "NaN in actual where expected has a number"),
+        (each.nan_in_expected, "NaN in expected where actual has a number"),
+        (each.nan_in_both, "NaN in both" + ("" if found.allclose.equal_nan else ", which is not close (--equal-nan)")),
+        (each.infinity, "infinite in one only, or of the other sign"),
+        (each.sign_of_zero, "zero with the other sign"),
+    )
+    return [f"{count:,} {words}" for count, words in said if count]
+
+
+def _error_lines(errors: Errors) -> tuple[Line, Line]:
+    if errors.largest is None or errors.mean is None:
+        return line(Run("no element has one", Role.HINT)), ()
+    where = at_index(errors.largest.index) if errors.largest.value else ""
+    return line(f"largest {number(errors.largest.value)}{where}"), line(f"mean {number(errors.mean)}")
+
+
+def histogram_blocks(found: Differences) -> list[Block]:
+    """Return how many elements are how many ulps apart: a heading, and an axis with a lane a bin; nothing for none."""
+    ulps = found.ulps
+    if ulps is None or not ulps.count or not ulps.largest or not ulps.largest.value:
+        return []
+    most = max(count for _, _, count in ulps.histogram)
+    lanes = []
+    for low, high, count in ulps.histogram:
+        label = line(f"{count:,}", Run(f"  {percent(count, ulps.count)}", Role.HINT))
+        # Room for the label is kept on the right; the shortest bar is one character.
+        bar = Span(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
+        lanes.append(Lane(bin_label(low, high), (), (bar,)))
+    heading = f"How many elements are how many ulps of {ulps.format.name} apart"
+    return [Note(line(Run(heading, Role.HEADING))), Axis(tuple(lanes))]
+
+
+def bin_page(ulps: Ulps, place: int) -> Page:
+    """Return what one bin of a histogram says, and what lies on either side of it.
+
+    >>> import numpy as np
+    >>> from floatlab.arrays.compare.measure import compare
+    >>> from floatlab.page.text import to_text
+    >>> x = np.float32([1, 2, 3, 4])
+    >>> print(to_text(bin_page(compare(x, x + np.float32([0, 0, 1e-6, 2e-6])).ulps, 1)), end="")
+      4 to 7 ulps: 2 of 4 elements, 50 %; 50 % are nearer, none is further apart
+    """
+    low, high, count = ulps.histogram[place]
+    nearer = sum(each[2] for each in ulps.histogram[:place])
+    sides = ((nearer, "nearer"), (ulps.count - nearer - count, "further apart"))
+    said = [f"{percent(n, ulps.count)} are {words}" if n else f"none is {words}" for n, words in sides]
+    where = f"{bin_label(low, high)} {plural(high, 'ulp')}: "
+    share = f" of {counted(ulps.count, 'element')}, {percent(count, ulps.count)}; "
+    return Page((Note(line(where, Run(f"{count:,}", Role.VALUE), share, Run(", ".join(said), Role.HINT))),))
+
+
+def _near_enough(found: Differences) -> list[Block]:
+    blocks: list[Block] = [Note(line(Run("Near enough, as NumPy and PyTorch define it", Role.HEADING)))]
+    for each in (found.allclose, found.assert_close):
+        blocks += _tolerance_rows(each, found.size)
+    return blocks
+
+
+def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
+    nan = ", NaNs equal" if near.equal_nan else ""
+    label = near.name.rpartition(".")[2]
+    said = Run("passes" if near.passes else "fails", Role.GOOD if near.passes else Role.BAD)
+    bounds = f"rtol {number(near.rtol)}, atol {number(near.atol)}{nan}: "
+    rows: list[Block] = []
+    if near.unlike:
+        return [Row(label, line(bounds, said, f", since the {near.unlike}s differ"))]
+    if near.failing:
+        detail = f", {near.failing:,} of {size:,} ({percent(near.failing, size)})"
+        if near.share is not None and near.share.value != inf:
+            detail += f"; the worst is {_times(near.share)}{at_index(near.share.index)}"
+    else:
+        used = near.share.value if near.share else 0.0
+        detail = f", using {100 * used:.3g} % of what is allowed" if used else ", all equal"
+    rows.append(Row(label, line(bounds, said, detail)))
+    if near.passes and not (near.share and near.share.value):
+        return rows
+    ways = [
+        f"{name} {upward(least)} with this {other}"
+        for name, least, other in (("rtol", near.least_rtol, "atol"), ("atol", near.least_atol, "rtol"))
+        if least is not None
+    ]
+    words = f"smallest that passes: {', or '.join(ways)}" if ways else "no tolerance would pass"
+    rows.append(Row("", line(Run(words, Role.HINT if ways else Role.FLAG))))
+    return rows

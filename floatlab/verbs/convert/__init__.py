@@ -1,0 +1,1 @@
+"""`convert`: a value rounded along a path of formats."""

@@ -1,0 +1,64 @@
+"""`convert`: a value rounded along a path of formats."""
+
+from __future__ import annotations
+
+from floatlab.errors import FormatError, LiteralError, quoted
+from floatlab.formats import Format
+from floatlab.numbers import Context, Derivation, convert, parse_literal
+from floatlab.numbers.literals import Code
+from floatlab.numbers.reading import read_literal
+from floatlab.verbs.answer import Answer, answer_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.page.model import Page
+    from floatlab.verbs.answer import Started
+    from floatlab.verbs.question import Question
+
+
+def convert_through(
+    text: str, path: tuple[Format, ...], context: Context | None = None, *, bits: bool = False
+) -> Answer:
+    """Answer what a path of roundings makes of a value, and whether the direct rounding agrees.
+
+    A code (`bits:…`) belongs to the first format of the path.
+
+    >>> from floatlab import parse_format
+    >>> answer = convert_through("1.00048828126", (parse_format("fp32"), parse_format("fp16")))
+    >>> answer.codes(), answer.records()[0]["same"]
+    (['0x3c00'], False)
+    """
+    context = context or Context()
+    if not path:
+        raise FormatError("convert needs a path: --through fp32,fp16 names the formats in order")
+    if "@" in text:
+        raise LiteralError(f"{quoted(text)}: convert takes its formats from --through, not from VALUE@FORMAT")
+    literal = parse_literal(text, bits)
+    stages: list[Derivation] = [read_literal(literal, path[0], context)]
+    for format in path[1:]:
+        stages.append(convert(stages[-1].result, format, context))
+    if isinstance(literal.value, Code):
+        direct = convert(stages[0].result, path[-1], context)
+    else:
+        direct = read_literal(literal, path[-1], context)
+
+    def page() -> Page:
+        from floatlab.verbs.convert.page import conversion_page
+
+        return conversion_page(stages, direct)
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.wire.encode import conversion_to_wire
+
+        return [conversion_to_wire(stages, direct)]
+
+    last = answer_for([stages[-1]])
+    return Answer(page, records, last.words, last.codes)
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question, one value after another."""
+    options = dict(question.options)
+    return [convert_through(value, question.formats, question.context, **options) for value in question.values]

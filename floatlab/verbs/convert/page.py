@@ -1,0 +1,66 @@
+"""The page of `convert`: a value rounded along a path of formats, beside the direct rounding."""
+
+from __future__ import annotations
+
+from floatlab.numbers import Derivation, Special
+from floatlab.numbers.steps import Rule
+from floatlab.page.model import Block, Note, Page, Role, Row, Run, line
+from floatlab.page.words import (
+    decision,
+    error_words,
+    far_away,
+    flags_line,
+    operand_text,
+    read_line,
+    replaced_words,
+    verdict_line,
+)
+from floatlab.verbs.arithmetic.explain.clauses import sentence
+from floatlab.verbs.show.page import coded, datum_strip
+
+
+def _stage(derivation: Derivation) -> list[Block]:
+    datum = derivation.result
+    blocks: list[Block] = [datum_strip(datum, datum.format.name)]
+    rounded = derivation.rounded
+    if any(isinstance(step, Special) and step.rule is Rule.FLUSHED_INPUT for step in derivation.steps):
+        blocks.append(Row("", line(sentence(Rule.FLUSHED_INPUT))))
+    if rounded is None:
+        blocks.append(Row("", line(operand_text(derivation)), flags_line(derivation.flags)))
+    else:
+        blocks.append(Row("", read_line(derivation), line("from ", operand_text(derivation))))
+        far = far_away(derivation)
+        decided = line(far) if far and rounded.overflowed else decision(rounded, derivation.context.rounding)
+        blocks.append(Row("", decided, verdict_line(derivation)))
+    if replaced := replaced_words(derivation):
+        blocks.append(Row("", line(Run(replaced, Role.HINT))))
+    return blocks
+
+
+def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
+    """Return the page of a conversion: each stage, the direct rounding, and whether they agree."""
+    path = " → ".join(stage.result.format.name for stage in stages)
+    title = f"{operand_text(stages[0])} through {path}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    for stage in stages:
+        blocks += _stage(stage)
+    result = stages[-1].result
+    if len(stages) == 1:
+        return Page(tuple(blocks), title)
+    blocks.append(Row("directly", coded(direct.result), line(error_words(direct))))
+    if direct.result == result and result.is_nan:
+        same = line(Run("the same bits", Role.GOOD))
+    elif direct.result == result:
+        same = line(Run("the same bits", Role.GOOD), ": rounding on the way did no harm")
+    elif result.is_nan and direct.result.is_nan:
+        same = line(
+            Run("different bits", Role.BAD),
+            ": a conversion quiets a NaN and keeps its payload from the left; a literal's payload is taken as typed",
+        )
+    else:
+        same = line(
+            Run("different bits", Role.BAD),
+            ": double rounding. The first rounding moved the value onto, or across, a point where the next one turns",
+        )
+    blocks.append(Row("path", same))
+    return Page(tuple(blocks), title)

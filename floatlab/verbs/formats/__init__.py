@@ -1,0 +1,1 @@
+"""`formats`: the table of formats, one format in full, and several side by side."""

@@ -1,0 +1,59 @@
+"""`formats`: all formats, or those named in full, and side by side where they are several."""
+
+from __future__ import annotations
+
+from floatlab.formats import CATALOG, catalog_row, parse_format
+from floatlab.verbs.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.page.model import Page
+    from floatlab.verbs.answer import Started
+    from floatlab.verbs.question import Question
+
+
+def formats(names: tuple[str, ...] = ()) -> Answer:
+    """Answer which formats there are, or what the named ones are.
+
+    >>> formats(("fp8-e4m3",)).words()
+    ['e4m3fn']
+    """
+    rows = [catalog_row(parse_format(name)) for name in names] or list(CATALOG)
+
+    def parts() -> list[Page]:
+        from floatlab.verbs.formats.page import format_page, formats_page
+
+        if not names:
+            return [formats_page(rows)]
+        pages = [format_page(row) for row in rows]
+        different = list(dict.fromkeys(row.format for row in rows))
+        if len(different) > 1:
+            from floatlab.verbs.formats.ranges import ranges_page
+
+            pages.append(ranges_page(different))
+        return pages
+
+    def page() -> Page:
+        from floatlab.page.model import joined
+
+        return joined(parts())
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.wire.encode import codes_to_wire, format_to_wire
+
+        wires = [format_to_wire(row) for row in rows]
+        if names:
+            for wire, row in zip(wires, rows, strict=True):
+                if row.format.width <= 8:
+                    wire["table"] = codes_to_wire(row.format)
+        return wires
+
+    found = [row.format.name for row in rows]
+    return Answer(page, records, lambda: found, lambda: found, parts=parts)
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question."""
+    return [formats(question.values)]

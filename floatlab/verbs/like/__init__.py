@@ -1,0 +1,1 @@
+"""`show --like`: what installed libraries give for the same value."""

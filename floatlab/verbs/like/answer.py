@@ -1,0 +1,73 @@
+"""`show --like`: what installed libraries give for the same value, and who is right."""
+
+from __future__ import annotations
+
+from floatlab.errors import LiteralError, MissingPartError, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context, Datum, Literal
+from floatlab.numbers.literals import Code
+from floatlab.numbers.reading import read_literal, to_python_float
+from floatlab.peers import Opinion, ask, explain, parse_libraries
+from floatlab.verbs.answer import Answer, answer_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from floatlab.page.model import Page
+
+
+def compare_libraries(
+    literal: Literal, formats: tuple[Format, ...], context: Context, libraries: tuple[str, ...]
+) -> Answer:
+    """Answer what each library rounds a value to in each format, beside the correctly rounded datum.
+
+    A library that is not installed is named in the hints; only where none is installed is the answer not all there.
+    """
+    if isinstance(literal.value, Code):
+        raise LiteralError(f"{quoted(literal.text)}: --like takes a number to round, not a code")
+    libraries = parse_libraries(libraries)
+    given = read_literal(literal, parse_format("binary64")).result
+    found, missing = [], dict[str, str]()
+    for fmt in formats:
+        ours = read_literal(literal, fmt, context)
+        opinions: list[Opinion | str] = []
+        for library in libraries:
+            try:
+                opinions.append(ask(library, fmt.name, to_python_float(given)))
+            except MissingPartError as error:
+                missing[library] = str(error)
+                opinions.append(library)
+        found.append((ours, opinions))
+
+    def page() -> Page:
+        from floatlab.page.model import joined
+        from floatlab.verbs.like.page import libraries_page
+
+        return joined([libraries_page(ours, opinions) for ours, opinions in found])
+
+    def records() -> list[dict[str, Any]]:
+        from floatlab.wire.encode import datum_to_wire, to_wire
+
+        wires = []
+        for ours, opinions in found:
+            wire = to_wire(ours)
+            wire["like"] = [
+                {
+                    "library": each.library,
+                    "version": each.version,
+                    "type": each.type_name,
+                    "result": None if each.code is None else datum_to_wire(Datum(ours.result.format, each.code)),
+                    "same": None if each.code is None else each.code == ours.result.code,
+                    "explanation": None if each.code is None else explain(literal, ours.result, each.code),
+                }
+                for each in opinions
+                if isinstance(each, Opinion)
+            ]
+            wires.append(wire)
+        return wires
+
+    plain = answer_for([ours for ours, _ in found])
+    if len(missing) == len(libraries):
+        return Answer(page, records, plain.words, plain.codes, missing=next(iter(missing.values())))
+    return Answer(page, records, plain.words, plain.codes, tuple(missing.values()))

@@ -1,0 +1,49 @@
+"""The page of `show --like`: what other libraries give, beside the correctly rounded datum."""
+
+from __future__ import annotations
+
+from floatlab.numbers import Datum, Derivation, Literal
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.page.model import Line, Note, Page, Role, Run, Table, line
+from floatlab.page.words import brief, operand_text
+from floatlab.peers import Opinion, explain
+
+
+def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Line, ...]:
+    if opinion.code is None:
+        return (line(opinion.library), (), (), line("has no such type"))
+    theirs = Datum(ours.result.format, opinion.code)
+    literal = ours.operands[0]
+    assert isinstance(literal, Literal)
+    words = explain(literal, ours.result, opinion.code)
+    verdict = line(Run("differs", Role.BAD), f": {words}") if words else line(Run("the same bits", Role.GOOD))
+    name = f"{opinion.library} {opinion.version}"
+    return (line(name), line(Run(hexadecimal_code(theirs), Role.CODE)), line(brief(theirs)), verdict)
+
+
+def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
+    """Return the comparison in one format; a bare name stands for a library that is not installed."""
+    result = ours.result
+    rows: list[tuple[Line, ...]] = [
+        (
+            line(Run("floatlab", Role.VALUE)),
+            line(Run(hexadecimal_code(result), Role.CODE)),
+            line(brief(result)),
+            line(f"correctly rounded, {ours.context.rounding.value}"),
+        )
+    ]
+    for opinion in opinions:
+        if isinstance(opinion, str):
+            rows.append((line(opinion), (), (), line(f"not installed: pip install {opinion}")))
+        else:
+            rows.append(_verdict(ours, opinion))
+    title = f"{operand_text(ours)} in {result.format.name}"
+    note = "the libraries were given the value as a Python float (binary64), as in library.type(value)"
+    return Page(
+        (
+            Note(line(Run(title, Role.HEADING))),
+            Table(("", "code", "value", ""), tuple(rows)),
+            Note(line(Run(note, Role.HINT))),
+        ),
+        title,
+    )

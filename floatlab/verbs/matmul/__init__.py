@@ -1,0 +1,1 @@
+"""`matmul`: a matrix product beside the exact one."""

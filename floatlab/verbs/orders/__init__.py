@@ -1,0 +1,1 @@
+"""The same terms added in one order after another."""

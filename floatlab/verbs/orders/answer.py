@@ -1,0 +1,194 @@
+"""The same terms in one order after another: what each makes of them, and how far that is from the exact sum."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.errors import FloatlabError
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Datum
+from floatlab.record import Record
+from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.plan.orders import Schedule, Sorted
+from floatlab.reduce.simulate.adders import Adder, PartlyFused
+from floatlab.reduce.simulate.compensated import RULES, Compensated
+from floatlab.reduce.totals import reordered
+from floatlab.verbs.question import Question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from floatlab.reduce.inputs import AnyAdder
+    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.reveal.revelation import Findings
+
+SCHEDULES = {
+    "serial": "one after the other, as a loop does",
+    "reversed": "the same from the last to the first",
+    "pairwise": "halves of halves",
+    "numpy": "as numpy.sum: halves, 128 in eight lanes",
+    "lanes(4)": "every fourth term by itself, as SIMD does",
+    "lanes(8)": "the same with eight lanes",
+    "splitk(4)": "four shares of neighbours, as GPUs do",
+    "blocked(128)": "blocks of 128, and then their sums",
+    "adjacent": "neighbours first, then neighbours of those",
+    "folded": "the upper half onto the lower, repeatedly",
+    "fused(16)": "sixteen at once, as matrix units do",
+    "sorted(up)": "the smallest magnitudes first",
+    "sorted(down)": "the largest magnitudes first",
+}
+_COMPENSATED = 1 << 13  # terms: more take seconds in a loop of single terms
+_COMPARED = 1 << 13  # terms: of so many it is looked up which orders are the same
+
+
+class Way(Record):
+    """An order: its names, the options that ask for it, its result, and the error of that in its ulps."""
+
+    names: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...]
+    result: Datum
+    error: Fraction | None
+
+    @property
+    def same(self) -> str:
+        """Its other names: what is the same for these terms."""
+        return ", ".join(self.names[1:])
+
+
+@in_default_mode
+def ways(found: Reduction) -> list[Way]:
+    """Return what becomes of the terms of a reduction in every order, the reduction's own first.
+
+    Orders that are the same for so many terms are one way.
+
+    >>> from floatlab import sum
+    >>> [(way.names[0], float(way.result)) for way in ways(sum([2048, 1, 3, -2048], format="fp16"))][:4]
+    [('serial', 4.0), ('reversed', 4.0), ('pairwise', 3.0), ('folded', 5.0)]
+    """
+    return list(growing(found))[-1]
+
+
+def growing(found: Reduction) -> Iterator[list[Way]]:
+    """Give the ways known so far, after each one more: of millions of terms each takes a while."""
+    exact = found.exact
+    rows: dict[Any, Way] = {}
+    for name, options, schedule, adder in _asked(found):
+        key = _same(found, schedule, adder) or name
+        if key in rows:
+            known = rows[key]
+            rows[key] = known.replace(names=(*known.names, *([name] if name not in known.names else [])))
+            yield list(rows.values())
+            continue
+        try:
+            made = reordered(found, schedule, adder)
+        except FloatlabError:  # an order that is none for so many terms
+            continue
+        error = None
+        if exact is not None and made.result.is_finite:
+            error = (made.result.exact.as_fraction() - exact) / made.result.ulp.as_fraction()
+        rows[key] = Way((name,), tuple(sorted(options.items())), made.result, error)
+        yield list(rows.values())
+
+
+def _asked(found: Reduction) -> Iterator[tuple[str, dict[str, Any], Schedule, AnyAdder]]:
+    """Give each order by name, the options that ask for it, its schedule and its adder."""
+    adder = found.adder
+    own = {"schedule": found.schedule.text, "adder": adder.rule if isinstance(adder, Compensated) else None}
+    fused = isinstance(adder, Adder) and adder.fma
+    name = found.schedule.text if own["adder"] is None else f"{own['adder']} {found.schedule.text}"
+    if found.machine is not None:
+        yield f"{found.machine.name} {name}", {**own, "machine": found.machine.name}, found.schedule, adder
+    else:
+        yield name, {**own, "fma": fused or None}, found.schedule, adder
+    rounded = Adder(adder.accumulator, adder.products, False, adder.context)
+    fusing = Adder(adder.accumulator, adder.products, True, adder.context)
+    plain: dict[str, Any] = {"adder": None, "machine": None, "fma": None}
+    products = found.y is not None
+    for text in SCHEDULES:
+        schedule = parse_schedule(text)
+        options = plain | {"schedule": None if text == "serial" else text}
+        if not fused or text == "serial":
+            yield f"{text}, no fma" if fused else text, options, schedule, rounded
+        if products and (fused or text == "serial"):
+            yield text if fused else f"{text}, fma", options | {"fma": True}, schedule, fusing
+    if len(found) <= _COMPENSATED:
+        for rule in RULES:
+            compensated = Compensated(rule, adder.accumulator, adder.products, adder.context)
+            yield rule, plain | {"schedule": None, "adder": rule}, parse_schedule("serial"), compensated
+
+
+def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> Any:
+    """Return what two ways have in common that cannot differ; None where that is not looked up."""
+    if len(found) > _COMPARED:
+        return None
+    settled = found.replace(schedule=schedule).settled if isinstance(schedule, Sorted) else schedule
+    try:
+        return settled.plan(len(found)).left_to_right().nodes, adder
+    except FloatlabError:
+        return None
+
+
+def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[Question, str]:
+    """Return the question that adds data in the order which was revealed, and what is to be said of that.
+
+    `data` is a question about a sum or a product of so many terms; without one, or where it does not go with what was
+    revealed, random numbers are added.
+
+    >>> from floatlab.reduce.reveal.revelation import examine
+    >>> taken_over(examine("numpy.sum", 32), None)[0].command
+    'floatlab sum random:normal:32:seed=1 --fp32 --schedule numpy'
+    """
+    n, format = found.plan.terms, found.format
+    operation = "sum" if found.target.kind == "sum" else "dot"
+    words = "" if found.claim is not None else "no claim was made: the order is as probing found it"
+    if found.schedule is None and data is not None and terms != n:
+        data = None
+        words = f"the order has no name, and is for {n:,} terms: random ones"
+    if data is not None and (data.verb == "sum") == (operation == "sum"):
+        question = data
+    else:
+        if data is not None and not words:
+            takes = "one array" if operation == "sum" else "two arrays"
+            words = f"{found.target.name} adds {takes}, and not the data: random numbers stand in for them"
+        values = tuple(f"random:normal:{n}:seed={i + 1}" for i in range(1 if operation == "sum" else 2))
+        question = Question(operation, values, (format,))
+        terms = n
+    if terms != n and not words:
+        words = f"revealed for {n:,} terms; of other numbers of terms the order may be another"
+    order = found.schedule.text if found.schedule is not None else found.plan.text
+    options: dict[str, Any] = {"schedule": None if order == "serial" else order, "adder": None, "machine": None}
+    adders = found.replays[0].trial.adders if found.replays else ()
+    if adders:
+        adder, into = adders[0], next(iter(question.formats), format)
+        options["fma"] = (adder.fma and question.verb != "sum") or None
+        options["accumulator"] = adder.accumulator if adder.accumulator != into else None
+        if question.verb != "sum":
+            options["products"] = adder.products if adder.products != adder.accumulator else None
+        if isinstance(adder, PartlyFused) and not words:
+            words = "some products are fused and others rounded first, which a single order cannot say"
+        if len(adders) > 1 and not words:
+            words = "a remainder is added in another way, which a single order cannot say"
+    return question.having(**options), words
+
+
+def targets(verb: str = "sum") -> list[str]:
+    """Return functions that can be asked for their order here, those that are called like a verb first.
+
+    They are of NumPy, and of what else is installed.
+
+    >>> targets("einsum")[0], "numpy.matmul" in targets()
+    ('numpy.einsum', True)
+    """
+    from importlib.util import find_spec
+
+    rows = [f"numpy.{name}" for name in ("sum", "dot", "matmul", "einsum", "inner", "vdot")]
+    for library, prefix, names in (
+        ("torch", "torch", ("sum", "dot", "matmul", "mv", "mm", "einsum")),
+        ("jax", "jax", ("sum", "dot", "matmul", "einsum")),
+        ("cupy", "cupy", ("sum", "dot", "matmul")),
+    ):
+        if find_spec(library) is not None:
+            rows += [f"{prefix}.{name}" for name in names]
+    return sorted(rows, key=lambda name: name.rpartition(".")[2] != verb)

@@ -1,0 +1,1 @@
+"""Practice: what to ask before a step is shown."""

@@ -1,0 +1,296 @@
+"""Practice: what to ask before a step is shown, and operands on which there is something to see."""
+
+from __future__ import annotations
+
+from floatlab.arith import Integer
+from floatlab.errors import FloatlabError, LiteralError
+from floatlab.formats import Format
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code
+from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
+from floatlab.numbers.draws import Draws
+from floatlab.numbers.literals import Code, parse_literal
+from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.rounding import IN_WORDS
+from floatlab.numbers.steps import (
+    Align,
+    Combination,
+    Combine,
+    Divide,
+    Encode,
+    Integral,
+    Root,
+    Round,
+    Rule,
+    Special,
+)
+from floatlab.record import Record
+from floatlab.verbs.arithmetic.answer import compute
+from floatlab.verbs.edits import literal_of
+from floatlab.verbs.registry import ARITIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from floatlab.numbers.steps import Step
+    from floatlab.verbs.arithmetic.step_pages import Scene
+
+_TYPED = 18  # characters of a number that a person is asked to type
+_NUMBER_BITS = 10_000  # guesses longer than this are compared as text only
+_GLANCED = 3  # shorter answers stand on every page, for something else
+_WIDE = 1000  # columns on which nothing wraps
+_TRIES = 400  # operands looked at for what an exercise should show
+_CUT = ("keep", "+1", "nothing is cut off")
+
+
+class Exercise(Record):
+    """A question about one scene: what is asked, the choices (none where it is typed), the answers that count.
+
+    The first answer is the one to show.
+    """
+
+    prompt: str
+    choices: tuple[str, ...]
+    answers: tuple[str, ...]
+
+    def is_right(self, text: str) -> bool:
+        """Say whether this answers it: in these words, or as the same number or code in another notation.
+
+        >>> asked = Exercise("What is the result?", (), ("1.25", "bits:0x3d00"))
+        >>> [asked.is_right(guess) for guess in ("5/4", "0x1.4p0", "0x3D00", "0 01111 0100000000", "1.5")]
+        [True, True, True, True, False]
+        """
+        if not text.strip():
+            return False
+        if any(_plain(text) == _plain(each) for each in self.answers):
+            return True
+        guesses = [guess for guess in (_meaning(text), _meaning(f"bits:{''.join(text.split())}")) if guess is not None]
+        meanings = [meaning for meaning in map(_meaning, self.answers) if meaning is not None]
+        return any(_same(guess, meaning) for guess in guesses for meaning in meanings)
+
+
+def _plain(text: str) -> str:
+    return "".join(text.lower().split()).replace("\N{MINUS SIGN}", "-").replace("∞", "inf").removeprefix("+")
+
+
+def _meaning(text: str) -> object:
+    try:
+        return parse_literal(text.replace("∞", "inf")).value
+    except LiteralError:
+        return None
+
+
+def _same(guess: object, meaning: object) -> bool:
+    if isinstance(guess, Code) and isinstance(meaning, Code):
+        return guess.code == meaning.code and guess.width == meaning.width
+    if not isinstance(guess, Ratio) or not isinstance(meaning, Ratio):
+        return type(guess) is type(meaning) and guess == meaning
+    if not guess.is_short(_NUMBER_BITS) or not meaning.is_short(_NUMBER_BITS):
+        return guess == meaning
+    # A zero has a sign, and it is part of the answer.
+    return guess.as_fraction() == meaning.as_fraction() and guess.negative == meaning.negative
+
+
+def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
+    """Return one exercise for each scene of an operation, and None where there is nothing to ask.
+
+    >>> from floatlab import add
+    >>> from floatlab.verbs.arithmetic.step_pages import scenes
+    >>> for each in exercises(scenes(add("1.125", "0.1", "fp16"))):
+    ...     print(each and (each.prompt, each.answers[0]))
+    None
+    ('How many places does the smaller term move right?', '4')
+    ('What is the exact sum?', '1.2249755859375')
+    ('Cut after digit 11 and rounded to nearest, ties to even: what becomes of the last digit?', 'keep')
+    ('What is the result?', '1.224609375')
+    """
+    found = [_exercise(scene) for scene in film]
+    for index, exercise in enumerate(found):
+        if exercise is not None and (not index or _stands_there(exercise, film[index - 1])):
+            found[index] = None
+    return tuple(found)
+
+
+def _stands_there(exercise: Exercise, before: Scene) -> bool:
+    """Say whether an answer to be typed can be read off the page before: the other way's number, or an operand."""
+    from floatlab.page.text import to_text
+
+    shown = to_text(before.page, _WIDE).split()
+    return not exercise.choices and any(len(each) > _GLANCED and each in shown for each in exercise.answers)
+
+
+def _exercise(scene: Scene) -> Exercise | None:
+    """Ask about the first of a scene's steps that has something to ask."""
+    for derivation, index in scene.steps:
+        ask = _ASK.get(type(derivation.steps[index]))
+        exercise = ask(derivation.steps[index], derivation, index) if ask is not None else None
+        if exercise is not None:
+            way = {"fma": "Fused: ", "multiply_then_add": "Separate: "}.get(derivation.operation, "")
+            return exercise.replace(prompt=f"{way}{exercise.prompt}") if way and scene.name != "product" else exercise
+    return None
+
+
+def _align(step: Step, _: Derivation, __: int) -> Exercise | None:
+    assert isinstance(step, Align)
+    return Exercise("How many places does the smaller term move right?", (), (str(step.shift),))
+
+
+def _combine(step: Step, _: Derivation, __: int) -> Exercise | None:
+    assert isinstance(step, Combine)
+    if step.kind is Combination.INTEGER:  # the step before has shown it
+        return None
+    what = "What remains, exactly" if step.kind is Combination.REMAINDER else f"What is the exact {step.kind.value}"
+    return _number(what, step.exact)
+
+
+def _number(what: str, x: Exact) -> Exercise:
+    """Ask for a number, or for its leading power of two where it is long."""
+    text = decimal_within(x, _TYPED)
+    if text is not None:
+        return Exercise(f"{what}?", (), (text,) if x.c else (text, "0"))
+    return Exercise(
+        f"{what}? It is long: at which power of two does it lead?", (), (f"2^{x.exponent}", f"{x.exponent}")
+    )
+
+
+def _divide(step: Step, derivation: Derivation, _: int) -> Exercise | None:
+    assert isinstance(step, Divide)
+    if derivation.operation == "remainder":
+        return _number("Which whole number n of b goes nearest to a", step.quotient)
+    return Exercise("Do the digits of the quotient end?", ("yes", "no"), ("no" if step.sticky else "yes",))
+
+
+def _root(step: Step, _: Derivation, __: int) -> Exercise | None:
+    assert isinstance(step, Root)
+    return Exercise("Do the digits of the root end?", ("yes", "no"), ("no" if step.sticky else "yes",))
+
+
+def _integral(step: Step, derivation: Derivation, _: int) -> Exercise | None:
+    assert isinstance(step, Integral)
+    direction = IN_WORDS[derivation.context.rounding]
+    x = Exact(step.rounded.negative, step.rounded.code, 0)
+    if derivation.context.rounding is Direction.SR:
+        return None
+    return _number(f"Which integer is it, rounding {direction}", x)
+
+
+def _special(step: Step, _: Derivation, __: int) -> Exercise | None:
+    assert isinstance(step, Special)
+    if step.rule is Rule.FLUSHED_INPUT:
+        return None
+    raised = ", ".join(name.replace("_", " ") for name in step.flags.names) or "none"
+    choices = ("none", "invalid", "divide by zero")
+    return Exercise(
+        "A rule takes over here: which flags does it raise?",
+        choices if raised in choices else (*choices, raised),
+        (raised,),
+    )
+
+
+def _round(step: Step, derivation: Derivation, _: int) -> Exercise | None:
+    assert isinstance(step, Round)
+    rounded, fmt, direction = step.rounded, step.format, derivation.context.rounding
+    if not rounded.kept and rounded.tail is Tail.ZERO:
+        return None
+    place = f"at 2^{rounded.quantum}" if rounded.tiny_before else f"after digit {fmt.precision}"
+    if direction is Direction.SR and rounded.tail is not Tail.ZERO:
+        digits = _guard_round_sticky(rounded)
+        return Exercise(f"Cut {place}: what are the guard, round and sticky digits?", (), digits)
+    happens = _CUT[2] if rounded.tail is Tail.ZERO else _CUT[int(rounded.increment)]
+    return Exercise(
+        f"Cut {place} and rounded {IN_WORDS[direction]}: what becomes of the last digit?",
+        _CUT,
+        (happens,),
+    )
+
+
+def _guard_round_sticky(rounded: Rounded) -> tuple[str, ...]:
+    bits = [str(int(bit)) for bit in (rounded.guard, rounded.round, rounded.sticky)]
+    return " ".join(bits), "".join(f"{name} {bit} " for name, bit in zip("GRS", bits, strict=True)), ",".join(bits)
+
+
+def _encode(step: Step, derivation: Derivation, index: int) -> Exercise | None:
+    assert isinstance(step, Encode)
+    datum, before = step.datum, derivation.steps[index - 1]
+    codes = (hexadecimal_code(datum), f"bits:{datum.code:0{datum.format.width}b}", f"bits:{hexadecimal_code(datum)}")
+    if datum.is_nan:
+        return None  # a rule has said so
+    if isinstance(before, Round) and before.rounded.tail is not Tail.ZERO:
+        exact = exact_decimal(datum.exact) if datum.is_finite else shortest(datum)
+        text = exact if len(exact) <= _TYPED else shortest(datum)
+        return Exercise("What is the result?", (), tuple(dict.fromkeys((text, exact, shortest(datum), *codes[1:]))))
+    return Exercise("What is the result's code, in hexadecimal or in bits?", (), codes)
+
+
+_ASK: dict[type[Step], Callable[[Step, Derivation, int], Exercise | None]] = {
+    Align: _align, Combine: _combine, Divide: _divide, Root: _root, Integral: _integral, Special: _special,
+    Round: _round, Encode: _encode,
+}  # fmt: skip
+
+_OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # what TestFloat calls the verbs
+# What an exercise may show; the more often a wish stands here, the more often it is made.
+_WISHES = ("special", "overflow", "subnormal", "tie", "tie", "tie", "cancel", "cancel", "cancel", *["inexact"] * 7)
+
+
+def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
+    """Return operands as text on which the operation shows something; the same for a seed.
+
+    >>> from floatlab import parse_format
+    >>> random_operands("add", parse_format("fp16"), 1) == random_operands("add", parse_format("fp16"), 1)
+    True
+    """
+    from floatlab.vectors.hard import pointed
+
+    draws = Draws(seed)
+    wish = _WISHES[draws.below(len(_WISHES))]
+    result = Integer(32, True) if verb == "toint" else format
+    best: list[Datum] = []
+    for _ in range(_TRIES):
+        codes = [_operand(format, wish, draws) for _ in range(ARITIES[verb])]
+        if wish != "special" and draws.below(2):
+            codes = pointed(_OPERATIONS.get(verb, verb), format, result, codes, draws)
+        data = [Datum(format, code) for code in codes]
+        best = best or data
+        if _shows(verb, format, data, wish):
+            best = data
+            break
+    return tuple(literal_of(datum) for datum in best)
+
+
+def _operand(format: Format, wish: str, draws: Draws) -> int:
+    """Return the code of a number near 1, near the end of the range that is wished for, or a landmark."""
+    from floatlab.vectors.generate import landmarks
+    from floatlab.vectors.hard import nearest
+
+    if wish == "special" and draws.below(2):
+        return draws.one_of(landmarks(format))
+    t = format.trailing_bits
+    reach = format.precision // 2 + 1
+    exponent = draws.between(-reach, reach)
+    if wish in ("overflow", "subnormal"):
+        exponent = draws.between(format.emin - 1, format.emax)
+    return nearest(format, draws.sign(format), 1 << t | draws.below(1 << t), exponent - t)
+
+
+def _shows(verb: str, format: Format, data: list[Datum], wish: str) -> bool:
+    if verb in ("cmp", "toint"):
+        return wish == "special" or all(each.is_finite for each in data)
+    try:
+        found = compute(verb, tuple(data), format, DEFAULT)
+    except FloatlabError:
+        return False
+    rounded, align = found.rounded, next((step for step in found.steps if isinstance(step, Align)), None)
+    if rounded is None or wish == "special":
+        return rounded is None and wish == "special"
+    if wish == "overflow":
+        return rounded.overflowed
+    if rounded.overflowed or rounded.tiny_before:
+        return wish == "subnormal" and not rounded.overflowed and bool(found.result.magnitude)
+    if wish == "tie":
+        return rounded.tail is Tail.HALF
+    if wish == "cancel" and align is not None:
+        total = next(step.exact for step in found.steps if isinstance(step, Combine) and step.kind is Combination.SUM)
+        return bool(total) and total.exponent < max(align.left.exponent, align.right.exponent) - 1
+    near = align is None or 0 < align.shift <= format.precision
+    return near and (rounded.tail is not Tail.ZERO or verb in ("rem", "rint"))

@@ -1,0 +1,1 @@
+"""`sum` and `dot`: arrays added in a stated order."""

@@ -1,0 +1,142 @@
+"""A ledger of a short reduction: what each term became, what each node added, and what each of them missed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.numbers import Datum, Flags
+from floatlab.record import Record
+from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.compensated import Compensated
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from floatlab.numbers import Derivation
+    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.simulate.adders import Node, Term
+
+
+class Entry(Record):
+    """A term, a node, or one of the last roundings, with its value and what it missed.
+
+    `term` is there for terms only; their `value` is None where a product goes into a node as it is, exactly, and in the
+    format of products where it was rounded into that and the accumulator holds it. `error` is
+    value − exact sum of what was given, None beyond numbers. `id` is None for what comes after the last node, and
+    `name` then says what that is.
+    """
+
+    id: int | None
+    arguments: tuple[int, ...]
+    term: Term | None
+    value: Datum | None
+    error: Fraction | None
+    flags: Flags
+    name: str = ""
+
+
+def ledger(found: Reduction) -> list[Entry]:
+    """Return the entries of a reduction: the terms, the nodes, then what became of the last sum.
+
+    Their errors add up to the error of the result, whatever the adder. Raises UnsupportedError as `Reduction.nodes`.
+
+    >>> from floatlab import dot
+    >>> [(each.id, str(each.error)) for each in ledger(dot([1, 3], [0.1, 0.1], format="e4m3"))]
+    [(0, '0'), (1, '1/128'), (2, '-1/128')]
+    """
+    terms, nodes = found.terms, found.nodes
+    if len(terms) == 1:
+        return [_only(terms[0], nodes[0]), *_after(found, nodes[0].value)]
+    alone = _alone(found, terms, nodes)
+    entries = [_of_term(found, i, term, alone[i]) for i, term in enumerate(terms)]
+    given: list[Fraction | None] = [_given(each) for each in entries]
+    for node in nodes:
+        # A node's last rounding is its own, but for compensated sums, where all of them are.
+        flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
+        error = _error(node.value, [given[each] for each in node.arguments])
+        entries.append(Entry(node.id, node.arguments, None, node.value, error, flags))
+        given.append(_exact(node.value))
+    return entries + _after(found, nodes[-1].value)
+
+
+def _after(found: Reduction, last: Datum) -> list[Entry]:
+    """Return what becomes of the last node's value: a compensation that is added, another format."""
+    entries = []
+    if isinstance(found.adder, Compensated) and found.accumulated != last:
+        error = _error(found.accumulated, [_exact(last)])
+        entries.append(Entry(None, (), None, found.accumulated, error, Flags.NONE, "compensated"))
+    if found.last_rounding is not None:
+        error = _error(found.result, [_exact(found.accumulated)])
+        flags, name = found.last_rounding.flags, found.result.format.name
+        entries.append(Entry(None, (), None, found.result, error, flags, f"to {name}"))
+    return entries
+
+
+def _rounded(found: Reduction) -> Adder | None:
+    """Return what rounds terms that are rounded alone; None where no term is."""
+    adder = found.adder
+    if isinstance(adder, Compensated):
+        return Adder(adder.accumulator, adder.products, False, adder.context)
+    return adder if isinstance(adder, Adder) else None
+
+
+def _alone(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
+    """Say which terms were rounded before they were added: those whose roundings their node has among its own."""
+    adder = _rounded(found)
+    if adder is None:
+        return [False] * len(terms)
+    if isinstance(found.adder, Compensated) or not adder.fma:
+        return [True] * len(terms)
+    alone = [False] * len(terms)
+    for node in nodes:
+        rest = node.derivations[:-1]
+        for each in node.arguments:
+            if each < len(terms):
+                own = tuple(adder.leaf(terms[each], each)[1])
+                alone[each] = rest[: len(own)] == own
+                rest = rest[len(own) :] if alone[each] else rest
+    return alone
+
+
+def _only(term: Term, node: Node) -> Entry:
+    """Return the only term, as it was read into the accumulator's format."""
+    exact = term.exact.as_fraction() if term.is_finite else None
+    return Entry(node.id, (), term, node.value, _error(node.value, [exact]), _raised(node.derivations))
+
+
+def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Entry:
+    adder = _rounded(found)
+    if not alone or adder is None:
+        value = term.x if term.y is None else None
+        return Entry(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
+    value, roundings = adder.leaf(term, i)
+    exact = term.exact.as_fraction() if term.is_finite else None
+    if term.y is not None and _exact(roundings[0].result) == _exact(value):
+        value = roundings[0].result  # where the accumulator holds it, a product is what it was rounded to
+    return Entry(i, (), term, value, _error(value, [exact]), _raised(roundings))
+
+
+def _raised(derivations: Sequence[Derivation]) -> Flags:
+    flags = Flags.NONE
+    for each in derivations:
+        flags |= each.flags
+    return flags
+
+
+def _given(entry: Entry) -> Fraction | None:
+    """Return what a term gives to its node."""
+    if entry.value is not None:
+        return _exact(entry.value)
+    return entry.term.exact.as_fraction() if entry.term is not None and entry.term.is_finite else None
+
+
+def _exact(value: Datum) -> Fraction | None:
+    return value.exact.as_fraction() if value.is_finite else None
+
+
+def _error(value: Datum, given: list[Fraction | None]) -> Fraction | None:
+    numbers = [each for each in given if each is not None]
+    if len(numbers) < len(given) or not value.is_finite:
+        return None
+    return value.exact.as_fraction() - sum(numbers, Fraction(0))

@@ -1,0 +1,77 @@
+"""What happened at a node of a reduction, as questions of their own: each addition and product with all its digits."""
+
+from __future__ import annotations
+
+from floatlab.numbers import Datum
+from floatlab.numbers.decimals import shortest
+from floatlab.record import Record
+from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.verbs.arithmetic.page import expression
+from floatlab.verbs.edits import code_of
+from floatlab.verbs.question import Question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from floatlab.numbers import Derivation
+    from floatlab.reduce.reduction import Reduction
+
+_VERBS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "sqrt": "sqrt", "fma": "fma",
+    "convert": "show",
+}  # fmt: skip
+
+
+class Happening(Record):
+    """A rounding in words, and the question that it answers."""
+
+    words: str
+    question: Question
+
+
+def happenings(found: Reduction, id: int) -> list[Happening]:
+    """Return the roundings of a node or a term by its id, the last one first; none where several are added at once.
+
+    A term that was not rounded is a question about its value.
+
+    >>> from floatlab import dot
+    >>> [each.question.command for each in happenings(dot([1, 3], [0.1, 0.1], format="fp16"), 2)][:1]
+    ['floatlab add bits:0x2e66@fp16 bits:0x34cc@fp16 --fp16']
+    """
+    if id < len(found):
+        return _of_term(found, id)
+    node = found.nodes[id - len(found)]
+    return asked(node.derivations)
+
+
+def _of_term(found: Reduction, id: int) -> list[Happening]:
+    term = found.terms[id]
+    adder = found.adder
+    if isinstance(adder, Compensated):
+        adder = Adder(adder.accumulator, adder.products, False, adder.context)
+    roundings = adder.leaf(term, id)[1] if isinstance(adder, Adder) else []
+    if roundings:
+        return asked(roundings)
+    sides = [term.x] if term.y is None else [term.x, term.y]
+    return [Happening(code_of(each), Question("show", (code_of(each),), (each.format,))) for each in sides]
+
+
+def asked(derivations: Sequence[Derivation]) -> list[Happening]:
+    """Return derivations as questions, the last one first; none where one of them is no operation on numbers.
+
+    >>> from floatlab import sqrt
+    >>> asked([sqrt("2", format="fp16")])[0].question.command
+    'floatlab sqrt bits:0x4000@fp16 --fp16'
+    """
+    rows = []
+    for each in reversed(derivations):
+        verb = _VERBS.get(each.operation)
+        operands = [datum for datum in each.operands if isinstance(datum, Datum)]
+        if verb is None or len(operands) < len(each.operands):
+            return []
+        values = tuple(code_of(datum) for datum in operands)
+        question = Question(verb, values, (each.result.format,), each.context)
+        rows.append(Happening(f"{expression(each)} = {shortest(each.result)}", question))
+    return rows

@@ -1,0 +1,285 @@
+"""The page of `sum` and `dot`: the result beside the exact one, and where the error came from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from heapq import nlargest
+
+from floatlab.errors import UnsupportedError
+from floatlab.numbers import Datum, Flags
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.words import counted, flags_line, plural, signed_text
+from floatlab.reduce.reduction import MAX_TRACED
+from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.verbs.reduce.error_breakdown import Entry, ledger
+from floatlab.verbs.show.page import coded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.arrays.sources import Source
+    from floatlab.formats import Format
+    from floatlab.reduce.inputs import AnyAdder
+    from floatlab.reduce.plan.orders import Schedule
+    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.simulate.machines import Machine
+
+SHORT = 16  # terms: of so many every rounding is shown
+_TRACED = 1024  # terms: of so many the worst are found among products, too
+_SEARCHED = 1 << 21  # terms: the worst of more would take many seconds, and gigabytes, to find
+_WORST = 5
+_SPELT = 6  # numbers that a node adds: of more the first and the last are named
+_PLAIN = range(-4, 9)  # exponents of numbers that are written without one
+_HEADER = ("id", "of", "code", "value", "ulps", "in result")
+_NOUNS = {"sum": "sum", "dot": "dot product"}
+
+
+def reduction_page(found: Reduction, origin: str = "") -> Page:
+    """Return the page of a sum or dot product; `origin` says where its terms come from.
+
+    >>> from floatlab import sum
+    >>> from floatlab.page.text import to_text
+    >>> print(to_text(reduction_page(sum([2048, 1, 3], format="fp16"))), end="")
+      sum of 3 terms, serial: 2052
+      terms        3 numbers read into binary16, all exactly
+      result       0x6802 2052
+      exact        2052
+      error        0, inexact on the way
+      rounded to   binary16 everywhere
+      bound        |error| ≤ 1.01 ulps from the order alone, ≤ 1 ulp with what was
+                   computed
+      condition    1 = sum of |x| / |sum of x|; n·u = 0.00146
+    <BLANKLINE>
+      Every rounding: its error in its own ulps, and in those of the result
+      id  of     code    value   ulps  in result
+      0          0x6800   2048  exact
+      1          0x3c00      1  exact
+      2          0x4200      3  exact
+      3   (0 1)  0x6800   2048   −0.5       −0.5
+      4   (3 2)  0x6802   2052   +0.5       +0.5
+    """
+    n = len(found)
+    title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {_way(found)}: {shortest(found.result)}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    if origin:
+        blocks.append(Row("terms", line(origin)))
+    blocks += machine_rows(found.machine)
+    blocks += origin_rows(found.x, found.y)
+    blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found), *_formats(found)]
+    blocks += limit_rows(found)
+    blocks += _every(found) if n <= SHORT else _worst(found)
+    return Page(tuple(blocks), title)
+
+
+def _way(found: Reduction) -> str:
+    return way_words(found.schedule, found.adder)
+
+
+def way_words(schedule: Schedule, adder: AnyAdder) -> str:
+    """Say the order and what an addition is."""
+    if isinstance(adder, Compensated):
+        return f"{schedule.text}, compensated ({adder.rule})"
+    return f"{schedule.text}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule.text
+
+
+def machine_rows(machine: Machine | None) -> list[Block]:
+    """Say whose model it is that was asked for."""
+    if machine is None:
+        return []
+    note = f"; {machine.note}" if machine.note else ""
+    return [Row("machine", line(f"{machine.words}{note}"))]
+
+
+def origin_rows(x: Source, y: Source | None) -> list[Block]:
+    """Say what numbers were before they were read into their format, and how many of them that changed."""
+    sides = {"terms": x} if y is None else {"a": x, "b": y}
+    return [Row(name, line(_origin_words(side))) for name, side in sides.items() if side.origin is not None]
+
+
+def _origin_words(source: Source) -> str:
+    origin, count = source.origin, source.codes.size
+    assert origin is not None
+    words = counted(count, "number" if origin.format is None else f"{origin.format.name} number")
+    done = "read into" if origin.format is None else "rounded into"
+    changed = f"{origin.inexact:,} of them inexactly"
+    if origin.inexact in (0, count):
+        changed = "all " * (count > 1) + ("inexactly" if origin.inexact else "exactly")
+    return f"{words} {done} {source.format.name}, {changed}"
+
+
+def truth_rows(found: Reduction) -> list[Block]:
+    """Say what the exact sum is, and how far the result is from it."""
+    exact, ulps = found.exact, found.error_ulps
+    flags = found.flags if len(found) <= MAX_TRACED else Flags.NONE
+    raised = line(", ", flags_line(flags), " on the way") if flags else ()
+    if exact is None:
+        return [Row("exact", line(Run("no number: a term is none", Role.HINT), raised))]
+    read = any(side is not None and side.origin is not None and side.origin.inexact for side in (found.x, found.y))
+    rows: list[Block] = [Row("exact", line(decimal(exact, 20)), line("of the terms as read") if read else ())]
+    if ulps is None:
+        return [*rows, Row("error", line(Run("the result is no number", Role.FLAG), raised))]
+    if not ulps:
+        return [*rows, Row("error", line("0", raised))]
+    relative = f", relative {few(abs(found.error / exact))}" if exact and found.error is not None else ""
+    words = f"{signed(ulps, 6)} {plural(1 if abs(ulps) == 1 else 2, 'ulp')} of {found.result.format.name}{relative}"
+    return [*rows, Row("error", line(words, raised))]
+
+
+def _formats(found: Reduction) -> list[Block]:
+    return [format_row(found.x, found.y, found.adder, found.result.format)]
+
+
+def format_row(x: Source, y: Source | None, adder: AnyAdder, into: Format) -> Row:
+    """Say what is rounded to which format."""
+    parts = {"terms": x.format.name}
+    if y is not None:
+        parts["terms"] = " and ".join(dict.fromkeys([x.format.name, y.format.name]))
+        if isinstance(adder, Adder | Compensated):
+            parts["products"] = adder.products.name
+    parts["sums"] = adder.accumulator.name
+    if set(parts.values()) == {into.name}:
+        return Row("rounded to", line(f"{into.name} everywhere"))
+    parts["result"] = into.name
+    return Row("rounded to", line(", ".join(f"{name} {format}" for name, format in parts.items())))
+
+
+def limit_rows(found: Reduction) -> list[Block]:
+    """Say how large the error can be, and how sensitive the sum is."""
+    rows: list[Block] = []
+    bounds = [(found.bound, "from the order alone"), (found.running_bound, "with what was computed")]
+    said = [f"≤ {_bound(bound, found.result)} {words}" for bound, words in bounds if bound is not None]
+    if said:
+        rows.append(Row("bound", line("|error| ", ", ".join(said))))
+    if found.condition is not None:
+        x = "x" if found.y is None else "x·y"
+        unit = few(Fraction(len(found)) / 2**found.accumulated.format.precision)
+        rows.append(Row("condition", line(f"{few(found.condition)} = sum of |{x}| / |sum of {x}|; n·u = {unit}")))
+    return rows
+
+
+def array_words(source: Source) -> str:
+    """Return numbers as a list that reads back as them.
+
+    >>> from floatlab.reduce.presets import PRESETS
+    >>> from floatlab import dot
+    >>> array_words(dot(*PRESETS["forum"].data).x)
+    '1.907607,-0.7862027,1.147311,0.9604002'
+    """
+    return ",".join(shortest(Datum(source.format, code)) for code in source.codes.tolist())
+
+
+def few(x: Fraction) -> str:
+    """Return a measure in three digits."""
+    return rounded_decimal(x, 3, _PLAIN)
+
+
+def _bound(x: Fraction, result: Datum) -> str:
+    """Return a bound in ulps of a result, or as it is where that is no number or zero."""
+    if not result.is_finite or not result.magnitude:
+        return _upward(x)
+    text = _upward(x / result.ulp.as_fraction())
+    shown = f"{int(text):,}" if text.isdigit() else text
+    return f"{shown} {'ulp' if text == '1' else 'ulps'}"
+
+
+def _upward(x: Fraction) -> str:
+    """Return a bound in three digits, none of them rounded down."""
+    text = few(x)
+    if Fraction(text) < x:  # the next decimal of three digits
+        text = few(Fraction(text) + Fraction(10) ** (_exponent(Fraction(text)) - 2))
+    return text
+
+
+def _exponent(x: Fraction) -> int:
+    """Return the exponent of a positive number's first decimal digit."""
+    return int(f"{rounded_decimal(x, 3, range(0))}e".split("e")[1] or 0)
+
+
+def decimal(x: Fraction, digits: int) -> str:
+    """Return a number in so many digits: complete where it has no more, else after ≈.
+
+    >>> decimal(Fraction(1, 8), 6), decimal(Fraction(1, 3), 6)
+    ('0.125', '≈ 0.333333')
+    """
+    text = rounded_decimal(x, digits)
+    if Fraction(text) != x:
+        return f"≈ {text}"
+    return terminating_decimal(x, digits + 6) or text
+
+
+def signed(x: Fraction, digits: int = 3) -> str:
+    """Return a signed error in so many digits.
+
+    >>> signed(Fraction(-1, 3)), signed(Fraction(-112345))
+    ('−0.333', '−112,000')
+    """
+    text = rounded_decimal(x, digits, _PLAIN)
+    return signed_text(f"{int(text):,}" if text.lstrip("-").isdigit() else text)
+
+
+def _every(found: Reduction) -> list[Block]:
+    entries = ledger(found)
+    strange = any(each.flags & ~Flags.INEXACT for each in entries)
+    header = _HEADER + (("flags",) if strange else ())
+    rows = tuple(_cells(each, found, strange) for each in entries)
+    heading = "Every rounding: its error in its own ulps, and in those of the result"
+    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
+
+
+def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
+    id = line("=" if entry.id is None else str(entry.id))
+    flags = (flags_line(entry.flags & ~Flags.INEXACT) if entry.flags & ~Flags.INEXACT else (),) if strange else ()
+    of = entry.name or _adds(entry.arguments)
+    if entry.term is not None and entry.term.y is not None:
+        of = f"{shortest(entry.term.x)} × {shortest(entry.term.y)}"
+    if entry.value is None:
+        return (id, line(of), (), line(Run("as it is", Role.HINT)), *missed(entry, found), *flags)
+    value = line(Run(shortest(entry.value), Role.VALUE))
+    return (id, line(of), line(Run(hexadecimal_code(entry.value), Role.CODE)), value, *missed(entry, found), *flags)
+
+
+def _adds(arguments: tuple[int, ...]) -> str:
+    if len(arguments) > _SPELT:
+        return f"({arguments[0]} {arguments[1]} … {arguments[-1]})"
+    return f"({' '.join(map(str, arguments))})" if arguments else ""
+
+
+def missed(entry: Entry, found: Reduction) -> tuple[Line, Line]:
+    """Say what an entry missed, in its own ulps and in those of the result."""
+    if entry.error is None:
+        return line("·"), ()
+    if not entry.error or entry.value is None:
+        return line(Run("exact", Role.HINT)), ()
+    own = line(Run(signed(entry.error / entry.value.ulp.as_fraction()), Role.LOST))
+    return own, _in_result(entry.error, found)
+
+
+def _in_result(error: Fraction, found: Reduction) -> Line:
+    return line(signed(error / found.result.ulp.as_fraction())) if found.result.is_finite else ()
+
+
+def worst_of(found: Reduction) -> list[Entry]:
+    """Return the entries that missed most, the worst first; none where that is not known."""
+    if len(found) <= _TRACED:
+        entries = [each for each in ledger(found) if each.error]
+        return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))
+    if len(found) > _SEARCHED or not isinstance(found.adder, Adder):
+        return []
+    try:
+        nodes = found.worst(_WORST)
+    except UnsupportedError:
+        nodes = []
+    return [Entry(each.id, each.arguments, None, each.value, each.error, Flags.NONE) for each in nodes]
+
+
+def _worst(found: Reduction) -> list[Block]:
+    entries = worst_of(found)
+    if not entries:
+        many = f"of {counted(len(found), 'term')} the worst roundings are not looked for"
+        return [Gap(), Note(line(Run(many, Role.HINT)))] if len(found) > _SEARCHED else []
+    rows = tuple(_cells(each, found, False) for each in entries)
+    many = plural(len(rows), "The rounding", f"The {len(rows)} roundings")
+    heading = f"{many} that missed most: by how many of their own ulps, and of the result's"
+    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(_HEADER, rows, right=(3, 4, 5))]

@@ -1,0 +1,347 @@
+"""The tree of a reduction as rows to fold and unfold: chains of additions run downwards, in the order of time.
+
+A chain follows the larger operand of each node down to where two of a size meet; so a loop over a thousand terms is a
+list, not a staircase, and no tree is deeper than a few dozen steps. Each row takes one operand, and says what the sum
+is after it. Long chains are elided, and unfold in parts.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import gcd
+
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import shortest
+from floatlab.page.model import Line, Role, Run, Table, line
+from floatlab.page.words import counted
+from floatlab.record import Record
+from floatlab.verbs.reduce.error_breakdown import Entry, ledger
+from floatlab.verbs.reduce.page import decimal, missed, signed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from floatlab.reduce.plan.plan import Plan
+    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.simulate.adders import Term
+
+    Key = tuple[str | int, ...]
+
+MOST = 1 << 12  # terms: of so many every node is shown
+_WHOLE = 16  # terms: trees of so many are unfolded
+_RUN = 24  # links of a chain that are shown all
+_ENDS = 4  # links shown at either end of a longer one
+_PARTS = 16  # that an elided run unfolds into
+
+
+class Sprig(Record):
+    """A row: what it is, how deep it stands, the id of its term or node if it has one, and its cells.
+
+    `is_open` is None where nothing is folded in it.
+    """
+
+    key: Key
+    depth: int
+    id: int | None
+    is_open: bool | None
+    cells: tuple[Line, ...]
+
+    @property
+    def happens(self) -> bool:
+        """Whether something is computed here, or a term stands here."""
+        return self.key[0] in ("link", "many") or (self.key[0] == "part" and self.is_open is None)
+
+
+class Tree:
+    """A plan, with the numbers of a reduction if there is one, as rows.
+
+    >>> from floatlab import sum
+    >>> tree = tree_of(sum([2048, 1, 3], format="fp16"))
+    >>> [("".join(run.text for run in row.cells[0]), row.id) for row in tree.rows(tree.unfolded)]
+    [('▾ 3 terms', 4), ('    x0', 0), ('  + x1', 3), ('  + x2', 4)]
+    """
+
+    def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
+        """Find out what is below each node."""
+        self.plan, self.found = plan, found
+        self.entries: list[Entry] = [] if found is None else ledger(found)
+        n = plan.terms
+        self._size, self._low, self._high = [1] * n, list(range(n)), list(range(n))
+        self._step = [0] * n  # that the terms below are a multiple of from each other
+        self._parent = [-1] * (n + len(plan.nodes))
+        for id, node in enumerate(plan.nodes, n):
+            low = min(self._low[each] for each in node)
+            step = 0
+            for each in node:
+                self._parent[each] = id
+                step = gcd(step, self._step[each], self._low[each] - low)
+            self._size.append(sum(self._size[each] for each in node))
+            self._low.append(low)
+            self._high.append(max(self._high[each] for each in node))
+            self._step.append(step)
+        self._chains: dict[int, list[int]] = {}
+        products = found is not None and found.y is not None
+        self._apart = any(each.error for each in self.entries[:n])  # terms that were rounded alone
+        self.header: tuple[str, ...] = ("tree",)
+        if found is not None:
+            alone = ("product ulps" if products else "term ulps",) if self._apart else ()
+            last = ("term",) if products else ()
+            self.header += ("adds", "sum so far", "ulps", "in result", *alone, "code", "id", *last)
+        else:
+            self.header += ("id", "terms")
+
+    @property
+    def right(self) -> tuple[int, ...]:
+        """The columns of numbers, which are flush right."""
+        return tuple(i for i, name in enumerate(self.header) if name not in ("tree", "term", "code"))
+
+    @property
+    def unfolded(self) -> frozenset[Key]:
+        """What is unfolded at first: all of a small tree, of others the last chain."""
+        if self.plan.terms <= _WHOLE:
+            return self.everything
+        return frozenset({("part", self.plan.root)})
+
+    @property
+    def everything(self) -> frozenset[Key]:
+        """All that can be unfolded, but for elided runs."""
+        ids = range(self.plan.terms, self.plan.root + 1)
+        return frozenset([*(("part", id) for id in ids), *(("many", id) for id in ids), ("part", self.plan.root)])
+
+    def table(self, sprigs: list[Sprig]) -> Table:
+        """Return the rows as a table."""
+        return Table(self.header, tuple(each.cells for each in sprigs), self.right)
+
+    # Chains.
+
+    def _onward(self, id: int) -> int | None:
+        """Return the operand that a chain follows from a node; None where it begins there."""
+        node = self.plan.nodes[id - self.plan.terms]
+        largest = max(node, key=self._size.__getitem__)
+        others = max(self._size[each] for each in node if each != largest)
+        return largest if largest >= self.plan.terms and self._size[largest] >= 2 * others else None
+
+    def _chain(self, head: int) -> list[int]:
+        """Return the nodes of a chain, in the order of time; `head` is the last of them."""
+        if head not in self._chains:
+            found: list[int] = []
+            each: int | None = head
+            while each is not None:
+                found.append(each)
+                each = self._onward(each)
+            self._chains[head] = found[::-1]
+        return self._chains[head]
+
+    def rows(self, unfolded: frozenset[Key]) -> list[Sprig]:
+        """Return the rows that are in sight where so much is unfolded."""
+        root = self.plan.root
+        label, is_open = counted(self.plan.terms, "term"), ("part", root) in unfolded
+        found = [Sprig(("all", root), 0, root, is_open, self._cells(0, is_open, "", label, node=root))]
+        if is_open:
+            found += self._inside(root, 1, unfolded)
+        for i, entry in enumerate(each for each in self.entries if each.id is None):
+            found.append(Sprig(("after", i), 0, None, None, self._after(entry)))
+        return found
+
+    def _inside(self, head: int, depth: int, unfolded: frozenset[Key]) -> Iterator[Sprig]:
+        if head < self.plan.terms:
+            yield self._operand(head, depth, unfolded)
+            return
+        chain = self._chain(head)
+        first = self._node(chain[0])
+        if len(first) == 2:
+            yield self._operand(first[0], depth, unfolded)
+            yield from self._below(first[0], depth, unfolded)
+        yield from self._links(head, 0, len(chain), depth, unfolded, top=True)
+
+    def _links(
+        self, head: int, low: int, high: int, depth: int, unfolded: frozenset[Key], top: bool = False
+    ) -> Iterator[Sprig]:
+        """Give links of a chain; of many, what stands for them."""
+        for start, end in self._pieces(low, high, top):
+            if end == start + 1:
+                yield from self._link(head, start, depth, unfolded)
+                continue
+            key: Key = ("run", head, start, end)
+            yield self._run(key, depth, key in unfolded)
+            if key in unfolded:
+                yield from self._links(head, start, end, depth + 1, unfolded)
+
+    @staticmethod
+    def _pieces(low: int, high: int, top: bool) -> list[tuple[int, int]]:
+        """Part links: single ones, and runs of the others."""
+        if high - low <= _RUN:
+            return [(i, i + 1) for i in range(low, high)]
+        if top:
+            ends = [(i, i + 1) for i in (*range(low, low + _ENDS), *range(high - _ENDS, high))]
+            return [*ends[:_ENDS], (low + _ENDS, high - _ENDS), *ends[_ENDS:]]
+        size = max(-(-(high - low) // _PARTS), _RUN)
+        return [(i, min(i + size, high)) for i in range(low, high, size)]
+
+    def _node(self, id: int) -> tuple[int, ...]:
+        return self.plan.nodes[id - self.plan.terms]
+
+    def _adds(self, head: int, place: int) -> tuple[int, ...]:
+        """Return what a link of a chain adds to the sum so far."""
+        chain = self._chain(head)
+        node = self._node(chain[place])
+        if place:
+            return tuple(each for each in node if each != chain[place - 1])
+        return node[1:] if len(node) == 2 else node
+
+    def _link(self, head: int, place: int, depth: int, unfolded: frozenset[Key]) -> Iterator[Sprig]:
+        id, adds = self._chain(head)[place], self._adds(head, place)
+        if len(adds) > 1:
+            many = ("many", id) in unfolded
+            label = f"{len(adds)} at once"
+            yield Sprig(("many", id), depth, id, many, self._cells(depth, many, "+ ", label, node=id))
+            if many:
+                for each in adds:
+                    yield self._operand(each, depth + 1, unfolded)
+                    yield from self._below(each, depth + 1, unfolded)
+            return
+        is_part = adds[0] >= self.plan.terms
+        is_open = ("part", adds[0]) in unfolded if is_part else None
+        cells = self._cells(depth, is_open, "+ ", self._name(adds[0]), adds[0], id)
+        yield Sprig(("link", id, adds[0]), depth, id, is_open, cells)
+        yield from self._below(adds[0], depth, unfolded)
+
+    def _operand(self, id: int, depth: int, unfolded: frozenset[Key]) -> Sprig:
+        """Return the row of a number that is not added to one before."""
+        is_part = id >= self.plan.terms
+        is_open = ("part", id) in unfolded if is_part else None
+        return Sprig(("part", id), depth, id, is_open, self._cells(depth, is_open, "  ", self._name(id), id))
+
+    def _below(self, id: int, depth: int, unfolded: frozenset[Key]) -> Iterator[Sprig]:
+        if id >= self.plan.terms and ("part", id) in unfolded:
+            yield from self._inside(id, depth + 1, unfolded)
+
+    @staticmethod
+    def folds(sprig: Sprig) -> Key | None:
+        """Return the key of what a row folds and unfolds."""
+        if sprig.is_open is None:
+            return None
+        return ("part", sprig.key[-1]) if sprig.key[0] in ("all", "link") else sprig.key
+
+    def way_to(self, id: int) -> frozenset[Key]:
+        """Return what is to be unfolded so that a node or term is in sight."""
+        found: set[Key] = set()
+        while True:
+            head = id
+            while self._parent[head] >= 0 and id >= self.plan.terms and self._onward(self._parent[head]) == head:
+                head = self._parent[head]
+            if head >= self.plan.terms:
+                found |= {("part", head), *self._runs_to(head, self._chain(head).index(id))}
+            id = self._parent[head]
+            if id < 0:
+                return frozenset(found)
+            if len(self._node(id)) > 2:
+                found.add(("many", id))
+
+    def _runs_to(self, head: int, place: int) -> Iterator[Key]:
+        low, high, top = 0, len(self._chain(head)), True
+        while True:
+            low, high = next(piece for piece in self._pieces(low, high, top) if piece[0] <= place < piece[1])
+            if high == low + 1:
+                return
+            yield ("run", head, low, high)
+            top = False
+
+    @property
+    def worst(self) -> list[int]:
+        """The nodes that missed most, the worst first."""
+        missed = [(abs(each.error), -each.id) for each in self.entries if each.error and each.id is not None]
+        n = self.plan.terms
+        return [-id for _, id in sorted(missed, reverse=True) if -id >= n or self.plan.root == 0][:100]
+
+    # Cells.
+
+    def _name(self, id: int) -> str:
+        """Name a term, or the terms of a part."""
+        if id < self.plan.terms:
+            return f"x{id}"
+        low, high, size, step = self._low[id], self._high[id], self._size[id], self._step[id]
+        if high - low == size - 1:
+            return f"x{low} … x{high}" if size > 2 else f"x{low}, x{high}"
+        if (size - 1) * step == high - low:
+            return f"x{low}, x{low + step} … x{high}" if size > 2 else f"x{low}, x{high}"
+        return f"x{low} … ({size})"
+
+    def _cells(
+        self, depth: int, is_open: bool | None, sign: str, label: str, adds: int | None = None, node: int | None = None
+    ) -> tuple[Line, ...]:
+        mark = "  " if is_open is None else "▾ " if is_open else "▸ "
+        name: Line = line("  " * depth, mark if sign != "+ " else "", Run(sign, Role.LABEL) if sign.strip() else "")
+        name = line(name, mark if sign == "+ " and is_open is not None else "", label)
+        shown = node if node is not None else adds
+        if self.found is None:
+            below = node if node is not None and adds is None else adds
+            return (name, line(Run(str(shown), Role.HINT)), line(str(self._size[below]) if below is not None else ""))
+        entry = None if node is None else self.entries[node]
+        return (name, *self._numbers(adds, entry), *self._places(adds, shown))
+
+    def _numbers(self, adds: int | None, after: Entry | None) -> tuple[Line, ...]:
+        """Write what is added, and the sum after it."""
+        assert self.found is not None
+        added = None if adds is None else self.entries[adds]
+        first: Line = () if added is None else _value(added)
+        alone: list[Line] = [()] * self._apart
+        if self._apart and added is not None and added.term is not None and added.value is not None:
+            alone = [missed(added, self.found)[0]]
+        if after is None or after.value is None:
+            return (first, (), (), (), *alone, ())
+        own, in_result = missed(after, self.found)
+        code = line(Run(hexadecimal_code(after.value), Role.CODE))
+        return (first, line(Run(shortest(after.value), Role.VALUE)), own, in_result, *alone, code)
+
+    def _places(self, adds: int | None, id: int | None) -> tuple[Line, ...]:
+        cells = [line(Run("" if id is None else str(id), Role.HINT))]
+        if self.found is not None and self.found.y is not None:
+            term = self.entries[adds].term if adds is not None else None
+            cells.append(line(_factors(term)) if term is not None else ())
+        return tuple(cells)
+
+    def _run(self, key: Key, depth: int, is_open: bool) -> Sprig:
+        """Return the row that stands for links of a chain."""
+        _, head, low, high = key
+        chain = self._chain(int(head))[int(low) : int(high)]
+        name = line("  " * depth, "▾ " if is_open else "▸ ", Run("⋯ ", Role.LABEL), f"{len(chain):,} additions")
+        blank: tuple[Line, ...] = ((),) * (len(self.header) - 1)
+        if self.found is None:
+            return Sprig(key, depth, None, is_open, (name, *blank))
+        cells = [name, ()]
+        last = self.entries[chain[-1]]
+        cells.append(line(Run(shortest(last.value), Role.VALUE)) if last.value is not None else ())
+        errors = [_in_ulps(self.entries[id]) for id in chain]
+        worst = max(errors, key=abs, default=Fraction(0))
+        cells.append(line(Run(f"to {signed(worst)}", Role.LOST)) if worst else line(Run("exact", Role.HINT)))
+        return Sprig(key, depth, None, is_open, (*cells, *blank[len(cells) - 1 :]))
+
+    def _after(self, entry: Entry) -> tuple[Line, ...]:
+        """Return the cells of what comes after the last node."""
+        cells = self._numbers(None, entry)
+        return (line("  = ", entry.name), *cells, *((),) * (len(self.header) - 1 - len(cells)))
+
+
+def _value(entry: Entry) -> Line:
+    if entry.value is not None:
+        return line(Run(shortest(entry.value), Role.VALUE))
+    if entry.term is None or not entry.term.is_finite:
+        return line(Run("as it is", Role.HINT))
+    return line(Run(decimal(entry.term.exact.as_fraction(), 9), Role.HINT))
+
+
+def _in_ulps(entry: Entry) -> Fraction:
+    if not entry.error or entry.value is None:
+        return Fraction(0)
+    return entry.error / entry.value.ulp.as_fraction()
+
+
+def _factors(term: Term) -> str:
+    return shortest(term.x) if term.y is None else f"{shortest(term.x)} × {shortest(term.y)}"
+
+
+def tree_of(found: Reduction) -> Tree | None:
+    """Return the tree of a reduction; None where it has too many terms to show each."""
+    return Tree(found.plan, found) if len(found) <= MOST else None

@@ -1,0 +1,1 @@
+"""`reveal`: the order in which a real implementation accumulates."""

@@ -1,0 +1,185 @@
+"""The page of `reveal`: in which order a library adds, and what was found by replaying it."""
+
+from __future__ import annotations
+
+from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.words import counted
+from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.outline import Part, outline, subtree
+from floatlab.reduce.simulate.adders import PartlyFused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from floatlab.reduce.plan.orders import Schedule
+    from floatlab.reduce.plan.plan import Plan
+    from floatlab.reduce.reveal.revelation import Findings
+    from floatlab.reduce.simulate.adders import Adder
+
+_SHORT = 12  # terms: a tree of so many is written out
+_MOST_RANGES = 6
+_TAKEN = {"sum": "sum", "dot": "dot product", "matvec": "matrix-vector product", "matmul": "matrix product"}
+
+
+def reveal_page(found: Findings) -> Page:
+    """Return the page of a target's findings.
+
+    >>> from floatlab.reduce.reveal.revelation import examine
+    >>> from floatlab.page.text import to_text
+    >>> print(to_text(reveal_page(examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4))).partition("asked")[0].rstrip())
+      function: 4 terms, serial
+      order        serial
+                   (((0 1) 2) 3)
+      adds in      binary32, without fused multiply-add
+      replayed     32 of 32 random sums have the same bits
+      subnormals   kept
+    """
+    n, name = found.plan.terms, _name(found)
+    order = found.schedule.text if found.schedule is not None else "in an order of its own"
+    if found.claim is None:
+        order = "no order is claimed"
+    title = f"{name}: {counted(n, 'term')}, {order}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_order(found), *_replayed(found)]
+    blocks.append(Row("subnormals", line("become zero" if found.flushes else "kept")))
+    blocks.append(Row("asked", line(f"{counted(found.probes, 'probe')} of {found.format.name}")))
+    return Page(tuple(blocks), title)
+
+
+def plan_page(plan: Plan) -> Page:
+    """Return the page of an order of evaluation: as an expression where one is found, and as a tree where it is short.
+
+    >>> from floatlab.reduce.plan.plan import Plan
+    >>> from floatlab.page.text import to_text
+    >>> print(to_text(plan_page(Plan(4, ((0, 1), (2, 3), (4, 5))))), end="")
+      order of 4 terms, depth 2
+      order        pairwise
+                   ((0 1) (2 3))
+    """
+    title = f"order of {counted(plan.terms, 'term')}, depth {plan.depth}"
+    blocks = [Note(line(Run(title, Role.HEADING))), *_drawn("order", plan, schedule_of(plan))]
+    return Page(tuple(blocks), title)
+
+
+def _name(found: Findings) -> str:
+    name = found.target.name
+    return "function" if "<lambda>" in name else name
+
+
+def _order(found: Findings) -> list[Block]:
+    return _drawn("probed" if found.claim is None else "order", found.plan, found.schedule)
+
+
+def _drawn(label: str, plan: Plan, schedule: Schedule | None) -> list[Block]:
+    blocks: list[Block] = []
+    if schedule is not None:
+        blocks.append(Row(label, line(Run(schedule.text, Role.VALUE))))
+    if plan.terms <= _SHORT:
+        blocks.append(Row("" if blocks else label, line(plan.text)))
+    if blocks:
+        return blocks
+    drawn = outline(plan)
+    rows = tuple((line(_letter(i)), line(_terms(part)), line(_how(part))) for i, part in enumerate(drawn.parts))
+    return [
+        Row(label, line(Run(_tree(drawn.tree), Role.VALUE))),
+        Gap(),
+        Table(("part", "terms", "order"), rows),
+        Gap(),
+    ]
+
+
+def _tree(tree: object) -> str:
+    if isinstance(tree, tuple):
+        return f"({' '.join(map(_tree, tree))})"
+    return _letter(int(str(tree)))
+
+
+def _letter(i: int) -> str:
+    return chr(ord("A") + i)
+
+
+def _terms(part: Part) -> str:
+    first, last, many = part.terms[0], part.terms[-1], len(part.terms)
+    if many == 1:
+        return str(first)
+    if part.stride == 1:
+        return f"{first}–{last}"
+    if many <= 3:
+        return ", ".join(map(str, part.terms))
+    step = part.terms[1] - first
+    return f"{first}, {first + step}, …, {last}" + (f" ({many})" if part.stride else f" ({many}, unevenly)")
+
+
+def _how(part: Part) -> str:
+    if len(part.terms) == 1:
+        return "as it is"
+    return part.schedule.text if part.schedule is not None else f"a tree of {len(part.terms)}"
+
+
+def _ranges(terms: Sequence[int]) -> list[tuple[int, int]]:
+    """Return ascending terms as ranges, the ends included."""
+    found: list[tuple[int, int]] = []
+    for each in terms:
+        if found and found[-1][1] == each - 1:
+            found[-1] = found[-1][0], each
+        else:
+            found.append((each, each))
+    return found
+
+
+def _listed(terms: Sequence[int]) -> str:
+    ranges = _ranges(terms)
+    words = [str(low) if low == high else f"{low}–{high}" for low, high in ranges[:_MOST_RANGES]]
+    return ", ".join(words) + ", …" * (len(ranges) > _MOST_RANGES)
+
+
+def _replayed(found: Findings) -> list[Block]:
+    best = found.replays[0]
+    share = f"{best.matching} of {best.total} random {_TAKEN[found.target.kind]}s have the same bits"
+    if found.claim is None:
+        words = f"{share} in the order that probes met, when {_way(found)}; no claim is made"
+        return [Row("replayed", line(Run(words, Role.FLAG)))]
+    blocks: list[Block] = [Row("adds in", line(Run(_way(found), Role.VALUE))), Row("replayed", line(share))]
+    if found.target.shape:
+        blocks.append(Row("examined", line(_examined(found))))
+    return blocks
+
+
+def _examined(found: Findings) -> str:
+    """Say of which element of a product the order is, and how many others share it."""
+    shape, elements, agreeing = found.target.shape, found.elements, found.agreeing or 0
+    place = "0" if len(shape) == 1 else "(0, 0)"
+    examined = f"element {place} of {' × '.join(map(str, shape))}"
+    if agreeing == elements:
+        return f"{examined}; all {elements:,} elements have the bits of this order"
+    share = f"{agreeing:,} of {elements:,} elements ({100 * agreeing / elements:.3g} %)"
+    return f"{examined}; {share} have the bits of this order, the others are added in another way"
+
+
+def _way(found: Findings) -> str:
+    ways = found.replays[0].trial.adders
+    if len(ways) == 1:
+        return _one_way(ways[0], range(found.plan.terms))
+    sides = [(subtree(found.plan, child)[0], way) for child, way in zip(found.plan.nodes[-1], ways, strict=True)]
+    sides.sort(key=lambda side: side[0][0])
+    return "terms " + "; terms ".join(f"{_terms(Part(part, None))} in {_one_way(way, part)}" for part, way in sides)
+
+
+def _fusions(fused: set[int], terms: Sequence[int]) -> str:
+    """Name the products that are fused, or those that are not: which takes fewer words."""
+    inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
+    if not inside or not outside:
+        return f"with{'out' if outside else ''} fused multiply-add"
+    sides = (outside, "rounded", "the others fused"), (inside, "fused", "the others rounded")
+    named, verb, others = min(sides, key=lambda side: len(_ranges(side[0])))
+    return f"products of {counted(len(named), 'term')} {verb} ({_listed(named)}), {others}"
+
+
+def _one_way(way: Adder | PartlyFused, terms: Sequence[int]) -> str:
+    if isinstance(way, PartlyFused):
+        return f"{way.accumulator.name}, {_fusions(set(way.fused), terms)}"
+    if not way.fma:
+        rounded = "" if way.products == way.accumulator else f", products rounded to {way.products.name} first"
+        return f"{way.accumulator.name}, without fused multiply-add{rounded}"
+    meeting = "" if way.pairs else ", but where two products meet"
+    return f"{way.accumulator.name}, with fused multiply-add{meeting}"

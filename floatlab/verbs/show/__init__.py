@@ -1,0 +1,1 @@
+"""`show`: one value in one or more formats."""

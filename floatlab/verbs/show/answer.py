@@ -1,0 +1,140 @@
+"""`show`: one value in one or more formats."""
+
+from __future__ import annotations
+
+from floatlab.errors import FormatError, quoted
+from floatlab.formats import CATALOG, Format, parse_format
+from floatlab.numbers import Context, Datum, Direction, Literal, convert, decode, hexadecimal_code
+from floatlab.numbers.decimals import shortest
+from floatlab.numbers.literals import Code
+from floatlab.numbers.reading import read_literal
+from floatlab.verbs.answer import Answer, answer_for
+from floatlab.verbs.operand import as_code, read_operand, reversed_code
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.page.model import Page
+    from floatlab.verbs.answer import Started
+    from floatlab.verbs.question import Question
+
+DEFAULT_FORMATS = ("fp16", "fp32")
+# What a bare code most likely is, by its width; other widths have no clear favourite.
+_BY_WIDTH = {16: "binary16", 32: "binary32", 64: "binary64", 80: "x87", 128: "binary128"}
+_CODE_LENGTH = 40  # characters; a longer hexadecimal number was not meant as a code
+_P3109_DIALECTS = ("p3109_k{k}p3se", "p3109_k{k}p4se")
+
+
+def show(
+    text: str,
+    formats: tuple[Format, ...] = (),
+    context: Context | None = None,
+    *,
+    bits: bool = False,
+    little_endian: bool = False,
+    interval: bool = False,
+    directions: bool = False,
+    dialects: bool = False,
+    like: tuple[str, ...] = (),
+) -> Answer:
+    """Answer what a value is in each format: the page of `floatlab show`.
+
+    VALUE@FORMAT is read into that format first; what the other formats show is that datum, converted.
+
+    >>> print(*show("1.12156456132", (parse_format("fp16"),)).codes())
+    0x3c7c
+    """
+    context = context or Context()
+    literal, own = read_operand(text, bits)
+    hints: list[str] = []
+    if literal.is_bare_hexadecimal and len(literal.text) <= _CODE_LENGTH:
+        hints.append(f"{literal.text} is the number {int(literal.text, 16)}; bits:{literal.text} reads it as a code")
+    if little_endian:
+        literal = reversed_code(literal)
+    if dialects:
+        return _dialects(literal, (own,) if own else formats)
+    if own:
+        if directions or like:
+            formats = (own,)
+        else:
+            reading = read_literal(literal, own, context)
+            others = [convert(reading.result, format, context) for format in formats if format != own]
+            return answer_for([reading, *others], interval, tuple(hints))
+    if not formats:
+        formats = _formats_for(literal, hints)
+    if directions:
+        return _directions(literal, formats, context, tuple(hints))
+    if like:
+        from floatlab.verbs.like.answer import compare_libraries
+
+        return compare_libraries(literal, formats, context, like)
+    found = [read_literal(literal, format, context) for format in formats]
+    return answer_for(found, interval, tuple(hints))
+
+
+def _formats_for(literal: Literal, hints: list[str]) -> tuple[Format, ...]:
+    if not isinstance(literal.value, Code):
+        return tuple(parse_format(name) for name in DEFAULT_FORMATS)
+    width = literal.value.width
+    if width not in _BY_WIDTH:
+        raise FormatError(
+            f"{quoted(literal.text)}: {width} bits of which format? Name it, as in --e4m3, or ask --dialects"
+        )
+    hints.append(f"{literal.text} has {width} bits: read as {_BY_WIDTH[width]}; -f says otherwise")
+    return (parse_format(_BY_WIDTH[width]),)
+
+
+def _directions(literal: Literal, formats: tuple[Format, ...], context: Context, hints: tuple[str, ...]) -> Answer:
+    found = [
+        [read_literal(literal, format, context.replace(rounding=direction)) for direction in Direction]
+        for format in formats
+    ]
+    flat = [each for group in found for each in group]
+
+    def page() -> Page:
+        from floatlab.page.model import joined
+        from floatlab.verbs.show.page import directions_table
+
+        return joined([directions_table(group) for group in found])
+
+    return Answer(
+        page,
+        answer_for(flat).records,
+        lambda: [shortest(each.result) for each in flat],
+        lambda: [hexadecimal_code(each.result) for each in flat],
+        hints,
+        tuple(each.result for each in flat),
+    )
+
+
+def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
+    typed = as_code(literal, "--dialects")
+    if not formats:
+        named = [row.format for row in CATALOG if row.format.width == typed.width]
+        p3109 = [parse_format(name.format(k=typed.width)) for name in _P3109_DIALECTS if 6 <= typed.width <= 16]
+        formats = (*named, *p3109)
+        title = f"every {typed.width}-bit format"
+    else:
+        title = "the formats named"
+    data: list[Datum] = [decode(typed.code, format) for format in formats]
+    if not data:
+        raise FormatError(f"{quoted(literal.text)}: no named format has {typed.width} bits; name some with -f")
+
+    def page() -> Page:
+        from floatlab.verbs.show.page import dialects_table
+
+        return dialects_table(data, literal.text, title)
+
+    found = [read_literal(Literal(literal.text, typed.replace(binary=False)), d.format) for d in data]
+    return Answer(
+        page,
+        answer_for(found).records,
+        lambda: [shortest(d) for d in data],
+        lambda: [hexadecimal_code(d) for d in data],
+        results=tuple(data),
+    )
+
+
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question, one value after another."""
+    options = dict(question.options)
+    return [show(value, question.formats, question.context, **options) for value in question.values]

@@ -1,0 +1,1 @@
+"""`train`: one update, many, networks in formats, and what becomes of gradients."""

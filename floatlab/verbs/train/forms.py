@@ -1,0 +1,135 @@
+"""The forms of `train` and what each of them takes, as parts that a box holds: read off a question, and put into it."""
+
+from __future__ import annotations
+
+from floatlab.record import Record
+from floatlab.verbs.question import Question
+
+# What each form is called, and where it starts when nothing has been asked in it yet.
+FORMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "run": ("many steps", ("train", "1.125", "--update", "0.00041999", "--steps", "101")),
+    "step": ("one update", ("train", "step", "1.125", "0.00041999", "--fp16")),
+    "network": ("networks", ("train", "network", "--configs", "fp32,fp16,bf16,bf16+stochastic", "--steps", "200")),
+    "underflow": ("underflow", ("train", "underflow", "random:lognormal:1000:seed=1:mean=-14:sigma=3", "--fp16")),
+    "check": ("differences", ("train", "check", "x^3", "1.5", "--reported", "6.8")),
+}
+_STEP_OPTIONS = (
+    "update", "grad", "lr", "optimizer", "remedies", "weights", "grads", "update_format", "accumulator", "state",
+)  # fmt: skip
+
+
+class Part(Record):
+    """A part of a question: its name, the forms that have it, which of the values it is, and what stands for none.
+
+    Without a place among the values it is an option. An `array` may be a file.
+    """
+
+    name: str
+    forms: tuple[str, ...]
+    place: int | None = None
+    none: str = ""
+    is_array: bool = False
+    label: str = ""
+
+
+PARTS = (
+    Part("weight", ("run", "step"), 0, is_array=True),
+    Part("update", ("run", "step"), is_array=True),
+    Part("grad", ("run", "step"), is_array=True, label="gradient"),
+    Part("gradients", ("underflow",), 1, is_array=True),
+    Part("function", ("check",), 1),
+    Part("x", ("check",), 2),
+    Part("lr", ("run", "step", "network")),
+    Part("steps", ("run", "network")),
+    Part("seeds", ("network",), none="1"),
+    Part("hidden", ("network",), none="56"),
+    Part("scale", ("underflow",), none="1"),
+    Part("reported", ("check",), none="none"),
+    Part("h", ("check",), none="by theory"),
+)
+
+
+def form_of(question: Question) -> str:
+    """Return which form of `train` a question has: step, network, underflow, check, or run, which is many steps.
+
+    >>> form_of(Question("train", ("1.125",)))
+    'run'
+    """
+    first = question.values[0] if question.values else ""
+    return first if first in FORMS else "run"
+
+
+def has(question: Question, part: Part) -> bool:
+    """Say whether a question has a part: an update or a gradient, and with that a learning rate."""
+    form = form_of(question)
+    if form in ("run", "step"):
+        given = question.option("grad") is not None
+        if part.name in ("grad", "lr"):
+            return given
+        if part.name == "update":
+            return not given
+    if part.name == "h":
+        return form == "check" and question.option("reported") is not None
+    return form in part.forms
+
+
+def text_in(question: Question, part: Part) -> str:
+    """Return what stands in a part of a question.
+
+    >>> text_in(Question("train", ("step", "1.125", "0.1")), PARTS[1])
+    '0.1'
+    """
+    value = question.option(part.name)
+    if part.place is not None:
+        place = part.place + (form_of(question) == "step")
+        value = question.values[place] if place < len(question.values) else None
+    elif part.name == "update" and value is None and form_of(question) == "step":
+        value = question.values[2] if len(question.values) > 2 else None
+    return "" if value is None else str(value)
+
+
+def with_text(question: Question, part: Part, text: str) -> Question:
+    """Return a question with another text in a part of it; nothing is what the form takes by itself.
+
+    >>> with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2").command
+    'floatlab train step 1.125 0.2'
+    """
+    text = text.strip()
+    values = list(question.values)
+    if part.place is not None:
+        values[part.place + (form_of(question) == "step")] = text
+        return question.replace(values=tuple(values))
+    if part.name == "update" and form_of(question) == "step":
+        return question.replace(values=(*values[:2], text)).having(update=None)
+    # What must be there is asked for with nothing in it, so that it is complained of.
+    return question.having(**{part.name: text if text or part.name in ("update", "grad") else None})
+
+
+def turned(question: Question, rate: str) -> Question:
+    """Return a question with a gradient in the place of its update, or the other way round."""
+    grad = question.option("grad")
+    if grad is None:
+        given = text_in(question, next(each for each in PARTS if each.name == "update"))
+        return question.replace(values=question.values[:2]).having(update=None, grad=given, lr=rate)
+    return question.having(update=grad, grad=None, lr=None, optimizer=None)
+
+
+def in_form(question: Question, form: str, remedy: str) -> Question | None:
+    """Return a question about one update as one about many, under a remedy, or the other way round; None if neither.
+
+    >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
+    >>> in_form(many, "step", "kahan").command
+    'floatlab train step 1.125 --remedies kahan --update 0.1'
+    """
+    if {form_of(question), form} != {"run", "step"}:
+        return None
+    kept = {name: question.option(name) for name in _STEP_OPTIONS}
+    values = question.values[1:2]
+    if form == "step":
+        values = ("step", *question.values)
+        kept["remedies"] = None if remedy == "plain" else (remedy,)
+    else:
+        kept["update"] = text_in(question, PARTS[1]) or None
+        words = question.option("remedies", ())
+        kept["remedies"] = ("plain", "+".join(words)) if words else None
+    return Question("train", values, question.formats, question.context).having(**kept)

@@ -1,0 +1,213 @@
+"""Pages about gradients: what a format's range does to them, and whether finite differences can check them."""
+
+from __future__ import annotations
+
+from math import floor, isfinite, log2
+
+from floatlab.page.chart import curve, legend
+from floatlab.page.model import Axis, Block, Chart, Gap, Lane, Line, Note, Page, Role, Row, Run, Span, Table, line
+from floatlab.page.words import counted, plural
+from floatlab.training.gradient_check import Check, Curve, Point
+from floatlab.training.scaling import Underflow
+from floatlab.verbs.compare.measures import percent
+
+_LANES = 24
+_FATES = {
+    "zero": Role.BAD,
+    "zero or smallest": Role.LOST,
+    "subnormal": Role.LOST,
+    "": Role.CHANGED,
+    "overflow": Role.BAD,
+}
+
+
+def underflow_page(found: Underflow, name: str = "") -> Page:
+    """Return the page of gradients in a format: their exponents against its range, what is lost, the scale that helps.
+
+    >>> from floatlab.page.text import to_text
+    >>> from floatlab.training import measure_underflow
+    >>> print(to_text(underflow_page(measure_underflow([1e-9, -3e-8, 1e-6, 0.25], "fp16"))).splitlines()[0])
+      4 gradients in binary16: 1 lost, 25 % of those that are not zero
+    """
+    fmt, n = found.format, found.nonzero
+    lost = (
+        f"{found.flushed:,} lost, {percent(found.flushed, n)} of those that are not zero"
+        if found.flushed
+        else "none lost"
+    )
+    title = f"{counted(found.total, 'gradient')} in {fmt.name}: {lost}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    if name:
+        blocks.append(Row("gradients", line(name)))
+    scale = "none" if found.scale == 1 else f"× {_power(found.scale)}"
+    blocks.append(Row("loss scale", line(scale)))
+    blocks.append(Row("range", line(f"2^{fmt.qmin} to 2^{fmt.emax}, normal from 2^{fmt.emin}")))
+    zeros = found.total - found.nonzero - found.not_finite
+    if zeros:
+        blocks.append(Row("", line(f"{zeros:,} {plural(zeros, 'is', 'are')} zero already")))
+    if found.not_finite:
+        words = f"{found.not_finite:,} {plural(found.not_finite, 'is', 'are')} infinite or NaN already"
+        blocks.append(Row("", line(Run(words, Role.BAD))))
+    if not n:
+        return Page((*blocks, Note(line("there is nothing to lose: none is a number other than zero"))), title)
+    scaled = "" if found.scale == 1 else ", once they are scaled"
+    heading = f"How large they are{scaled}: powers of two"
+    blocks += [Gap(), Note(line(Run(heading, Role.HEADING))), histogram(found), Gap()]
+    for label, count, role in (
+        ("zero", found.flushed, Role.BAD),
+        ("subnormal", found.subnormal, Role.LOST),
+        ("overflow", found.overflowed, Role.BAD),
+    ):
+        words = f"{count:,} of {n:,}, {percent(count, n)}"
+        blocks.append(Row(label, line(Run(words, role if count else Role.PLAIN))))
+    return Page((*blocks, *_advice(found)), title)
+
+
+def _advice(found: Underflow) -> list[Block]:
+    rows: list[Block] = []
+    if found.least_scale is not None and found.safe_scale is not None:
+        whose = "" if found.scale == 1 else " of what was given"
+        reach = f"{_power(found.least_scale)} keeps all{whose} from becoming zero"
+        rows.append(Row("scales", line(reach)))
+        rows.append(Row("", line(f"{_power(found.safe_scale)} is the largest power of two without overflow")))
+        if found.least_scale <= found.safe_scale:
+            ends = dict.fromkeys((_power(found.least_scale), _power(found.safe_scale)))
+            which = "any loss scale from" if len(ends) > 1 else "a loss scale of"
+            rows.append(Row("verdict", line(Run(f"{which} {' to '.join(ends)} loses none of them", Role.GOOD))))
+        else:
+            left = found.flushed_by_safe_scale or 0
+            words = (
+                f"no scale keeps all: {_power(found.safe_scale)} still loses {left:,}, {percent(left, found.nonzero)}"
+            )
+            rows.append(Row("verdict", line(Run(words, Role.BAD))))
+    return rows
+
+
+def _power(x: float) -> str:
+    """Return a power of two as such where it is one, with its digits where these are few.
+
+    >>> _power(65536.0), _power(2.0**40), _power(3.0)
+    ('65,536', '2^40', '3')
+    """
+    if x > 0 and log2(x) == floor(log2(x)) and not 1 <= x <= 1 << 24:
+        return f"2^{int(log2(x))}"
+    return f"{x:,.0f}" if x == floor(x) and x <= 1 << 24 else f"{x:g}"
+
+
+def histogram(found: Underflow) -> Axis:
+    """Return how many gradients have each power of two, once scaled, with what becomes of them in the format."""
+    fmt, shift = found.format, floor(log2(found.scale))
+    counts = {e + shift: count for e, count in found.histogram}
+    low, high = min(counts), max(counts)
+    width = -(-(high - low + 1) // _LANES)
+    # Bins end where fates change: below half the smallest number, at the normal ones, past the largest.
+    edges = sorted({fmt.qmin - 1, fmt.qmin, fmt.emin, fmt.emax + 1})
+    bins: dict[tuple[int, int], int] = {}
+    for e, count in counts.items():
+        below = [edge for edge in edges if edge <= e]
+        base = below[-1] if below else edges[0] - width * (1 << 20)
+        start = base + (e - base) // width * width
+        stop = min([start + width, *(edge for edge in edges if edge > start)])
+        bins[start, stop] = bins.get((start, stop), 0) + count
+    most = max(bins.values())
+    lanes = []
+    for (start, stop), count in sorted(bins.items()):
+        fate = fate_of(start, found)
+        label = line(f"{count:,}", Run(f"  {percent(count, found.nonzero)}", Role.HINT), f"  {fate}" if fate else "")
+        role = _FATES[fate]
+        bar = Span(0.0, 0.56 * count / most, label, line(f"{count:,} {fate}"), role, heavy=not fate, ends=False)
+        name = f"2^{start}" if stop == start + 1 else f"2^{start} … {stop - 1}"
+        lanes.append(Lane(name, (), (bar,)))
+    return Axis(tuple(lanes))
+
+
+def fate_of(exponent: int, found: Underflow) -> str:
+    """Say what becomes of numbers with this exponent in the format; nothing where they keep all digits."""
+    fmt = found.format
+    if exponent < fmt.qmin - 1:
+        return "zero"
+    if exponent == fmt.qmin - 1:
+        return "zero or smallest"
+    if exponent < fmt.emin:
+        return "subnormal"
+    return "overflow" if exponent > fmt.emax else ""
+
+
+def check_page(curves: list[Curve], check: Check | None, name: str) -> Page:
+    """Return the page of a gradient check: errors against step sizes, and the verdict on what was reported.
+
+    >>> from floatlab.page.text import to_text
+    >>> from floatlab.training import sweep_steps
+    >>> curves = [sweep_steps(lambda x: x * x * x, 1.5, way=way) for way in ("forward", "central")]
+    >>> page = check_page(curves, None, "x^3")
+    >>> print(to_text(page).splitlines()[0])
+      x^3 at 1.5 in binary32: its derivative is 6.75
+    """
+    first = curves[0]
+    title = f"{name} at {first.x:.9g} in {first.format.name}: its derivative is {first.derivative:.9g}"
+    if check is not None:
+        title += f"; {check.reported:.9g} {_SAID[check.verdict]}"
+    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), Gap(), errors_chart(curves)]
+    blocks += [Note(line(Run("letters  ", Role.LABEL), legend(errors_chart(curves)))), Gap(), _steps_table(curves)]
+    if check is not None:
+        blocks += [Gap(), *_check_rows(check)]
+    return Page(tuple(blocks), title)
+
+
+def errors_chart(curves: list[Curve]) -> Chart:
+    """Draw the error of difference quotients against step size, both on logarithmic scales."""
+    drawn = []
+    for i, each in enumerate(curves):
+        points = [point for point in each.points if isfinite(point.error) and point.error]
+        drawn.append(curve(i, each.way, [point.h for point in points], [_measure(point) for point in points]))
+    up = "error" if curves[0].points[0].relative is None else "relative error"
+    return Chart(tuple(drawn), "step h", up, log_across=True, log_up=True)
+
+
+def _measure(point: Point) -> float:
+    return point.error if point.relative is None else point.relative
+
+
+def _steps_table(curves: list[Curve]) -> Table:
+    rows = []
+    for each in curves:
+        best, advised, least = each.best, each.at_advised, each.points[0]
+        for what, point in (("best", best), ("by theory", advised), ("smallest", least)):
+            rows.append((
+                line(Run(f"{each.way}, {what}", Role.VALUE)),
+                line(f"{point.h:.2e}"),
+                line(f"{point.quotient:.7g}"),
+                line(f"{_measure(point):.2e}"),
+                line(_blame(point)),
+            ))  # fmt: skip
+    header = ("difference", "h", "quotient", "error" if curves[0].points[0].relative is None else "relative", "mostly")
+    return Table(header, tuple(rows), right=(1, 2, 3))
+
+
+def _blame(point: Point) -> str:
+    if not point.error:
+        return "exact"
+    return "rounding" if point.rounding > point.truncation else "the step itself"
+
+
+def _check_rows(check: Check) -> list[Block]:
+    role = {"agrees": Role.GOOD, "a bug": Role.BAD}.get(check.verdict, Role.FLAG)
+    return [
+        Note(line(Run("The derivative that was reported", Role.HEADING))),
+        Row("reported", line(f"{check.reported:.9g}"), line(f"quotient {check.quotient:.9g}")),
+        Row("mismatch", line(f"{check.mismatch:.3g}"), line(f"h {check.h:.3g}")),
+        Row("explained", line(f"up to {check.bound:.3g}: ", *_parts(check))),
+        Row("verdict", line(Run(_VERDICTS[check.verdict], role))),
+    ]
+
+
+def _parts(check: Check) -> Line:
+    return line(f"rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}")
+
+
+_SAID = {"agrees": "agrees", "a bug": "is a bug", "unclear": "remains unclear"}
+_VERDICTS = {
+    "agrees": "rounding and the finite step explain the mismatch",
+    "a bug": "a bug: the mismatch is more than ten times what rounding and the finite step explain",
+    "unclear": "unclear: this step cannot tell rounding from a bug; try the one that theory gives, or a wider format",
+}

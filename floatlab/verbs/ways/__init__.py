@@ -1,0 +1,1 @@
+"""`matmul --ways`: four ways to compute one product on this machine."""

@@ -1,1 +1,0 @@
-"""Floor 4: answers as pages."""

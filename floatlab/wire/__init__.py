@@ -1,0 +1,1 @@
+"""Floor 4: answers as JSON, and back."""

@@ -1,0 +1,112 @@
+"""The page of a block: what it says where, and that JSON holds all of it."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from floatlab import Context
+from floatlab.formats.blocks import BLOCK_CATALOG
+from floatlab.numbers import Direction
+from floatlab.page.text import to_text
+from floatlab.verbs.block.answer import block
+from floatlab.verbs.block.page import glance
+
+NAMES = [row.format.name for row in BLOCK_CATALOG]
+HOSTILE = ["957", "1/3", "-0", "0", "1e-300", "1e30", "-2^-140", "0.1@bf16", "bits:0x3f80@bf16"]
+
+
+def words(*values: str, to="mxfp8_e4m3", width=80, **ways) -> str:
+    return " ".join(to_text(block(values, to, **ways).page(), width).split())
+
+
+@pytest.mark.parametrize(
+    ("values", "ways", "said"),
+    [
+        (("957",), {}, "2^(9 − 8) = 2 0x80 = 2, e8m0fnu floor 9 is the exponent of amax, 8 that of e4m3fn's largest"),
+        (("957",), {}, "/ 2 = 478.5 1.110|1111… × 2^8 tail above half → +1 saturates at 448"),
+        (("-957",), {}, "saturates at -448 0xfe = -448, × 2 = -896 error +61 (+6.37 %), overflow, inexact"),
+        (("957",), {"scale": "even"}, "9 is the exponent of amax rounded to 4 digits"),
+        (("957",), {"scale": "ceil"}, "2^10 is the first power of two from amax on"),
+        (("957",), {"scale": "up"}, "rounded upward into e8m0fnu, so that nothing saturates"),
+        (("957",), {"scale": "nearest"}, "amax / 448 ≈ 2.13616 0x80 = 2, e8m0fnu nearest rounded to nearest"),
+        (("4", "0.001"), {"to": "mxfp4"}, "becomes zero 0x0 = 0, × 1 = 0 error −0.001 (−100 %), underflow, inexact"),
+        (("4", "0.3"), {"to": "mxfp4"}, "tail above half → +1 underflow 0x1 = 0.5"),
+        (("4", "3"), {"to": "mxfp4"}, "nothing to cut off exact 0x5 = 3, × 1 = 3 no flags"),
+        (("0", "-0"), {}, "every value is zero: the smallest scale does 0x00 = 2^-127, e8m0fnu"),
+        (("1", "inf"), {}, "the scale is NaN, and so is all of the block values 1, inf"),
+        (("1e300",), {}, "beyond the largest e8m0fnu, 2^127, which stands for it"),
+        (("1e-300",), {}, "below the smallest e8m0fnu, 2^-127, which stands for it"),
+        (("3",), {"to": "nvfp4"}, "t = 3 / (6 × 448)"),
+        (("3",), {"to": "nvfp4", "tensor_scale": "1/2"}, "tensor given 0x3f000000 = 0.5, binary32 amax 3"),
+        (("3",), {"to": "nvfp4", "tensor_scale": "0.1@bf16"}, "tensor given 0x3dcd0000 = 0.10009765625, binary32"),
+        (("1e-400",), {"to": "nvfp4"}, "2^-149, binary32 below the smallest binary32, 2^-149, which stands for it"),
+        (("1e400",), {"to": "nvfp4"}, "beyond the largest binary32, ≈ 3.4028235e38, which stands for it"),
+        (("0",), {"to": "nvfp4"}, "1, since nothing is larger than zero"),
+        (("1",), {}, "1 value of 32: zeros in the other places would change nothing"),
+        (("1",) * 33, {}, "33 values in mxfp8_e4m3"),
+        (("1",) * 33, {}, "values 1 to 32 of 33 amax"),
+        (("1",) * 33, {}, "value 33 of 33 amax"),
+    ],
+)
+def test_pages_say_what_happened(values, ways, said):
+    assert said in words(*values, **ways)
+
+
+def test_a_full_block_lacks_nothing():
+    assert "zeros in the other places" not in words(*["1"] * 32)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("direction", list(Direction))
+def test_every_block_can_be_drawn_and_written(name, direction):
+    for values in (HOSTILE[:3], HOSTILE, [*HOSTILE, "nan"]):
+        answer = block(tuple(values), name, Context(direction))
+        for width in (20, 46, 80, 120):
+            lines = to_text(answer.page(), width, ascii=width == 46).splitlines()
+            assert lines
+            assert width < 46 or max(map(len, lines)) <= width
+        [record] = answer.records()
+        assert json.loads(json.dumps(record)) == record
+        assert len(record["steps"]) == len(record["operands"]) == len(values)
+        assert answer.words() == [value or "nan" for value in record["result"]["values"]]
+        assert answer.codes()[0].split()[1:] == record["result"]["codes"]
+
+
+def test_json_is_the_derivation():
+    [record] = block(("957", "1/3"), "mxfp8_e4m3").records()
+    assert (record["operation"], record["format"], record["rule"], record["amax"]) == (
+        "block", "mxfp8_e4m3", "floor", "957",
+    )  # fmt: skip
+    assert (record["exponent"], record["wanted_scale"], record["block"]) == (9, "2", 32)
+    assert record["operands"] == [{"exact": "957", "literal": "957"}, {"exact": "1/3", "literal": "1/3"}]
+    assert record["result"]["scale"]["code"] == "0x80"
+    assert record["result"]["tensor_scale"] is None
+    assert record["result"]["values"] == ["896", "0.34375"]
+    first, second = record["steps"]
+    assert (first["scaled"], first["code"], first["error"]["exact"]) == ("478.5", "0x7e", "-61/1")
+    assert (second["scaled"], second["error"]["exact"]) == ("1/6", "1/96")
+    assert first["round"]["overflowed"]
+    assert first["result"]["exact"] == "448"
+    assert record["flags"] == ["overflow", "inexact"]
+    [integers] = block(("1.5",), "mxint8").records()
+    assert "result" not in integers["steps"][0]
+    assert integers["steps"][0]["code"] == "0x60"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (Fraction(957, 2), "478.5"),
+        (Fraction(1, 3), "≈ 0.333333"),
+        (Fraction(1, 2**99), "2^-99"),
+        (Fraction(2**127), "2^127"),
+        (Fraction(3, 2**99), "≈ 4.73317e-30"),
+        (Fraction(-7, 2), "-3.5"),
+        (Fraction(10**30), "1e30"),
+        (Fraction(1, 4), "0.25"),
+    ],
+)
+def test_numbers_at_a_glance(number, text):
+    assert glance(number) == text
