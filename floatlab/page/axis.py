@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Axis, Lane, Line, Mark, Role, Run, Span, text_of
+from floatlab.page.model import Axis, Interval, Lane, Line, Mark, Role, Span, text_of
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -49,19 +49,19 @@ class _Cells:
 
     def line(self) -> Line:
         """Join the characters of one role into runs."""
-        runs: list[Run] = []
+        runs: list[Span] = []
         for text, role in self.cells:
             if runs and runs[-1].role is role:
-                runs[-1] = Run(runs[-1].text + text, role)
+                runs[-1] = Span(runs[-1].text + text, role)
             else:
-                runs.append(Run(text, role))
+                runs.append(Span(text, role))
         return tuple(runs)
 
 
 def lanes_of(axis: Axis, width: int) -> list[tuple[str, list[Line], list[Line]]]:
     """Return each lane: its label, the lines above its main line, and the lines from there on.
 
-    >>> lane = Lane("x", marks=(Mark(0.25, "●", (Run("1"),)), Mark(0.75, "▼", (Run("here"),), pointer=True)))
+    >>> lane = Lane("x", marks=(Mark(0.25, "●", (Span("1"),)), Mark(0.75, "▼", (Span("here"),), pointer=True)))
     >>> [(label, above, rest)] = lanes_of(Axis((lane,)), 21)
     >>> for each in (*above, *rest):
     ...     print(text_of(each).rstrip())
@@ -94,7 +94,7 @@ def _pointers(marks: list[Mark], place: Place, width: int, ink: _Ink) -> list[_C
     for mark in sorted(marks, key=lambda mark: mark.priority):
         x = place(mark.place)
         column = _column(x, width)
-        row.write(column, (Run(ink.past_left if x < 0 else ink.past_right if x > 1 else mark.symbol, mark.role),))
+        row.write(column, (Span(ink.past_left if x < 0 else ink.past_right if x > 1 else mark.symbol, mark.role),))
         set_at.append((mark, column))
     for mark, column in reversed(set_at):
         length = len(text_of(mark.label))
@@ -118,7 +118,7 @@ def _marks(lane: Lane, place: Place, width: int, ink: _Ink) -> list[_Cells]:
     seen = [(mark, _column(place(mark.place), width)) for mark in marks if 0 <= place(mark.place) <= 1]
     seen.sort(key=lambda pair: pair[0].priority)
     for mark, column in seen:
-        base.write(column, (Run(mark.symbol, mark.role),))
+        base.write(column, (Span(mark.symbol, mark.role),))
     rows = [_Cells(width) for _ in range(lane.rows)]
     while seen:
         mark, column = seen.pop()
@@ -140,7 +140,7 @@ def _label(
             if start is not None:
                 row.write(start, label)
                 for upper in rows[:depth]:
-                    upper.write(column, (Run(leader, Role.RULER),))
+                    upper.write(column, (Span(leader, Role.RULER),))
                 return
             if not row.free(column - 1, column + 2):  # no way down between the labels
                 break
@@ -158,11 +158,11 @@ def _spot(row: _Cells, column: int, length: int, waiting: set[int] | frozenset[i
     return None
 
 
-def _spans(spans: tuple[Span, ...], place: Place, width: int, ink: _Ink) -> list[_Cells]:
+def _spans(spans: tuple[Interval, ...], place: Place, width: int, ink: _Ink) -> list[_Cells]:
     """Set spans on as few lines as keep them apart."""
     rows: list[_Cells] = []
     reached: list[float] = []
-    bars: list[tuple[_Cells, Span]] = []
+    bars: list[tuple[_Cells, Interval]] = []
     for span in sorted(spans, key=lambda span: (span.start, span.end)):
         if place(span.end) <= 0 or place(span.start) >= 1:
             continue
@@ -175,34 +175,34 @@ def _spans(spans: tuple[Span, ...], place: Place, width: int, ink: _Ink) -> list
             _bin(rows[index], span, place(span.start), place(span.end), ink)
         else:
             first, last = _column(place(span.start), width), _column(place(span.end), width)
-            rows[index].write(first, (Run((ink.thick if span.heavy else ink.thin) * (last - first + 1), span.role),))
+            rows[index].write(first, (Span((ink.thick if span.heavy else ink.thin) * (last - first + 1), span.role),))
             bars.append((rows[index], span))
     for row, span in bars:
         _beside(row, span, _column(place(span.start), width), _column(place(span.end), width))
     return rows
 
 
-def _bin(row: _Cells, span: Span, start: float, end: float, ink: _Ink) -> None:
+def _bin(row: _Cells, span: Interval, start: float, end: float, ink: _Ink) -> None:
     """Draw a bin between its ends; where it goes on past the axis it has none."""
     width = len(row.cells)
     first, last = _column(start, width), _column(end, width)
     met = not row.free(first, first + 1)
-    row.write(first, (Run((ink.thick if span.heavy else ink.thin) * (last - first + 1), span.role),))
+    row.write(first, (Span((ink.thick if span.heavy else ink.thin) * (last - first + 1), span.role),))
     if start >= 0:
-        row.write(first, (Run(ink.both if met or first == last else ink.left, Role.RULER),))
+        row.write(first, (Span(ink.both if met or first == last else ink.left, Role.RULER),))
         first += 1
     if end <= 1:
-        row.write(last, (Run(ink.both if first > last else ink.right, Role.RULER),))
+        row.write(last, (Span(ink.both if first > last else ink.right, Role.RULER),))
         last -= 1
     for label in (span.label, span.short):
         length = len(text_of(label))
         spare = last - first + 1 - length
         if length and spare >= 2:
-            row.write(first + spare // 2 - 1, (Run(" "), *label, Run(" ")))
+            row.write(first + spare // 2 - 1, (Span(" "), *label, Span(" ")))
             return
 
 
-def _beside(row: _Cells, span: Span, first: int, last: int) -> None:
+def _beside(row: _Cells, span: Interval, first: int, last: int) -> None:
     """Put a bar's label on the side that it asks for, or on the other."""
     for label in (span.label, span.short):
         length = len(text_of(label))

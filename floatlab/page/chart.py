@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Chart, Curve, Line, Role, Run, line
+from floatlab.page.model import Chart, Curve, Line, Role, Span, line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[f
 
 def named(place: int, label: str) -> Line:
     """Return the name of a curve with its letter before it, as a table has it."""
-    return line(Run(mark_of(place), role_of(place)), " ", Run(label, Role.VALUE))
+    return line(Span(mark_of(place), role_of(place)), " ", Span(label, Role.VALUE))
 
 
 def legend(chart: Chart) -> Line:
     """Return all letters of a chart with what they stand for."""
-    runs: list[Run | str] = []
+    runs: list[Span | str] = []
     for each in chart.curves:
-        runs += ["  " if runs else "", Run(each.mark, each.role), f" {each.label}".replace(" ", "\N{NO-BREAK SPACE}")]
+        runs += ["  " if runs else "", Span(each.mark, each.role), f" {each.label}".replace(" ", "\N{NO-BREAK SPACE}")]
     return line(*runs)

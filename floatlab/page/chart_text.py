@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from textwrap import wrap
 
-from floatlab.page.model import Chart, Curve, Line, Role, Run, line
+from floatlab.page.model import Chart, Curve, Line, Role, Span, line
 from floatlab.page.ticks import Scale, scale_of, ticks
 from floatlab.record import Record
 
@@ -49,7 +49,7 @@ def chart_lines(chart: Chart, width: int) -> list[Line]:
     """
     scales = scales_of(chart)
     if scales is None:
-        return [line(Run("no numbers to draw", Role.HINT))]
+        return [line(Span("no numbers to draw", Role.HINT))]
     marks = [(_row(scales.up, y, chart.height), text) for y, text in ticks(scales.up, -(-chart.height // _ROWS_A_TICK))]
     labels = {row: text for row, text in marks if row is not None}
     gutter = max((len(text) for text in labels.values()), default=0)
@@ -57,11 +57,11 @@ def chart_lines(chart: Chart, width: int) -> list[Line]:
     tail = min(max(len(each) for each in ends.values()) + 1, max(width - gutter - 2 - _LEAST, 0))
     room = max(width - gutter - 2 - tail, _LEAST)
     cells = _drawn(chart, scales, room)
-    lines = [line(Run(part, Role.LABEL)) for part in wrap(chart.up, max(width, 1))]
+    lines = [line(Span(part, Role.LABEL)) for part in wrap(chart.up, max(width, 1))]
     for row in range(chart.height):
         axis = f"{labels.get(row, ''):>{gutter}} {chart.ink[0] if row in labels else chart.ink[1]}"
-        at_end = tuple(Run(chart.curves[i].mark, chart.curves[i].role) for i in ends.get(row, ())[: max(tail - 1, 0)])
-        lines.append(line(Run(axis, Role.RULER), *_runs(chart, cells[row]), " " if at_end else "", *at_end))
+        at_end = tuple(Span(chart.curves[i].mark, chart.curves[i].role) for i in ends.get(row, ())[: max(tail - 1, 0)])
+        lines.append(line(Span(axis, Role.RULER), *_runs(chart, cells[row]), " " if at_end else "", *at_end))
     return [*lines, *(line(" " * (gutter + 1), each) for each in _scale_lines(chart, scales.across, room))]
 
 
@@ -120,15 +120,15 @@ def _drawn(chart: Chart, scales: Scales, room: int) -> list[list[list[int]]]:
     return cells
 
 
-def _runs(chart: Chart, cells: list[list[int]]) -> list[Run]:
+def _runs(chart: Chart, cells: list[list[int]]) -> list[Span]:
     runs = []
     for column, curves in enumerate(cells):
         there = [i for i in curves if i or not chart.reference] or curves
         if not there:
-            runs.append(Run(" "))
+            runs.append(Span(" "))
             continue
         curve = chart.curves[there[column % len(there)]]
-        runs.append(Run(curve.mark, curve.role))
+        runs.append(Span(curve.mark, curve.role))
     return runs
 
 
@@ -150,6 +150,6 @@ def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
             below[start : start + len(text)] = text
     numbers, words = "".join(below[:named]), "".join(below[named:])
     return [
-        line(Run(corner + "".join(base), Role.RULER)),
-        line(" ", Run(numbers, Role.RULER), Run(words, Role.LABEL)),
+        line(Span(corner + "".join(base), Role.RULER)),
+        line(" ", Span(numbers, Role.RULER), Span(words, Role.LABEL)),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.formats import Format
 from floatlab.numbers import Datum
-from floatlab.page.model import Line, Role, Run, Strip, line
+from floatlab.page.model import Line, Role, Span, Strip, line
 
 
 def field_widths(format: Format) -> list[tuple[str, Role, int]]:
@@ -38,20 +38,20 @@ def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -
     fmt = datum.format
     fields = field_widths(fmt)
     bits = f"{datum.code:0{fmt.width}b}"
-    names: list[Run | str] = []
-    drawn: list[Run | str] = []
+    names: list[Span | str] = []
+    drawn: list[Span | str] = []
     breaks: list[int] = []
     taken = column = 0
     for name, role, width in fields:
         shown = name if len(name) <= width else name[:4]
-        names += [Run(shown[:width].ljust(width), role), " "]
-        drawn += [Run(bits[taken : taken + width], role), " "]
+        names += [Span(shown[:width].ljust(width), role), " "]
+        drawn += [Span(bits[taken : taken + width], role), " "]
         breaks += [column + i for i in range(width) if i == 0 or (fmt.width - taken - i) % 8 == 0]
         taken, column = taken + width, column + width + 1
     lines: list[Line] = []
     if ruler:
         powers = [power for power in (100, 10, 1) if fmt.width > power or power == 1]
-        lines = [line(Run(_ruler(fields, fmt.width, power), Role.RULER)) for power in powers]
+        lines = [line(Span(_ruler(fields, fmt.width, power), Role.RULER)) for power in powers]
         lines.append(line(*names[:-1]))
     lines.append(line(*drawn[:-1]))
     return Strip(label, tuple(lines), tuple(breaks[1:]), aside)
@@ -63,9 +63,9 @@ def point(digits: str, tail: str = "") -> Line:
     >>> "".join(run.text for run in point("1011", "01"))
     '1.011|01'
     """
-    fraction = line(".", Run(digits[1:], Role.SIGNIFICAND)) if len(digits) > 1 else ()
-    cut = line("|", Run(tail, Role.LOST)) if tail else ()
-    return line(Run(digits[0], Role.IMPLICIT), fraction, cut)
+    fraction = line(".", Span(digits[1:], Role.SIGNIFICAND)) if len(digits) > 1 else ()
+    cut = line("|", Span(tail, Role.LOST)) if tail else ()
+    return line(Span(digits[0], Role.IMPLICIT), fraction, cut)
 
 
 def significand(datum: Datum) -> Line:

@@ -19,7 +19,7 @@ from floatlab.page.model import (
     Pair,
     Role,
     Row,
-    Run,
+    Span,
     Strip,
     Table,
     line,
@@ -39,7 +39,7 @@ WIDE = 110  # from here on two pages stand side by side
 _BETWEEN = 3
 LEAST = 20  # columns; what is narrower shows a part
 NARROW = 40  # below this a label stands on a line of its own
-_SPACES = Run("  ")
+_SPACES = Span("  ")
 _LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to comes after them
 
 
@@ -90,7 +90,7 @@ def cut_columns(runs: Line, start: int, end: int) -> Line:
     for run in runs:
         text = run.text[max(start - column, 0) : max(end - column, 0)]
         if text:
-            kept.append(Run(text, run.role))
+            kept.append(Span(text, run.role))
         column += len(run.text)
     return tuple(kept)
 
@@ -116,12 +116,12 @@ def wrap(runs: Line, width: int) -> list[Line]:
 def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
     """Put a label before the first line, or above it where there is little room."""
     if width < NARROW:
-        head = [line(_SPACES, Run(label, Role.LABEL))] if label else []
+        head = [line(_SPACES, Span(label, Role.LABEL))] if label else []
         return head + [line(" " * (2 * INDENT), each) for each in content]
     if len(label) >= LABEL:
-        return [line(_SPACES, Run(label, Role.LABEL)), *_labelled("", content, width)]
+        return [line(_SPACES, Span(label, Role.LABEL)), *_labelled("", content, width)]
     margin = " " * INDENT
-    first = line(margin, Run(f"{label:<{LABEL - 1}} ", Role.LABEL), content[0])
+    first = line(margin, Span(f"{label:<{LABEL - 1}} ", Role.LABEL), content[0])
     return [first, *(line(" " * (INDENT + LABEL), each) for each in content[1:])]
 
 
@@ -179,7 +179,7 @@ def _table(table: Table, width: int) -> list[Line]:
     if INDENT + sum(widths) + 2 * (len(widths) - 1) > width:
         return _stacked(table, width)
     lines = []
-    header = tuple(line(Run(name, Role.LABEL)) for name in table.header)
+    header = tuple(line(Span(name, Role.LABEL)) for name in table.header)
     for row in (header, *table.rows):
         cells = [_pad(row[i], widths[i], i in table.right) for i in columns]
         lines.append(line(_SPACES, *(part for cell in cells[:-1] for part in (cell, "  ")), cells[-1]))
@@ -191,12 +191,12 @@ def _stacked(table: Table, width: int) -> list[Line]:
     lines: list[Line] = []
     margin = " " * (2 * INDENT)
     for row in table.rows:
-        lines.append(line(_SPACES, *(Run(run.text, Role.HEADING) for run in row[0])))
+        lines.append(line(_SPACES, *(Span(run.text, Role.HEADING) for run in row[0])))
         current: Line = ()
         for name, cell in zip(table.header[1:], row[1:], strict=True):
             if not text_of(cell).strip():
                 continue
-            pair = line(Run(f"{name} " if name else "", Role.LABEL), cell)
+            pair = line(Span(f"{name} " if name else "", Role.LABEL), cell)
             if current and _length(current) + 2 + _length(pair) > width - 2 * INDENT:
                 lines += [line(margin, each) for each in wrap(current, width - 2 * INDENT)]
                 current = ()
@@ -235,7 +235,7 @@ def _fresh(fresh: Fresh, width: int) -> list[Line]:
     lines = _set_blocks(fresh.blocks, width)
     first = next((index for index, each in enumerate(lines) if text_of(each).strip()), None)
     if first is not None:
-        lines[first] = line(Run(fresh.mark, Role.CHANGED), cut_columns(lines[first], 1, _length(lines[first])))
+        lines[first] = line(Span(fresh.mark, Role.CHANGED), cut_columns(lines[first], 1, _length(lines[first])))
     return lines
 
 

@@ -29,27 +29,27 @@ class Role(Enum):
     HINT = "hint"
 
 
-class Run(Record):
+class Span(Record):
     """Some text with one role."""
 
     text: str
     role: Role = Role.PLAIN
 
 
-Line = tuple[Run, ...]
+Line = tuple[Span, ...]
 
 
-def line(*parts: str | Run | Line) -> Line:
+def line(*parts: str | Span | Line) -> Line:
     """Join text, runs and lines into one line; bare text is plain.
 
-    >>> line("0x", Run("3c7c", Role.CODE))[0]
-    Run(text='0x', role=<Role.PLAIN: 'plain'>)
+    >>> line("0x", Span("3c7c", Role.CODE))[0]
+    Span(text='0x', role=<Role.PLAIN: 'plain'>)
     """
-    runs: list[Run] = []
+    runs: list[Span] = []
     for part in parts:
         if isinstance(part, str):
-            runs += [Run(part)] if part else []
-        elif isinstance(part, Run):
+            runs += [Span(part)] if part else []
+        elif isinstance(part, Span):
             runs.append(part)
         else:
             runs += part
@@ -141,7 +141,7 @@ class Mark(Record):
     pointer: bool = False
 
 
-class Span(Record):
+class Interval(Record):
     """A stretch of an axis from one place to another; what lies outside 0 to 1 is not drawn.
 
     With `ends` it is a bin between two bars, its label inside; without, a bar with its label after it, or
@@ -163,7 +163,7 @@ class Lane(Record):
 
     label: str
     marks: tuple[Mark, ...] = ()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[Interval, ...] = ()
     rows: int = 3
 
 

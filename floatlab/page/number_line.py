@@ -7,7 +7,7 @@ from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.steps import EXACT_ERROR_BITS
-from floatlab.page.model import Axis, Block, Gap, Lane, Line, Mark, Role, Row, Run, Span, line
+from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Mark, Role, Row, Span, line
 from floatlab.page.words import GLANCE, brief, operand_text, plain_error
 
 _SIDE = 2  # neighbours on each side
@@ -44,11 +44,11 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
     for chain in (below, above):
         marks += [Mark(place(each.exact), "○", *_names(each), priority=-i) for i, each in enumerate(chain[1:])]
     if not fmt.zero and not low:
-        marks.append(Mark(0.0, "┼", line(Run("0", Role.HINT)), role=Role.RULER, priority=-_SIDE))
+        marks.append(Mark(0.0, "┼", line(Span("0", Role.HINT)), role=Role.RULER, priority=-_SIDE))
     if typed is not None:
         shown = text if len(text) <= _TYPED else f"{text[: _TYPED - 1]}…"
         marks.append(Mark(place(typed), "▼", line(shown), line(text[:8], "…"), Role.LOST, pointer=True))
-    spans: list[Span] = []
+    spans: list[Interval] = []
     for each in _landing([*reversed(below), *above[1:]], context):
         interval = preimage(each, context)
         if interval is None or (interval.low is not None and interval.low == interval.high):
@@ -70,7 +70,7 @@ def scale_rows(derivation: Derivation) -> list[Block]:
     pointed = [mark.place for mark in axis.lanes[0].marks if mark.pointer and not 0 <= mark.place <= 1]
     if pointed:
         side = "left" if pointed[0] < 0 else "right"
-        rows.append(Row("", line(Run(f"what was typed lies past the {side} end of this line", Role.HINT))))
+        rows.append(Row("", line(Span(f"what was typed lies past the {side} end of this line", Role.HINT))))
     rows.append(Row("distances", *(_distance(datum, context, up) for up in (False, True))))
     if offsets := _offsets(derivation):
         rows.append(Row("from typed", *offsets))
@@ -112,12 +112,12 @@ def _place(x: Exact, low: Exact, high: Exact) -> float:
     return (x.scaled(q) - low.scaled(q)) / (high.scaled(q) - low.scaled(q))
 
 
-def _bin(datum: Datum, start: float, end: float, mine: bool) -> Span:
+def _bin(datum: Datum, start: float, end: float, mine: bool) -> Interval:
     """Return the reals that land on a datum as a stretch of the line, named by its code."""
     code = hexadecimal_code(datum)
-    name = line(Run(code if datum.is_finite else shortest(datum), Role.CODE))
-    short = line(Run(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()
-    return Span(start, end, name, short, Role.CHANGED if mine else Role.PLAIN, heavy=mine)
+    name = line(Span(code if datum.is_finite else shortest(datum), Role.CODE))
+    short = line(Span(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()
+    return Interval(start, end, name, short, Role.CHANGED if mine else Role.PLAIN, heavy=mine)
 
 
 def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
@@ -125,7 +125,7 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
     text = brief(datum)
     digits, e, exponent = text.removeprefix("≈ ").partition("e")
     ends = f"{digits[:6]}…{digits[-4:]}{e}{exponent}" if len(text) > _GAP and len(digits) > 11 else text
-    return line(Run(text if len(text) <= _TYPED else ends, role)), line(Run(ends, role))
+    return line(Span(text if len(text) <= _TYPED else ends, role)), line(Span(ends, role))
 
 
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
@@ -164,11 +164,11 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
         n, d = ulps.as_integer_ratio()
         return line(f"{'+' if up else '−'}{decimal}, {n}{f'/{d}' if d > 1 else ''} ulp")
     if datum.magnitude != datum.format.largest_magnitude:
-        return line(Run("none below", Role.HINT))
+        return line(Span("none below", Role.HINT))
     past = _overflow(datum, context)
     interval = None if past.is_finite else preimage(past, context)
     if interval is None:
-        return line(Run(f"all numbers {'above' if up else 'below'} land here", Role.HINT))
+        return line(Span(f"all numbers {'above' if up else 'below'} land here", Role.HINT))
     if not up and interval.mirrored:
         interval = -interval
     edge, closed = (interval.low, interval.low_closed) if up else (interval.high, interval.high_closed)
@@ -192,4 +192,4 @@ def _offsets(derivation: Derivation) -> list[Line]:
         if (offset < 0) != (error < 0):  # it lies on the other side, and is not only nearer
             offsets.append((other, offset))
     offsets.sort(key=lambda pair: pair[1])
-    return [line(Run(hexadecimal_code(each), Role.CODE), f" {plain_error(offset)}") for each, offset in offsets]
+    return [line(Span(hexadecimal_code(each), Role.CODE), f" {plain_error(offset)}") for each, offset in offsets]

@@ -17,7 +17,7 @@ from floatlab.numbers.projection import GUARD_DIGITS
 from floatlab.numbers.ratio import FAR, Ratio
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.page.fields import point
-from floatlab.page.model import Block, Line, Note, Role, Run, line
+from floatlab.page.model import Block, Line, Note, Role, Span, line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ def plain_error(error: Fraction) -> str:
 def flags_line(flags: Flags) -> Line:
     """Name the flags raised, or say that there are none."""
     if not flags:
-        return line(Run("no flags", Role.HINT))
-    return line(Run(", ".join(name.replace("_", " ") for name in flags.names), Role.FLAG))
+        return line(Span("no flags", Role.HINT))
+    return line(Span(", ".join(name.replace("_", " ") for name in flags.names), Role.FLAG))
 
 
 def lamps(flags: Flags) -> Line:
@@ -170,7 +170,7 @@ def lamps(flags: Flags) -> Line:
     for flag in Flags:
         words = str(flag.name).lower().replace("_", UNBROKEN)
         raised = flag in flags
-        lit.append(Run(f"{'●' if raised else '○'}{UNBROKEN}{words}", Role.FLAG if raised else Role.HINT))
+        lit.append(Span(f"{'●' if raised else '○'}{UNBROKEN}{words}", Role.FLAG if raised else Role.HINT))
     return line(lit[0], *(part for lamp in lit[1:] for part in ("  ", lamp)))
 
 
@@ -179,7 +179,7 @@ def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]
     if beside is None:
         return (Note(lamps(flags)),)
     ways = (("fused     ", flags), ("separate  ", beside))
-    return tuple(Note(line(Run(name, Role.LABEL), lamps(raised))) for name, raised in ways)
+    return tuple(Note(line(Span(name, Role.LABEL), lamps(raised))) for name, raised in ways)
 
 
 def verdict_line(derivation: Derivation) -> Line:
@@ -205,7 +205,7 @@ def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> 
     """Say where the tail stood and what the direction made of it; `integral` where it was cut at the binary point."""
     if rounded.tail is Tail.ZERO:
         return line("nothing to cut off")
-    verdict = Run("→ +1" if rounded.increment else "→ keep", Role.CHANGED)
+    verdict = Span("→ +1" if rounded.increment else "→ keep", Role.CHANGED)
     if direction in (Direction.RNE, Direction.RNA):
         if rounded.tail is not Tail.HALF:
             return line(f"tail {rounded.tail.value} ", verdict)

@@ -1,6 +1,6 @@
 """Floor 3: reductions in any order: plans, schedules, adders, models of matrix units, and their exact errors."""
 
-from floatlab.reduce.plan.batches import Steps
+from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import Schedule
@@ -13,6 +13,6 @@ from floatlab.reduce.simulate.tensor_cores import TensorCore
 from floatlab.reduce.totals import dot, matmul, sum  # noqa: A004
 
 __all__ = [
-    "MACHINES", "PRESETS", "Adder", "Compensated", "Machine", "Node", "Plan", "Reduction", "Schedule", "Steps",
+    "MACHINES", "PRESETS", "Adder", "Compensated", "Machine", "Node", "Plan", "Reduction", "Schedule", "Batches",
     "TensorCore", "Term", "dot", "fold", "matmul", "parse_machine", "parse_schedule", "sum",
 ]  # fmt: skip

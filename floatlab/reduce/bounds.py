@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from floatlab.reduce.plan.batches import Steps
+    from floatlab.reduce.plan.batches import Batches
 
 _NEAREST = (Direction.RNE, Direction.RNA)
 
@@ -40,7 +40,9 @@ def smallest_step(format: Format, context: Context) -> Fraction:
     return format.smallest_normal
 
 
-def first_bound(steps: Steps, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder) -> Fraction | None:
+def first_bound(
+    steps: Batches, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder
+) -> Fraction | None:
     """Return a bound on |sum − exact| that Σ|x| and the order give, before anything is computed.
 
     None where nothing is claimed: results may overflow, inputs are flushed, the format has no sign or no zero, or the

@@ -13,7 +13,7 @@ from floatlab.numbers import Datum, Derivation, Flags, convert
 from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.bounds import final_bound, first_bound, running_bound
-from floatlab.reduce.plan.batches import Steps
+from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.orders import Permuted, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Node, Term, drawing
@@ -77,7 +77,7 @@ class Reduction(Answering, Individual):
         return Permuted(tuple(places_of(self.x, self.y, self.schedule).tolist()), self.schedule.inner)
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> Batches:
         """The order as steps over arrays."""
         return self.settled.steps(len(self))
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.arrays.sources import Source
-    from floatlab.reduce.plan.batches import Steps
+    from floatlab.reduce.plan.batches import Batches
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _CLOSE = 4  # how many times as many nodes as were asked for are told exactly, since the ranking is not
 
 
-def worst_nodes(x: Source, y: Source | None, steps: Steps, adder: Adder, count: int) -> list[Node]:
+def worst_nodes(x: Source, y: Source | None, steps: Batches, adder: Adder, count: int) -> list[Node]:
     """Return the nodes of one long sum whose roundings missed most, the worst first.
 
     Raises UnsupportedError for formats that binary64 does not hold, and nodes of more than two numbers.

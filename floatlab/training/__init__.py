@@ -14,19 +14,19 @@ from floatlab.training.network.learner import Comparison, Learner, Learning, com
 from floatlab.training.network.networks import Configuration, Network
 from floatlab.training.network.problems import Problem, exact_loss, make_problem
 from floatlab.training.optimizers import SGD, Adam, Updates
-from floatlab.training.run.laboratory import Line, Reference, Training, parse_optimizer, train
+from floatlab.training.run.laboratory import Reference, Training, Trajectory, parse_optimizer, train
 from floatlab.training.run.program import Program
 from floatlab.training.run.trainer import Trainer
-from floatlab.training.run.training_run import Divergence, Run
+from floatlab.training.run.training_run import Divergence, TrainingRun
 from floatlab.training.scaling import LossScale, Scaler, Underflow, measure_underflow
 from floatlab.training.setup import REMEDIES, Remedy, Setup, parse_remedy
 from floatlab.training.step.thresholds import Threshold
-from floatlab.training.step.update import Step, TracedStage, Why, step
+from floatlab.training.step.update import TracedStage, UpdateTrace, Why, step
 
 __all__ = [
     "REMEDIES", "SGD", "Adam", "Check", "Comparison", "Configuration", "Curve", "Divergence", "Learner", "Learning",
-    "Line", "LossScale", "Network", "Point", "Problem", "Program", "Reference", "Remedy", "Run", "Scaler", "Setup",
-    "Step", "Threshold", "TracedStage", "Trainer", "Training", "Underflow", "Updates", "Why", "advised_step",
-    "check_gradient", "compare_learnings", "exact_loss", "learn", "make_problem", "measure_underflow",
-    "parse_optimizer", "parse_remedy", "step", "sweep_steps", "train",
+    "LossScale", "Network", "Point", "Problem", "Program", "Reference", "Remedy", "Scaler", "Setup", "Threshold",
+    "TracedStage", "Trainer", "Training", "TrainingRun", "Trajectory", "Underflow", "UpdateTrace", "Updates", "Why",
+    "advised_step", "check_gradient", "compare_learnings", "exact_loss", "learn", "make_problem",
+    "measure_underflow", "parse_optimizer", "parse_remedy", "step", "sweep_steps", "train",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from floatlab.page.axis import LITTLE_ROOM, lanes_of
 from floatlab.page.layout import set_page
-from floatlab.page.model import Axis, Lane, Mark, Page, Role, Run, Span, line, text_of
+from floatlab.page.model import Axis, Interval, Lane, Mark, Page, Role, Span, line, text_of
 from floatlab.page.svg import to_svg
 from floatlab.page.text import ascii_only, to_text
 
@@ -44,7 +44,7 @@ def marks(draw):
 @st.composite
 def spans(draw):
     start, end = sorted((draw(places), draw(places)))
-    return Span(start, end, draw(labels), draw(labels), heavy=draw(st.booleans()), ends=draw(st.booleans()))
+    return Interval(start, end, draw(labels), draw(labels), heavy=draw(st.booleans()), ends=draw(st.booleans()))
 
 
 lanes = st.builds(
@@ -85,7 +85,7 @@ def test_marks_stand_within_half_a_column_of_their_place(found, width):
 
 def drawn(*lane_parts, width=21, middle=(0.0, 1.0), **choices) -> list[str]:
     marks = tuple(each for each in lane_parts if isinstance(each, Mark))
-    spans = tuple(each for each in lane_parts if isinstance(each, Span))
+    spans = tuple(each for each in lane_parts if isinstance(each, Interval))
     axis = Axis((Lane("", marks, spans, **choices),), middle)
     return [each.rstrip() for each in lines_of(axis, width)]
 
@@ -102,12 +102,12 @@ def test_labels_move_aside_then_step_down_then_take_their_short_form_then_go():
 
 
 def test_bins_share_their_ends_and_go_on_past_the_axis():
-    pair = [Span(-1.0, 0.5, line("a")), Span(0.5, 1.0, line("b"), heavy=True)]
+    pair = [Interval(-1.0, 0.5, line("a")), Interval(0.5, 1.0, line("b"), heavy=True)]
     assert drawn(*pair) == ["─── a ────┼━━━ b ━━━┤"]
 
 
 def test_bins_that_overlap_stand_on_lines_of_their_own():
-    assert len(drawn(Span(0.0, 0.6), Span(0.4, 1.0), Span(0.6, 1.0))) == 2
+    assert len(drawn(Interval(0.0, 0.6), Interval(0.4, 1.0), Interval(0.6, 1.0))) == 2
 
 
 @pytest.mark.parametrize(("place", "arrow", "column"), [(-1.0, "◀", 0), (2.0, "▶", 20)])
@@ -128,16 +128,16 @@ def test_the_more_important_mark_covers_the_other():
 
 
 def test_a_bar_has_its_label_beside_it():
-    bar = Span(0.5, 0.7, line(Run("40")), ends=False, heavy=True)
-    assert drawn(Span(0.3, 0.5, line("2"), ends=False), bar) == ["    2 ────━━━━━ 40"]
+    bar = Interval(0.5, 0.7, line(Span("40")), ends=False, heavy=True)
+    assert drawn(Interval(0.3, 0.5, line("2"), ends=False), bar) == ["    2 ────━━━━━ 40"]
 
 
 def test_a_bar_narrower_than_a_column_is_still_seen():
-    assert drawn(Span(0.5, 0.5001, ends=False)) == ["          ─"]
+    assert drawn(Interval(0.5, 0.5001, ends=False)) == ["          ─"]
 
 
 def test_labels_of_two_bars_keep_two_columns_between_them():
-    spans = (Span(0.0, 0.02, line("0000"), ends=False), Span(0.47, 1.0, line("0"), ends=False))
+    spans = (Interval(0.0, 0.02, line("0000"), ends=False), Interval(0.47, 1.0, line("0"), ends=False))
     (only,) = lines_of(Axis((Lane("", (), spans),)), 20)
     assert "0000 0" not in only
     assert "0000" in only

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from floatlab import Context, read
 from floatlab.formats import parse_format
 from floatlab.page.layout import set_page, wrap
-from floatlab.page.model import Axis, Page, Role, Row, Run, Table, line, text_of
+from floatlab.page.model import Axis, Page, Role, Row, Span, Table, line, text_of
 from floatlab.page.svg import to_svg
 from floatlab.page.text import ascii_only, to_text
 from floatlab.verbs.convert.answer import convert_through
@@ -84,7 +84,7 @@ def test_pictures_are_well_formed_and_carry_the_text(name):
 
 
 def test_hostile_text_is_harmless_in_a_picture():
-    page = Page((Row('<"&', line(Run("</svg><script>\x00\x1b\ud800", Role.CODE))),), "</title>")
+    page = Page((Row('<"&', line(Span("</svg><script>\x00\x1b\ud800", Role.CODE))),), "</title>")
     root = ElementTree.fromstring(to_svg(page))
     assert root.find("{http://www.w3.org/2000/svg}title").text == "</title>"
     assert not root.findall(".//{http://www.w3.org/2000/svg}script")

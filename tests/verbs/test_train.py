@@ -6,7 +6,7 @@ import pytest
 from floatlab.cli.verbs import read_question
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, encode
-from floatlab.training import Step, Training
+from floatlab.training import Training, UpdateTrace
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.answer import numbers_named
 from floatlab.verbs.train.check_functions import NAMES, function_of
@@ -28,7 +28,7 @@ def test_answers_keep_their_models():
     answer.found.advance(2)  # a screen goes on from there
     assert answer.found.steps == 5
     (answer,) = read_question(["train", "step", "1", "2^-11", "--fp16"]).answers()
-    assert isinstance(answer.found, Step)
+    assert isinstance(answer.found, UpdateTrace)
     assert isinstance(answer.results[0], Datum)
 
 

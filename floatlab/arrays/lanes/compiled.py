@@ -132,7 +132,7 @@ def _reading_bytes(reading: Reading | None) -> Any:
     ))  # fmt: skip
 
 
-class Run:
+class KernelPass:
     """One pass: codes of operands read as words, an operation or none, the rounding, and codes or values written."""
 
     def __init__(
@@ -164,7 +164,7 @@ def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
     """Return what rounds a block of one format's codes into another's, or into values that `target` holds."""
     word, fmt, context = recipe.source, recipe.format, recipe.context
     read = None if source == word else reading_for(source, word)
-    run = Run(recipe, (read,), None if target is None else reading_for(fmt, target))
+    run = KernelPass(recipe, (read,), None if target is None else reading_for(fmt, target))
 
     def convert(given: Array, first: int, to: Array, flags: Array | None) -> None:
         raised, told = run((given,), first, to, flags)

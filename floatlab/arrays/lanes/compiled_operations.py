@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=256)
-def runs(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> tuple[compiled.Run, ...]:
+def runs(
+    operation: str, sources: tuple[Format, ...], format: Format, context: Context
+) -> tuple[compiled.KernelPass, ...]:
     """Return the passes that an operation goes through, the one of the narrower word first; none: it goes by pairs."""
     if not compiled.is_built() or context.flush_inputs:
         return ()
@@ -49,15 +51,15 @@ def runs(operation: str, sources: tuple[Format, ...], format: Format, context: C
         recipe = recipe_for(format, context, word)
         if recipe.refuses:
             return ()
-        found.append(compiled.Run(recipe, tuple(None if each == word else reading_for(each, word) for each in sources),
-                                  None, name))  # fmt: skip
+        readings = tuple(None if each == word else reading_for(each, word) for each in sources)
+        found.append(compiled.KernelPass(recipe, readings, None, name))
     return tuple(found)
 
 
 class Passes:
     """An operation on blocks, one pass each; `rest` makes what does its leftovers."""
 
-    def __init__(self, made: tuple[compiled.Run, ...], rest: Callable[[], Work]) -> None:
+    def __init__(self, made: tuple[compiled.KernelPass, ...], rest: Callable[[], Work]) -> None:
         """Take the passes, in order."""
         (self._first, *self._wider), self._rest = made, rest
 
@@ -69,7 +71,7 @@ class Passes:
             self._again(self._wider, blocks, np.flatnonzero(marks), codes, flags)
 
     def _again(
-        self, wider: Sequence[compiled.Run], blocks: list[Array], where: Array, codes: Array, flags: Array | None
+        self, wider: Sequence[compiled.KernelPass], blocks: list[Array], where: Array, codes: Array, flags: Array | None
     ) -> None:
         """Do the elements that were marked, which are gathered and put back."""
         blocks = [block[where] for block in blocks]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Step(Record):
+class Batch(Record):
     """Chains side by side: `first` (lanes,) and `rest` (links, operands beside the chain's own, lanes) are slots."""
 
     first: Array
@@ -38,11 +38,11 @@ class Step(Record):
         return len(self.rest)
 
 
-class Steps(Record):
+class Batches(Record):
     """The steps of a sum of `terms` terms; `root` is the slot of the result."""
 
     terms: int
-    each: tuple[Step, ...]
+    each: tuple[Batch, ...]
     root: int
 
     @property
@@ -88,13 +88,13 @@ class Builder:
     def __init__(self, terms: int) -> None:
         """Start with the terms in the first slots."""
         self.terms, self.slots = terms, terms
-        self.each: list[Step] = []
+        self.each: list[Batch] = []
 
     def chains(self, first: Array, rest: Array) -> Array:
         """Add chains and return the slots of their results; chains without links are their own."""
         if not len(rest):
             return first
-        self.each.append(Step(first, rest))
+        self.each.append(Batch(first, rest))
         self.slots += len(first)
         return np.arange(self.slots - len(first), self.slots)
 
@@ -111,10 +111,10 @@ class Builder:
         root: Array = table[plan.root]
         return root
 
-    def finished(self, root: Iterable[int]) -> Steps:
+    def finished(self, root: Iterable[int]) -> Batches:
         """Return the steps, the result being in a slot."""
         (slot,) = root
-        return Steps(self.terms, tuple(self.each), int(slot))
+        return Batches(self.terms, tuple(self.each), int(slot))
 
 
 class _Link(tuple[int, ...]):

@@ -10,7 +10,7 @@ import numpy as np
 
 from floatlab.errors import PlanError
 from floatlab.record import Record
-from floatlab.reduce.plan.batches import Builder, Steps
+from floatlab.reduce.plan.batches import Batches, Builder
 from floatlab.reduce.plan.plan import Plan
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ class Schedule(Record):
         """Add the sums of slots (terms, lanes), column by column, to a builder; return the slots of the results."""
         raise NotImplementedError
 
-    def steps(self, terms: int) -> Steps:
+    def steps(self, terms: int) -> Batches:
         """Return the order for so many terms as steps over arrays; raises PlanError where there is none.
 
         >>> Serial().steps(10_000_000).each[0].links

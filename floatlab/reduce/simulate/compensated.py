@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from floatlab.reduce.plan.batches import Steps
+    from floatlab.reduce.plan.batches import Batches
     from floatlab.reduce.plan.plan import Plan
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -221,7 +221,7 @@ class Compensated(Record):
             nodes.append(Node(id, arguments, state[0], tuple(do.made)))
         return nodes, result
 
-    def evaluated(self, steps: Steps, engine: Codes) -> Array:
+    def evaluated(self, steps: Batches, engine: Codes) -> Array:
         """Return the results (*batch) of serial steps, as `simulate.evaluate`, with an engine for `adder`."""
         if len(steps.each) > 1 or any(step.lanes > 1 or step.rest.shape[1] > 1 for step in steps.each):
             raise self._serial()

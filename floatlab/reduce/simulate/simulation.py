@@ -17,7 +17,7 @@ from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
-from floatlab.reduce.plan.batches import Step, Steps
+from floatlab.reduce.plan.batches import Batch, Batches
 from floatlab.reduce.plan.outline import subtree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import ByHand, Schedule, Sorted
@@ -40,7 +40,7 @@ _TILE = 1 << 15  # sums whose numbers stay in the cache
 _MOST = 1 << 23  # numbers that stand in memory at once
 
 
-def evaluate(steps: Steps, engine: Codes, observe: Observer | None = None) -> Array:
+def evaluate(steps: Batches, engine: Codes, observe: Observer | None = None) -> Array:
     """Return the results (*batch) of the steps; `observe` is told the numbers of all nodes, in the order of the plan.
 
     Raises UnsupportedError for as many terms as the steps are not for.
@@ -56,7 +56,7 @@ def evaluate(steps: Steps, engine: Codes, observe: Observer | None = None) -> Ar
     for step in steps.each:
         ids = node + np.arange(step.links * step.lanes).reshape(step.links, step.lanes)
         for columns in _alike(step, n):
-            part = step if columns is None else Step(step.first[columns], step.rest[:, :, columns])
+            part = step if columns is None else Batch(step.first[columns], step.rest[:, :, columns])
             own = ids if columns is None else ids[:, columns]
             found = _chains(part, own, n, store, engine, observe)
             if len(steps.each) == 1 and columns is None:
@@ -68,7 +68,7 @@ def evaluate(steps: Steps, engine: Codes, observe: Observer | None = None) -> Ar
     return result
 
 
-def _alike(step: Step, n: int) -> Iterator[Array | None]:
+def _alike(step: Batch, n: int) -> Iterator[Array | None]:
     """Split the lanes of a step so that in each part a link has terms, or sums, in all of them; None is the whole."""
     leafy = np.concatenate([(step.first < n)[None], (step.rest < n).reshape(-1, step.lanes)])
     if bool((leafy == leafy[:, :1]).all()):
@@ -86,7 +86,7 @@ def _argument(slots: Array, n: int, store: Array) -> tuple[bool, Array]:
     return leafy, slots if leafy else store[slots - n]
 
 
-def _chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
+def _chains(step: Batch, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
     """Return the ends of chains whose links are alike in all lanes."""
     if step.rest.shape[1] > 1 or engine.fuses_all:
         return _wide_chains(step, ids, n, store, engine, observe)
@@ -133,7 +133,7 @@ def _runs(leafy: Array, start: int) -> Iterator[tuple[int, int]]:
         start = int(place) + 1
 
 
-def _wide_chains(step: Step, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
+def _wide_chains(step: Batch, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
     """Return the ends of chains each node of which adds all that it takes at once."""
     head = _argument(step.first, n, store)
     # From here on there is a sum, and nothing but terms is added to it.
@@ -183,7 +183,7 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | 
     return made
 
 
-def _simulated(x: Source, y: Source | None, steps: Steps, adder: AnyAdder | PartlyFused, first: int) -> Array:
+def _simulated(x: Source, y: Source | None, steps: Batches, adder: AnyAdder | PartlyFused, first: int) -> Array:
     if isinstance(adder, PartlyFused):
         return _partly_fused(x, y, steps.plan(), adder)
     if isinstance(adder, TensorCore):
@@ -260,7 +260,7 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 
 
 def _tiles(
-    batch: tuple[int, ...], steps: Steps, adder: AnyAdder | PartlyFused, more: int
+    batch: tuple[int, ...], steps: Batches, adder: AnyAdder | PartlyFused, more: int
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
     """Return the parts of a batch that are worked on at once, and the number of the first sum of each.
 

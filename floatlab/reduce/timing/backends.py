@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
 
-class Run(Individual):
+class BackendTiming(Individual):
     """What a backend made of the product: seconds, codes of the format, and how far they are from the exact ones."""
 
     name: str
@@ -86,7 +86,7 @@ class Standing(Answering, Record):
     format: Format
     shape: tuple[int, int, int]  # rows, terms, columns
     measured: int  # rows that q and errors are of
-    runs: tuple[Run, ...]
+    runs: tuple[BackendTiming, ...]
     absent: tuple[Absence, ...]
     pairs: tuple[Pair, ...]
 
@@ -102,12 +102,12 @@ class Standing(Answering, Record):
         return self.shape[0] * self.shape[2]
 
     @property
-    def fastest(self) -> Run:
+    def fastest(self) -> BackendTiming:
         """The run whose products take the least time once the matrices are there."""
         return min(self.runs, key=lambda run: run.rest.average)
 
     @property
-    def nearest(self) -> Run:
+    def nearest(self) -> BackendTiming:
         """The run that is nearest to the exact product."""
         return min(self.runs, key=lambda run: run.errors.q_rms)
 
@@ -198,7 +198,7 @@ class _Work:
         """Return the numbers of codes in the narrowest of NumPy's floats that has them."""
         return np.asarray(decode(side.codes, side.format, np.float32 if holds(SINGLE, side.format) else np.float64))
 
-    def run(self, name: str) -> Run:
+    def run(self, name: str) -> BackendTiming:
         """Multiply on one backend; raises _AbsentError for one that is not there or refuses."""
         library, _, place = name.partition(":")
         try:
@@ -215,7 +215,7 @@ class _Work:
         except Exception as trouble:  # whatever a library says that it cannot do, or has no memory for
             raise _AbsentError(first_line(trouble)) from None
 
-    def _timed(self, name: str, device: Device, own: Any) -> Run:
+    def _timed(self, name: str, device: Device, own: Any) -> BackendTiming:
         began = perf_counter()
         x, y = (device.array(side, own) for side in self.sides)
         device.wait(x)
@@ -236,7 +236,7 @@ class _Work:
         if found.format != self.format:
             raise _AbsentError(f"its product of {self.format.name} is in {found.format.name}")
         codes = np.ascontiguousarray(found.codes)
-        return Run(
+        return BackendTiming(
             name, device.words, device.settings(self.dtype), sent, times[0], Timing(tuple(times[1:])), fetched, codes,
             bool(np.array_equal(device.fetch(made[0]).codes, codes)), self.yardstick.errors(codes), self._judged(codes),
         )  # fmt: skip
@@ -248,7 +248,7 @@ class _Work:
             return None
         return self.case.judged(results[0], results[1] if other is not None else None)
 
-    def pair(self, one: Run, other: Run) -> Pair:
+    def pair(self, one: BackendTiming, other: BackendTiming) -> Pair:
         """Return how far two runs are apart."""
         ulps = ulp_distance(Source(one.codes, self.format), Source(other.codes, self.format))
         equal = int((one.codes == other.codes).sum())

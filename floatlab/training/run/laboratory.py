@@ -21,7 +21,7 @@ from floatlab.record import Record
 from floatlab.training.gradients import numbers_of, running_totals
 from floatlab.training.optimizers import OPTIMIZERS, SGD, Adam, Optimizer, Updates
 from floatlab.training.run.trainer import MAX_VALUES, Trainer
-from floatlab.training.run.training_run import Run
+from floatlab.training.run.training_run import TrainingRun
 from floatlab.training.setup import USUAL, Setup, parse_remedy
 from floatlab.training.step.update import Why
 from floatlab.training.validation import checked_whole, listed_words
@@ -109,7 +109,7 @@ class Reference:
 
 
 @methods_in_default_mode
-class Line(Record):
+class Trajectory(Record):
     """One remedy beside the others, after some steps.
 
     `error` is weight − reference, of several weights the one furthest off; `carried_error` likewise of what the
@@ -162,11 +162,11 @@ class Training(Answering):
         return self.trainers[0].setup.context.seed
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[TrainingRun, ...]:
         """What has become of the weights under each remedy."""
         return tuple(each.run for each in self.trainers)
 
-    def __getitem__(self, label: str) -> Run:
+    def __getitem__(self, label: str) -> TrainingRun:
         """Return the run of a remedy; raises UnsupportedError for one that there is not."""
         return self.trainer(label).run
 
@@ -179,22 +179,22 @@ class Training(Answering):
         raise UnsupportedError(f"there is no run {quoted(label)}{guess(label, known)} (there are {' '.join(known)})")
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[Trajectory, ...]:
         """The table: one line a remedy."""
         return tuple(self._line(each) for each in self.trainers)
 
-    def _line(self, trainer: Trainer) -> Line:
+    def _line(self, trainer: Trainer) -> Trajectory:
         run = trainer.run
         stalled = self._stalled(trainer, run)
         why = trainer.next_step(int(stalled.argmax())).why if trainer.can_step else None
-        return Line(
+        return Trajectory(
             trainer.label, run.final, *self._errors(run),
             int(stalled.max()) if (stalled >= 0).any() else None, int((stalled >= 0).sum()),
             int(run.moves.sum()), len(run.skipped), run.scales[-1][1] if run.scales else None, why,
             None if run.diverged is None else run.diverged.why,
         )  # fmt: skip
 
-    def _errors(self, run: Run) -> tuple[float | None, float | None]:
+    def _errors(self, run: TrainingRun) -> tuple[float | None, float | None]:
         if run.diverged is not None:
             return None, None
         truth = self.reference.final(run.steps)
@@ -208,7 +208,7 @@ class Training(Answering):
                 carried = _furthest(high, truth, low)
         return _furthest(run.values[-1], truth), carried
 
-    def _stalled(self, trainer: Trainer, run: Run) -> Array:
+    def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
         """Return the step after which each weight stood still although its reference moved; −1 where it did not."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(stage.context.rounding is Direction.SR for stage in run.program.stages)

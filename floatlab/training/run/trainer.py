@@ -16,10 +16,10 @@ from floatlab.numbers import Context, encode
 from floatlab.training.gradients import Gradients, numbers_of
 from floatlab.training.optimizers import Optimizer, Updates
 from floatlab.training.run.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
-from floatlab.training.run.training_run import Divergence, Run
+from floatlab.training.run.training_run import Divergence, TrainingRun
 from floatlab.training.scaling import Scaler
 from floatlab.training.setup import Setup
-from floatlab.training.step.update import Step, judged, single, trace
+from floatlab.training.step.update import UpdateTrace, judged, single, trace
 from floatlab.training.validation import beyond, checked_whole
 
 TYPE_CHECKING = False
@@ -312,7 +312,7 @@ class Trainer:
         finite = lasts and self.diverged is None and bool(np.isfinite(self._given(1)).all())
         return finite and isinstance(self.setup.weights, Format)
 
-    def next_step(self, element: int = 0) -> Step:
+    def next_step(self, element: int = 0) -> UpdateTrace:
         """Return what the next step would do to one weight, rounding by rounding; nothing changes.
 
         Raises UnsupportedError for weights in blocks, for one that is no number, and where the gradients end.
@@ -320,7 +320,7 @@ class Trainer:
         >>> trainer = Trainer("1.125", "0.00041999")
         >>> trainer.advance(100)
         >>> trainer.next_step()
-        Step(Datum(binary16 0x3c80 = 1.125) → Datum(binary16 0x3c80 = 1.125): below half)
+        UpdateTrace(Datum(binary16 0x3c80 = 1.125) → Datum(binary16 0x3c80 = 1.125): below half)
         """
         if not 0 <= element < self.count:
             raise UnsupportedError(f"element is from 0 to {self.count - 1}, not {element}")
@@ -363,11 +363,11 @@ class Trainer:
         return self.steps % self.every != 0
 
     @property
-    def run(self) -> Run:
+    def run(self) -> TrainingRun:
         """What has become of the weights so far."""
         setup = self.setup
         last = [np.array([self.steps])] if self._stands_between else []
-        return Run(
+        return TrainingRun(
             self.label, setup, self.optimizer, self.program, self.steps, self.every, np.concatenate([*self._at, *last]),
             self._values(WEIGHTS), self._values(MASTER) if setup.master else None,
             self._values(COMPENSATION) if setup.compensated else None, tuple(self.scales), tuple(self.skipped),

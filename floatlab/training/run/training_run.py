@@ -30,7 +30,7 @@ class Divergence(Record):
 
 
 @methods_in_default_mode
-class Run(Individual):
+class TrainingRun(Individual):
     """What became of weights: their values after each recorded step, and what happened on the way.
 
     `at` are the recorded steps, 0 being the start, and the last one; `values` the weights that the model computes with,

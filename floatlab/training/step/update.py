@@ -58,7 +58,7 @@ class TracedStage(Record):
 
 
 @methods_in_default_mode
-class Step(Answering, Record):
+class UpdateTrace(Answering, Record):
     """One update of one weight, rounding by rounding.
 
     `readings` show how numbers that were typed became numbers of their formats, by the names of the program's rows;
@@ -81,7 +81,7 @@ class Step(Answering, Record):
 
     def __repr__(self) -> str:
         """Show what became of w."""
-        return f"Step({self.before!r} → {self.after!r}: {self.why.value})"
+        return f"UpdateTrace({self.before!r} → {self.after!r}: {self.why.value})"
 
     @property
     def total(self) -> TracedStage:
@@ -168,7 +168,7 @@ def step(
     state: Mapping[str, Any] | None = None,
     index: int = 0,
     **formats: Any,
-) -> Step:
+) -> UpdateTrace:
     """Return one update of one weight: w + update, or w − lr·grad, or what an optimizer makes of a gradient.
 
     Numbers are text, or of any kind that `encode` takes. `setup` says the formats, or else its arguments are given
@@ -247,7 +247,7 @@ def _read(
 def judged(
     program: Program, readings: tuple[tuple[str, Derivation], ...], stages: list[TracedStage], rows: dict[str, Datum],
     after: dict[str, Datum], given: Fraction,
-) -> Step:  # fmt: skip
+) -> UpdateTrace:  # fmt: skip
     """Return a traced step with what is to be said about it; `rows` are those before it, `given` its exact gradient."""
     optimizer, setup = program.optimizer, program.setup
     update = _total(program, stages).derivation.operands[1]
@@ -262,7 +262,7 @@ def judged(
         if setup.compensated and after[COMPENSATION].is_finite:
             carried -= after[COMPENSATION].exact.as_fraction()
     up, down = (smallest_move(rows[program.kept], program, way) for way in (True, False))
-    return Step(
+    return UpdateTrace(
         program, readings, tuple(stages), rows[WEIGHTS], after[WEIGHTS], update, exact, carried,
         _why(program, stages, rows, after, given, update), up, down,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.screen import Screen
 
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Run, line
+from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
 
 _HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_quit", "copy_text")
 
@@ -23,7 +23,7 @@ def keys_page(screen: Screen[object]) -> Page:
     blocks: list[Block] = []
     for owner, rows in groups.items():
         blocks += [Gap()] if blocks else []
-        blocks.append(Note(line(Run(owner, Role.HEADING))))
+        blocks.append(Note(line(Span(owner, Role.HEADING))))
         blocks += [Row(" ".join(keys), line(words)) for words, keys in rows.items()]
     texts = [widget.HELP for widget in (screen.focused, screen) if widget is not None and widget.HELP]
     for text in texts:

@@ -9,14 +9,14 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from floatlab.page.layout import cut_columns, set_page
-from floatlab.page.model import Block, Line, Page, Role, Run, Strip, line
+from floatlab.page.model import Block, Line, Page, Role, Span, Strip, line
 from floatlab.tui.app.themes import CHANGED, CURSOR, HOVER
 from floatlab.tui.widgets.drawing import Drawing
 
 _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
-def _is_bits(run: Run) -> bool:
+def _is_bits(run: Span) -> bool:
     """Tell the bits of a field from its name, which has the same role."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
@@ -107,7 +107,7 @@ class BitRow(Drawing, can_focus=True):
         """Mark the label of the row that leads."""
         if not self.leads or not any(run.role is Role.LABEL and run.text.strip() for run in runs):
             return runs
-        return line(Run("▸", Role.CHANGED), cut_columns(runs, 1, width))
+        return line(Span("▸", Role.CHANGED), cut_columns(runs, 1, width))
 
     def segments(self, y: int) -> list[Segment]:
         """Draw the bits one by one where something is to be seen on one of them."""

@@ -7,7 +7,7 @@ from textual.binding import Binding
 from textual.reactive import reactive
 
 from floatlab.page.layout import set_page
-from floatlab.page.model import Line, Page, Role, Run, Table, line, text_of
+from floatlab.page.model import Line, Page, Role, Span, Table, line, text_of
 from floatlab.tui.widgets.cells import Cells
 
 MARGIN = 2  # columns before the first
@@ -71,7 +71,7 @@ class ColumnTable(Cells):
             lines = wider
         self._shown = shown
         more = "▸" if shown[-1] < len(table.header) - 1 else " "
-        lines[0] = line(Run("◂ " if self.turned else "  ", Role.LABEL), lines[0][1:], Run(f" {more}", Role.LABEL))
+        lines[0] = line(Span("◂ " if self.turned else "  ", Role.LABEL), lines[0][1:], Span(f" {more}", Role.LABEL))
         self.places = [(y, 0, width) for y in range(1, len(lines))]
         return lines
 

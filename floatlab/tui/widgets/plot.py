@@ -8,7 +8,7 @@ from textual.message import Message
 
 from floatlab.page.chart_text import chart_lines, scales_of
 from floatlab.page.layout import cut_columns
-from floatlab.page.model import Chart, Line, Role, Run, line, text_of
+from floatlab.page.model import Chart, Line, Role, Span, line, text_of
 from floatlab.tui.app.themes import CURSOR
 from floatlab.tui.widgets.drawing import Drawing
 
@@ -89,13 +89,13 @@ class Plot(Drawing, can_focus=False):
         self._left = len(lines[1][0].text)
         self._room = len(text_of(lines[-2])) - self._left
         for x in self._marks:
-            lines[-2] = _put(lines[-2], self._left + self.column_of(x), Run("◆", Role.CHANGED))
+            lines[-2] = _put(lines[-2], self._left + self.column_of(x), Span("◆", Role.CHANGED))
         if self._at is not None:
             column = self._left + self.column_of(self._at)
             for y in range(1, height + 1):
                 if text_of(cut_columns(lines[y], column, column + 1)).isspace():
-                    lines[y] = _put(lines[y], column, Run("┊", Role.RULER))
-            lines[-2] = _put(lines[-2], column, Run("▲", Role.CODE))
+                    lines[y] = _put(lines[y], column, Span("┊", Role.RULER))
+            lines[-2] = _put(lines[-2], column, Span("▲", Role.CODE))
         return lines
 
     def segments(self, y: int) -> list[Segment]:
@@ -118,6 +118,6 @@ class Plot(Drawing, can_focus=False):
             self.post_message(self.Pointed(found))
 
 
-def _put(runs: Line, column: int, run: Run) -> Line:
+def _put(runs: Line, column: int, run: Span) -> Line:
     """Return a line with one character changed."""
     return line(cut_columns(runs, 0, column), run, cut_columns(runs, column + 1, 1 << 16))

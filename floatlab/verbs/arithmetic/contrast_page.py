@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.arith import Contrast
 from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote, Round
-from floatlab.page.model import Block, Gap, Note, Page, Pair, Role, Row, Run, line, text_of
+from floatlab.page.model import Block, Gap, Note, Page, Pair, Role, Row, Span, line, text_of
 from floatlab.page.words import equals, error_words, plural
 from floatlab.record import Record
 from floatlab.verbs.arithmetic.explain.result import verdict_reason
@@ -46,11 +46,11 @@ def _parting(contrast: Contrast) -> list[Block]:
     if product is None or not product.is_finite:
         return []
     if rounded is None:
-        return [Row("", line(Run("the product is exact in this format: the ways do not part here", Role.HINT)))]
+        return [Row("", line(Span("the product is exact in this format: the ways do not part here", Role.HINT)))]
     moved = f"the separate way rounds the product {'up' if rounded.increment != rounded.negative else 'down'}"
     if contrast.same:
         return [Row("", line(f"{moved} here, which does not show in the result"))]
-    return [Row("", line(Run("here they part: ", Role.CHANGED), moved))]
+    return [Row("", line(Span("here they part: ", Role.CHANGED), moved))]
 
 
 def _opening(derivation: Derivation) -> int:
@@ -107,7 +107,7 @@ def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = Fals
     blocks += [side_by_side(rows(fused, found.fused), rows(separate, found.separate)), Gap()]
     hidden = [max(len(way.steps) - (steps or len(way.steps)), 0) for way in (fused, separate)]
     if any(hidden):
-        blocks.append(Row("", line(Run(f"{hidden[0]} more steps fused, {hidden[1]} separate", Role.HINT))))
+        blocks.append(Row("", line(Span(f"{hidden[0]} more steps fused, {hidden[1]} separate", Role.HINT))))
     else:
         blocks += verdict_rows(contrast)
         blocks += [Row("why", verdict_reason(contrast))] if why else []
@@ -116,7 +116,7 @@ def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = Fals
 
 def side_by_side(fused: list[Block], separate: list[Block]) -> Pair:
     """Put the rows of the two ways beside each other, each under its title."""
-    left, right = ([Gap(), Note(line(Run(title, Role.HEADING)))] for title in (FUSED, SEPARATE))
+    left, right = ([Gap(), Note(line(Span(title, Role.HEADING)))] for title in (FUSED, SEPARATE))
     return Pair((*left, *fused), (*right, *separate))
 
 
@@ -124,10 +124,10 @@ def verdict_rows(contrast: Contrast) -> list[Block]:
     """Say whether both ways end in the same bits, and how far apart they are where they do not."""
     fused, separate = contrast.fused.result, contrast.separate.result
     if contrast.same:
-        return [Row("together", line(Run("the same bits", Role.GOOD), " both ways: ", *coded(fused)))]
+        return [Row("together", line(Span("the same bits", Role.GOOD), " both ways: ", *coded(fused)))]
 
     blocks: list[Block] = [
-        Row("together", line(Run("different bits", Role.BAD), ": the rounding of the product shows in the result")),
+        Row("together", line(Span("different bits", Role.BAD), ": the rounding of the product shows in the result")),
         Row("fused", coded(fused, equals(fused)), line(error_words(contrast.fused))),
         Row("separate", coded(separate, equals(separate)), line(error_words(contrast.separate))),
     ]

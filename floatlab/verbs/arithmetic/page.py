@@ -23,7 +23,7 @@ from floatlab.numbers.steps import (
     Step,
 )
 from floatlab.page.fields import point
-from floatlab.page.model import Block, Line, Note, Page, Role, Row, Run, Strip, line, text_of
+from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, line, text_of
 from floatlab.page.words import (
     GLANCE,
     PAGE_DIGITS,
@@ -103,10 +103,10 @@ def _digits(kept: str, tail: str, exponent: int, negative: bool = False) -> Line
     whole, _, fraction = kept.partition(".")
     return line(
         "−" if negative else "",
-        Run(whole, Role.IMPLICIT),
+        Span(whole, Role.IMPLICIT),
         "." if fraction else "",
-        Run(fraction, Role.SIGNIFICAND),
-        line("|", Run(tail, Role.LOST)) if tail else (),
+        Span(fraction, Role.SIGNIFICAND),
+        line("|", Span(tail, Role.LOST)) if tail else (),
         f" × 2^{exponent}",
     )
 
@@ -239,7 +239,7 @@ def operand_rows(
             typed = line(f"read from {abbreviated(operand_text(reading), 30)}")
             blocks.append(Row("" if strips else name, typed, verdict_line(reading)))
             if replaced := replaced_words(reading):
-                blocks.append(Row("", line(Run(replaced, Role.HINT))))
+                blocks.append(Row("", line(Span(replaced, Role.HINT))))
     return blocks
 
 
@@ -248,7 +248,7 @@ def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
     shift = rounded.unit.bit_length() - 1
     tail = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
     shown = tail[:TAIL] + "…" * (len(tail) > TAIL)
-    digits = line(Run(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Run(shown, Role.LOST)) if shown else ())
+    digits = line(Span(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Span(shown, Role.LOST)) if shown else ())
     return [
         Row("to integer", signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
         Row("", line(f"{direction.value}: " if shown else "", decision(rounded, direction, integral=True))),
@@ -261,7 +261,7 @@ def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]
     flags = flags_line(derivation.flags)
     rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
     if replaced := replaced_words(derivation):
-        rows.append(Row("", line(Run(replaced, Role.HINT))))
+        rows.append(Row("", line(Span(replaced, Role.HINT))))
     return rows
 
 
@@ -293,7 +293,7 @@ def stages(derivation: Derivation, start: int = 0, stop: int | None = None, stri
 
 def heading(derivation: Derivation) -> Note:
     """Return the title of an operation's page as its first line."""
-    return Note(line(Run(f"{expression(derivation)} in {derivation.result.format.name}", Role.HEADING)))
+    return Note(line(Span(f"{expression(derivation)} in {derivation.result.format.name}", Role.HEADING)))
 
 
 def with_reasons(derivation: Derivation, shown: list[Stage]) -> list[Block]:
@@ -314,7 +314,7 @@ def derivation_page(derivation: Derivation, steps: int | None = None, why: bool 
     blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
     left = len(derivation.steps) - len(derivation.steps[:steps])
     if left:
-        blocks.append(Row("", line(Run(f"{left} more {plural(left, 'step')}", Role.HINT))))
+        blocks.append(Row("", line(Span(f"{left} more {plural(left, 'step')}", Role.HINT))))
     return Page(tuple(blocks), text_of(title.content))
 
 
@@ -324,7 +324,7 @@ def summary(derivation: Derivation) -> Line:
     parts = [f"{expression(derivation)} {equals(result)} in {result.format.name} ("]
     error = error_words(derivation)
     rest = ", ".join(part for part in (error, ", ".join(derivation.flags.names).replace("_", " ")) if part)
-    return line(*parts, Run(hexadecimal_code(result), Role.CODE), ")" + (f", {rest}" if rest else ""))
+    return line(*parts, Span(hexadecimal_code(result), Role.CODE), ")" + (f", {rest}" if rest else ""))
 
 
 def summary_page(derivations: list[Derivation]) -> Page:

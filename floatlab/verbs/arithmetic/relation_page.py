@@ -7,7 +7,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.decimals import exact_decimal, rounded_decimal, shortest
 from floatlab.numbers.steps import Rule
-from floatlab.page.model import Block, Note, Page, Role, Row, Run, Strip, line, text_of
+from floatlab.page.model import Block, Note, Page, Role, Row, Span, Strip, line, text_of
 from floatlab.page.words import GLANCE, PAGE_DIGITS, flags_line, plain_error
 from floatlab.verbs.arithmetic.explain.clauses import sentence
 from floatlab.verbs.arithmetic.page import integral_rows, operand_rows
@@ -29,10 +29,10 @@ def comparison_page(comparison: Comparison) -> Page:
     shared = a.format if a.format == b.format else None
     title = f"{_named(a, literals[0], shared)} {_SIGNS[comparison.relation]} {_named(b, literals[1], shared)}"
     title += f" in {shared.name}" if shared else ""
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
     drawn = operand_rows(comparison.operands, literals, comparison.context, shared)
     blocks += with_changes_marked(drawn) if shared else drawn
-    blocks.append(Row("a is", line(Run(comparison.relation.value, Role.VALUE)), flags_line(comparison.flags)))
+    blocks.append(Row("a is", line(Span(comparison.relation.value, Role.VALUE)), flags_line(comparison.flags)))
     if comparison.relation is Relation.UNORDERED:
         blocks.append(Row("", line("a NaN compares with nothing, not even itself (5.11)")))
     elif a != b and comparison.relation is Relation.EQUAL and shared:
@@ -59,7 +59,7 @@ def with_changes_marked(blocks: list[Block]) -> list[Block]:
     marks = "".join(" " if left == right else "^" for left, right in pairs)
     if not marks.strip():
         return blocks
-    marked = b.replace(lines=(line(Run(marks, Role.CHANGED)), *b.lines))
+    marked = b.replace(lines=(line(Span(marks, Role.CHANGED)), *b.lines))
     return [*blocks[:second], marked, *blocks[second + 1 :]]
 
 
@@ -75,7 +75,7 @@ def _distance(a: Datum, b: Datum) -> list[Block]:
         text = exact_decimal(difference, PAGE_DIGITS)
         if "^" in text and len(text) > _SYMBOLIC:
             text = f"≈ {rounded_decimal(difference.as_fraction())}"
-        rows.append(Row("a − b", line(Run(text, Role.VALUE))))
+        rows.append(Row("a − b", line(Span(text, Role.VALUE))))
     return rows
 
 
@@ -85,15 +85,15 @@ def integer_page(result: IntegerResult) -> Page:
     kind = f"{'signed' if result.kind.signed else 'unsigned'} {result.kind.width}-bit integer"
     literals = result.literals or (None,)
     title = f"{_named(datum, literals[0], datum.format)} to {'a' if result.kind.signed else 'an'} {kind}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
     blocks += operand_rows(result.operands, literals, result.context, None)
     if result.rounded is not None:
         blocks += integral_rows(result.rounded, result.context.rounding)
-    value = line(Run(str(result.value), Role.VALUE), " ", Run(result.hexadecimal_code, Role.CODE))
+    value = line(Span(str(result.value), Role.VALUE), " ", Span(result.hexadecimal_code, Role.CODE))
     blocks.append(Row(result.kind.name, value, flags_line(result.flags)))
     if Flags.INVALID in result.flags:
         words = f"no {kind} stands for it (5.8): this one is the convention of --nan {result.context.nan.value}"
-        blocks.append(Row("", line(Run(words, Role.HINT))))
+        blocks.append(Row("", line(Span(words, Role.HINT))))
     elif datum.is_finite and (error := result.value - datum.exact.as_fraction()):
         blocks.append(Row("", line(f"error {plain_error(error)}")))
     return Page(tuple(blocks), title)

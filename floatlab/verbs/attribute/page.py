@@ -7,7 +7,7 @@ from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural, signed_text
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
         for each, patch in zip(found.fitting, found.patches, strict=False)
     ]
     title = "; ".join(f"{word}: {said}" for word, said in zip(observed, shown, strict=True))
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
     if rules := _rules(found.context):
         models = any(each.machines for ranked in found.explanations for each in ranked)
         own = "; models of machines keep their own rules" * models
@@ -60,7 +60,7 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
       cause        one way to compute gives both
     """
     tried = f"{counted(found.trial_count, 'way')} tried on {_compared(found)}"
-    blocks: list[Block] = [Gap(), Note(line(Run(f"What each equals, of {tried}", Role.HEADING)))]
+    blocks: list[Block] = [Gap(), Note(line(Span(f"What each equals, of {tried}", Role.HEADING)))]
     for word, explanations, patch in zip(observed, found.explanations, found.patches, strict=True):
         blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations, patch))]
     return [*blocks, *verdict_rows(found, "cause")]
@@ -97,14 +97,14 @@ def _best(explanations: tuple[Explanation, ...], patch: Patch | None) -> list[tu
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
     if patch is not None:
-        return [(line(Run(patch.text, Role.VALUE)),)]
+        return [(line(Span(patch.text, Role.VALUE)),)]
     if not fitting and not others:
-        return [(line(Run("none of its elements is what any way gives", Role.FLAG)),)]
+        return [(line(Span("none of its elements is what any way gives", Role.FLAG)),)]
     if not fitting:
-        return [(line(Run(others[0].said, Role.FLAG), "; no way gives all"),)]
+        return [(line(Span(others[0].said, Role.FLAG), "; no way gives all"),)]
     more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""
-    rows: list[tuple[Line, ...]] = [(line(Run(fitting[0].said, Role.VALUE), more),)]
-    return rows + [(line(Run(each.said, Role.HINT)),) for each in others[:1]]
+    rows: list[tuple[Line, ...]] = [(line(Span(fitting[0].said, Role.VALUE), more),)]
+    return rows + [(line(Span(each.said, Role.HINT)),) for each in others[:1]]
 
 
 def _percent(each: Explanation) -> str:
@@ -114,7 +114,7 @@ def _percent(each: Explanation) -> str:
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
     """Return the verdict on two results, and what alone does not explain them."""
     said = ", or ".join(each.value for each in found.verdicts) + _apart(found)
-    blocks: list[Block] = [Row(label, line(Run(said, Role.VALUE if found.pairs else Role.FLAG)))]
+    blocks: list[Block] = [Row(label, line(Span(said, Role.VALUE if found.pairs else Role.FLAG)))]
     if found.pairs and found.pairs[0].causes and found.shape:
         blocks.append(Row("", line(f"{found.pairs[0].first.text} → {found.pairs[0].second.text}")))
     for each in found.refutations:
@@ -122,7 +122,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
         codes = _codes(each.path)
         tried = counted(each.tried, "pair")
         words = line(f"not by {each.cause.value} alone: none of {tried} of ways that differ by it gives both")
-        own = line(f"{each.first.text} → {each.second.text}: ", Run(codes, Role.CODE), f", {_moved(ulps)}")
+        own = line(f"{each.first.text} → {each.second.text}: ", Span(codes, Role.CODE), f", {_moved(ulps)}")
         blocks += [Row("", words), Row("", own)]
     return blocks
 
@@ -162,18 +162,18 @@ def _ways(word: str, explanations: tuple[Explanation, ...], single: bool) -> lis
     heading = f"What gives {word}" if fitting else f"No way that was tried gives {word}; what they give instead"
     rows = tuple(_row(each, single) for each in (fitting or explanations)[:_MOST])
     table = Table(("way", "code", "value"), rows, (2,)) if single else Table(("way", "share"), rows, (1,))
-    more = line(Run(f"and {counted(len(fitting) - _MOST, 'other way')}", Role.HINT))
+    more = line(Span(f"and {counted(len(fitting) - _MOST, 'other way')}", Role.HINT))
     return [Note(line(heading)), table, *([Note(more)] if fitting[_MOST:] else [])]
 
 
 def _row(each: Explanation, single: bool) -> tuple[Line, ...]:
-    way = line(Run(each.text, Role.VALUE if each.fits else Role.HINT))
+    way = line(Span(each.text, Role.VALUE if each.fits else Role.HINT))
     if not single:
         return way, line(_percent(each))
     if each.codes is None:
         return way, (), ()
     result = Datum(each.format, int(each.codes.reshape(-1)[0]))
-    return way, line(Run(hexadecimal_code(result), Role.CODE)), line(shortest(result))
+    return way, line(Span(hexadecimal_code(result), Role.CODE)), line(shortest(result))
 
 
 def _pairs(found: Attribution) -> list[Block]:
@@ -181,9 +181,9 @@ def _pairs(found: Attribution) -> list[Block]:
         return []  # none, or one way gives both, which stands above
     title = f"{counted(found.pair_count, 'pair')} of ways that give both"
     title += f", the first {_MOST}" if found.pair_count > _MOST else ""
-    blocks: list[Block] = [Gap(), Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Gap(), Note(line(Span(title, Role.HEADING)))]
     for pair in found.pairs[:_MOST]:
-        blocks.append(Row("", line(Run(pair.first.text, Role.VALUE), " → ", Run(pair.second.text, Role.VALUE))))
+        blocks.append(Row("", line(Span(pair.first.text, Role.VALUE), " → ", Span(pair.second.text, Role.VALUE))))
         blocks += [Row("by way of", *_path(each)) for each in pair.paths]
     return blocks
 
@@ -191,7 +191,7 @@ def _pairs(found: Attribution) -> list[Block]:
 def _path(path: Path) -> tuple[Line, ...]:
     moves = ", ".join(f"{cause.value} {_signed(ulps)}" for cause, ulps in path.steps)
     codes = _codes(path)
-    return (line(Run(codes, Role.CODE)), line(f"{moves} ulps")) if codes else (line(f"{moves} ulps at most"),)
+    return (line(Span(codes, Role.CODE)), line(f"{moves} ulps")) if codes else (line(f"{moves} ulps at most"),)
 
 
 def _codes(path: Path) -> str:

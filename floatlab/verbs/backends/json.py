@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.reduce.timing.backends import Pair, Run, Standing
+    from floatlab.reduce.timing.backends import BackendTiming, Pair, Standing
 
     Wire = dict[str, Any]
 
@@ -31,7 +31,7 @@ def backends_to_wire(found: Standing) -> Wire:
     }
 
 
-def _run(run: Run) -> Wire:
+def _run(run: BackendTiming) -> Wire:
     errors = run.errors
     return {
         "name": run.name,

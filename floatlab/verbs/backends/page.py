@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.verbs.compare.judgement import judgement_words
 from floatlab.verbs.compare.measures import factors_text, number, percent
@@ -11,8 +11,7 @@ from floatlab.verbs.ways.page import seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.reduce.explain.judgements import Judgement
-    from floatlab.reduce.timing.backends import Pair, Standing
-    from floatlab.reduce.timing.backends import Run as Made
+    from floatlab.reduce.timing.backends import BackendTiming, Pair, Standing
 
 _ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
 
@@ -29,7 +28,7 @@ def backends_page(found: Standing) -> Page:
     rows, n, columns = found.shape
     there = counted(len(found.runs), "backend") if found.runs else "no backend"
     title = f"matrix product {factors_text((rows, n), (n, columns))} in {found.format.name}, on {there}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
     if found.runs:
         blocks += [_times(found.runs), Gap(), *_errors(found)]
     if found.pairs:
@@ -38,7 +37,7 @@ def backends_page(found: Standing) -> Page:
     for run in found.runs:
         blocks.append(Row(run.name, line(", ".join((run.words, *run.settings)))))
         if not run.repeats:
-            blocks.append(Row("", line(Run("its last product has other bits than its first", Role.FLAG))))
+            blocks.append(Row("", line(Span("its last product has other bits than its first", Role.FLAG))))
     blocks += [Row("absent", line(f"{each.name}: {each.reason}")) for each in found.absent]
     if found.runs:
         said = f"fastest {found.fastest.name}, nearest to the exact product {found.nearest.name}"
@@ -46,7 +45,7 @@ def backends_page(found: Standing) -> Page:
     return Page(tuple(blocks), title)
 
 
-def _times(runs: tuple[Made, ...]) -> Table:
+def _times(runs: tuple[BackendTiming, ...]) -> Table:
     timed = counted(len(runs[0].rest.runs), "more call")
     header = ("backend", "sent in", "first call", "average", f"sum of {timed}", "fetched in")
     rows = []
@@ -69,7 +68,7 @@ def _errors(found: Standing) -> list[Block]:
         )  # fmt: skip
         rows.append(tuple(map(line, cells)))
     header = ("backend", "nearest", "ulps", "rms q", "largest q")
-    return [Note(line(Run(heading, Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
+    return [Note(line(Span(heading, Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
 
 
 def _pairs(found: Standing) -> list[Block]:
@@ -81,7 +80,7 @@ def _pairs(found: Standing) -> list[Block]:
         )  # fmt: skip
         rows.append(tuple(map(line, cells)))
     header = ("pair", "equal bits", "ulps", "rms q", "largest q")
-    return [Note(line(Run("Pair by pair", Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
+    return [Note(line(Span("Pair by pair", Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
 
 
 def _named(pair: Pair) -> str:
@@ -111,4 +110,4 @@ def _words(found: Judgement | None) -> str:
 
 def _line(words: str) -> Line:
     fine = words.startswith(("the same", "within rounding", "indistinguishable"))
-    return line(Run(words, Role.VALUE if fine else Role.FLAG))
+    return line(Span(words, Role.VALUE if fine else Role.FLAG))

@@ -8,7 +8,7 @@ from floatlab.numbers import Datum, Exact, Flags, Ratio
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.numbers.literals import Infinity
 from floatlab.page.fields import point
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import (
     abbreviated,
     bracketed,
@@ -39,17 +39,17 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
     count = sum(len(block.elements) for block in blocks)
     fmt, short = first.format, len(blocks[-1].elements)
     title = f"{_summary(blocks)} in {fmt.name}"
-    parts: list[Block] = [Note(line(Run(title, Role.HEADING))), _format_row(fmt)]
+    parts: list[Block] = [Note(line(Span(title, Role.HEADING))), _format_row(fmt)]
     if short < fmt.block:
         words = f"{short} {plural(short, 'value')} of {fmt.block}: zeros in the other places would change nothing"
-        parts.append(Row("", line(Run(words, Role.HINT))))
+        parts.append(Row("", line(Span(words, Role.HINT))))
     parts += _tensor_rows(first)
     start = 1
     for block in blocks:
         if len(blocks) > 1:
             last = start + len(block.elements) - 1
             which = f"values {start} to {last}" if last > start else f"value {start}"
-            parts += [Gap(), Note(line(Run(f"{which} of {count}", Role.HEADING)))]
+            parts += [Gap(), Note(line(Span(f"{which} of {count}", Role.HEADING)))]
             start = last + 1
         parts += [*scale_rows(block), *_element_blocks(block)]
     return Page(tuple(parts), title)
@@ -124,7 +124,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
     fmt, amax = block.format, block.amax
     if amax is None:
         words = "a NaN or an infinity is among the values: the scale is NaN, and so is all of the block"
-        return [Row("scale", line(Run("NaN", Role.BAD)), _datum(block.scale)), Row("", line(words))]
+        return [Row("scale", line(Span("NaN", Role.BAD)), _datum(block.scale)), Row("", line(words))]
     if block.wanted is None:
         words = "every value is zero: the smallest scale does"
         return [Row("amax", line("0")), Row("scale", line(words), _datum(block.scale))]
@@ -147,7 +147,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         words = f"rounded {'upward' if up else 'to nearest'} into {fmt.scale.name}{', so that nothing saturates' * up}"
     rows += [
         Row("scale", line(wanted.replace("= ≈", "≈")), _datum(block.scale)),
-        Row(f"  {block.rule.value}", line(Run(words, Role.HINT))),
+        Row(f"  {block.rule.value}", line(Span(words, Role.HINT))),
     ]
     return [*rows, *_outside(block.wanted.as_fraction(), block.scale)]
 
@@ -167,7 +167,7 @@ def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
     if kind.smallest <= wanted <= kind.largest:
         return []
     where = "beyond the largest" if wanted > kind.largest else "below the smallest"
-    return [Row("", line(Run(f"{where} {kind.name}, {brief(scale)}, which stands for it", Role.FLAG)))]
+    return [Row("", line(Span(f"{where} {kind.name}, {brief(scale)}, which stands for it", Role.FLAG)))]
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
@@ -186,7 +186,7 @@ def outcome(element: Element, fmt: BlockFormat) -> str:
 
 def _happened(element: Element, fmt: BlockFormat) -> Line:
     words = outcome(element, fmt)
-    return line(Run(words, Role.FLAG if element.flags else Role.HINT)) if words else ()
+    return line(Span(words, Role.FLAG if element.flags else Role.HINT)) if words else ()
 
 
 def element_code(element: Element, fmt: BlockFormat) -> str:
@@ -244,7 +244,7 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
         Row("", decision(rounded, block.context.rounding), _happened(element, fmt)),
         Row(
             "",
-            line(Run(element_code(element, fmt), Role.CODE), becomes),
+            line(Span(element_code(element, fmt), Role.CODE), becomes),
             line(error, flags_line(element.flags)),
         ),
     ]
@@ -258,11 +258,11 @@ def _table(block: BlockDerivation) -> Table:
         scaled = element.scaled
         assert scaled is not None
         rows.append((
-            line(Run(typed, Role.VALUE)),
+            line(Span(typed, Role.VALUE)),
             line("-0" if scaled.negative and not scaled.numerator else glance(scaled.as_fraction())),
             digits_line(element, fmt),
-            line(Run(element_code(element, fmt), Role.CODE)),
-            line(Run(_decoded(element), Role.VALUE)),
+            line(Span(element_code(element, fmt), Role.CODE)),
+            line(Span(_decoded(element), Role.VALUE)),
             line(_share(element)),
             _happened(element, fmt),
         ))  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Run, line
+from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
 from floatlab.page.words import counted, listed
 from floatlab.verbs.compare.measures import at_index, percent
 
@@ -24,7 +24,7 @@ def where_blocks(found: Differences) -> list[Block]:
     noun = noun if structure.count > 1 else noun.replace("differ", "differs")
     head = f"Where: {counted(structure.count, 'element')} {noun}"
     rows = [Row("", line(words)) for words in where_words(structure)]
-    return [Note(line(Run(head, Role.HEADING))), *rows]
+    return [Note(line(Span(head, Role.HEADING))), *rows]
 
 
 def map_page(found: Differences) -> Page:
@@ -70,13 +70,13 @@ def _map_rows(found: Map) -> list[Block]:
         height = min(down, rows - y * down)
         signs = [_sign(count, height * min(across, columns - x * across)) for x, count in enumerate(counts)]
         place = "" if rows == 1 else f"{y * down:>{len(str(rows))}} "
-        drawn = (Run(sign, Role.HINT if sign == _NONE else Role.CHANGED) for sign in signs)
-        blocks.append(Note(line(Run(place, Role.LABEL), *drawn)))
+        drawn = (Span(sign, Role.HINT if sign == _NONE else Role.CHANGED) for sign in signs)
+        blocks.append(Note(line(Span(place, Role.LABEL), *drawn)))
     parts = [counted(n, noun) for n, noun in ((down, "row"), (across, "column" if rows > 1 else "element")) if n > 1]
     scale = f"a sign stands for {' of '.join(parts)}" if parts else "a sign stands for an element"
     scale += ", a line begins with the number of its first row" if rows > 1 else ""
     shares = "  ".join(f"{sign} {words}" for sign, words in zip((_NONE, *_SHADES, _ALL), _SHARES, strict=True))
-    return [*blocks, Note(line(Run(f"{scale}:", Role.HINT))), Note(line(Run(shares, Role.HINT)))]
+    return [*blocks, Note(line(Span(f"{scale}:", Role.HINT))), Note(line(Span(shares, Role.HINT)))]
 
 
 def _sign(count: int, size: int) -> str:

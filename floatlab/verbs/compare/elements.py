@@ -7,7 +7,7 @@ from math import isfinite
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Block, Line, Note, Role, Run, Table, line
+from floatlab.page.model import Block, Line, Note, Role, Span, Table, line
 from floatlab.page.words import plural
 from floatlab.verbs.compare.measures import number, share_of_tolerance, steps_text
 
@@ -24,7 +24,7 @@ def worst_blocks(found: Differences) -> list[Block]:
     header = ("index", "actual", "expected", "ulps", "of the tolerance")
     count = plural(len(rows), "The worst element", f"The worst {len(rows)} elements")
     heading = f"{count}, by the share of rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)}"
-    return [Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(3, 4))]
+    return [Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(3, 4))]
 
 
 def _element_cells(each: Element, found: Differences) -> tuple[Line, ...]:
@@ -64,12 +64,12 @@ def _data(each: Element, found: Differences) -> tuple[Datum, Datum]:
     return Datum(found.actual.format, each.actual_code), Datum(found.expected.format, each.expected_code)
 
 
-def _value(datum: Datum) -> Run:
-    return Run(shortest(datum), Role.VALUE)
+def _value(datum: Datum) -> Span:
+    return Span(shortest(datum), Role.VALUE)
 
 
-def _code(datum: Datum) -> Run:
-    return Run(hexadecimal_code(datum), Role.CODE)
+def _code(datum: Datum) -> Span:
+    return Span(hexadecimal_code(datum), Role.CODE)
 
 
 def _index(each: Element) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Note, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Note, Role, Row, Span, Table, line
 from floatlab.page.words import counted, listed
 from floatlab.reduce.explain.judgements import Cause
 
@@ -30,13 +30,15 @@ def judgement_blocks(found: Judgement) -> list[Block]:
         Gap(),
         Note(
             line(
-                Run(f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}", Role.HEADING)
+                Span(
+                    f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}", Role.HEADING
+                )
             )
         ),
         Row("q", line(_size(found)), line(_limit(found))),
         *([] if found.looked_at == found.elements else [Row("", line(_looked_at(found)))]),
         Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
-        Row("verdict", line(Run(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE))),
+        Row("verdict", line(Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE))),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from floatlab.arith import holds
-from floatlab.page.model import Axis, Block, Gap, Lane, Line, Note, Page, Pair, Role, Row, Run, Span, line
+from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Note, Page, Pair, Role, Row, Span, line
 from floatlab.page.words import counted, listed, plural
 from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
 from floatlab.verbs.compare.elements import worst_blocks
@@ -42,7 +42,7 @@ def differences_page(found: Differences, judged: str = "") -> Page:
                    atol 1e-08 allow
     """
     title = f"{found.actual.name} and {found.expected.name}: {_summary(found)}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_verdict_rows(found), *_inputs_rows(found, judged)]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *_verdict_rows(found), *_inputs_rows(found, judged)]
     if found.shape is not None and found.size:
         blocks += _amounts(found)
         for part in (histogram_blocks(found), _near_enough(found), where_blocks(found), worst_blocks(found)):
@@ -72,7 +72,7 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
     operands = [
         _operand_row(label, each, named) for label, each in (("actual", found.actual), ("expected", found.expected))
     ]
-    return [*operands, Row("verdict", line(Run(verdict_words(found), Role.GOOD if found.within else Role.BAD)))]
+    return [*operands, Row("verdict", line(Span(verdict_words(found), Role.GOOD if found.within else Role.BAD)))]
 
 
 def _inputs_rows(found: Differences, judged: str) -> list[Block]:
@@ -82,12 +82,12 @@ def _inputs_rows(found: Differences, judged: str) -> list[Block]:
     if not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
     return [
-        Row("", line(Run("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT)))
+        Row("", line(Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT)))
     ]
 
 
 def _operand_row(label: str, operand: Operand, named: bool) -> Block:
-    words = line(Run(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
+    words = line(Span(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
     return Row(label, line(operand.name), words) if named and operand.name != label else Row(label, words)
 
 
@@ -134,14 +134,14 @@ def _amounts(found: Differences) -> list[Block]:
         return rows
     if found.equal != found.equal_bits:
         rows.append(Row("equal values", line(f"{found.equal:,}, {percent(found.equal, found.size)}")))
-    rows += [Row("", line(Run(words, Role.FLAG))) for words in _special_words(found)]
+    rows += [Row("", line(Span(words, Role.FLAG))) for words in _special_words(found)]
     rows.append(Row("absolute", *_error_lines(found.absolute)))
     rows.append(Row("relative", *_error_lines(found.relative)))
     ulps = found.ulps
     if ulps is not None and ulps.largest is not None:
         where = at_index(ulps.largest.index) if ulps.largest.value else ""
         largest = line(f"largest {steps_text(int(ulps.largest.value))}{where}")
-        rows.append(Row("ulps", largest, line(Run(f"of {ulps.format.name}", Role.HINT))))
+        rows.append(Row("ulps", largest, line(Span(f"of {ulps.format.name}", Role.HINT))))
         if ulps.largest.value:
             shares = ", ".join(f"{share:g} % ≤ {steps_text(most)}" for share, most in ulps.percentiles)
             rows.append(Row("", line(shares)))
@@ -149,7 +149,7 @@ def _amounts(found: Differences) -> list[Block]:
     if rounded and ulps is not None:
         names = listed([f"{each.name} ({each.format.name})" for each in rounded])
         words = f"{names} {plural(len(rounded), 'is', 'are')} rounded to {ulps.format.name} before ulps are counted"
-        rows.append(Row("", line(Run(words, Role.HINT))))
+        rows.append(Row("", line(Span(words, Role.HINT))))
     return rows
 
 
@@ -168,7 +168,7 @@ def _special_words(found: Differences) -> list[str]:
 
 def _error_lines(errors: Errors) -> tuple[Line, Line]:
     if errors.largest is None or errors.mean is None:
-        return line(Run("no element has one", Role.HINT)), ()
+        return line(Span("no element has one", Role.HINT)), ()
     where = at_index(errors.largest.index) if errors.largest.value else ""
     return line(f"largest {number(errors.largest.value)}{where}"), line(f"mean {number(errors.mean)}")
 
@@ -181,12 +181,12 @@ def histogram_blocks(found: Differences) -> list[Block]:
     most = max(count for _, _, count in ulps.histogram)
     lanes = []
     for low, high, count in ulps.histogram:
-        label = line(f"{count:,}", Run(f"  {percent(count, ulps.count)}", Role.HINT))
+        label = line(f"{count:,}", Span(f"  {percent(count, ulps.count)}", Role.HINT))
         # Room for the label is kept on the right; the shortest bar is one character.
-        bar = Span(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
+        bar = Interval(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
         lanes.append(Lane(bin_label(low, high), (), (bar,)))
     heading = f"How many elements are how many ulps of {ulps.format.name} apart"
-    return [Note(line(Run(heading, Role.HEADING))), Axis(tuple(lanes))]
+    return [Note(line(Span(heading, Role.HEADING))), Axis(tuple(lanes))]
 
 
 def bin_page(ulps: Ulps, place: int) -> Page:
@@ -205,11 +205,11 @@ def bin_page(ulps: Ulps, place: int) -> Page:
     said = [f"{percent(n, ulps.count)} are {words}" if n else f"none is {words}" for n, words in sides]
     where = f"{bin_label(low, high)} {plural(high, 'ulp')}: "
     share = f" of {counted(ulps.count, 'element')}, {percent(count, ulps.count)}; "
-    return Page((Note(line(where, Run(f"{count:,}", Role.VALUE), share, Run(", ".join(said), Role.HINT))),))
+    return Page((Note(line(where, Span(f"{count:,}", Role.VALUE), share, Span(", ".join(said), Role.HINT))),))
 
 
 def _near_enough(found: Differences) -> list[Block]:
-    blocks: list[Block] = [Note(line(Run("Near enough, as NumPy and PyTorch define it", Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span("Near enough, as NumPy and PyTorch define it", Role.HEADING)))]
     for each in (found.allclose, found.assert_close):
         blocks += _tolerance_rows(each, found.size)
     return blocks
@@ -218,7 +218,7 @@ def _near_enough(found: Differences) -> list[Block]:
 def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
     nan = ", NaNs equal" if near.equal_nan else ""
     label = near.name.rpartition(".")[2]
-    said = Run("passes" if near.passes else "fails", Role.GOOD if near.passes else Role.BAD)
+    said = Span("passes" if near.passes else "fails", Role.GOOD if near.passes else Role.BAD)
     bounds = f"rtol {number(near.rtol)}, atol {number(near.atol)}{nan}: "
     rows: list[Block] = []
     if near.unlike:
@@ -239,5 +239,5 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
         if least is not None
     ]
     words = f"smallest that passes: {', or '.join(ways)}" if ways else "no tolerance would pass"
-    rows.append(Row("", line(Run(words, Role.HINT if ways else Role.FLAG))))
+    rows.append(Row("", line(Span(words, Role.HINT if ways else Role.FLAG))))
     return rows

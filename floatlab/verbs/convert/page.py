@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import Derivation, Special
 from floatlab.numbers.steps import Rule
-from floatlab.page.model import Block, Note, Page, Role, Row, Run, line
+from floatlab.page.model import Block, Note, Page, Role, Row, Span, line
 from floatlab.page.words import (
     decision,
     error_words,
@@ -33,7 +33,7 @@ def _stage(derivation: Derivation) -> list[Block]:
         decided = line(far) if far and rounded.overflowed else decision(rounded, derivation.context.rounding)
         blocks.append(Row("", decided, verdict_line(derivation)))
     if replaced := replaced_words(derivation):
-        blocks.append(Row("", line(Run(replaced, Role.HINT))))
+        blocks.append(Row("", line(Span(replaced, Role.HINT))))
     return blocks
 
 
@@ -41,7 +41,7 @@ def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
     """Return the page of a conversion: each stage, the direct rounding, and whether they agree."""
     path = " → ".join(stage.result.format.name for stage in stages)
     title = f"{operand_text(stages[0])} through {path}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
     for stage in stages:
         blocks += _stage(stage)
     result = stages[-1].result
@@ -49,17 +49,17 @@ def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
         return Page(tuple(blocks), title)
     blocks.append(Row("directly", coded(direct.result), line(error_words(direct))))
     if direct.result == result and result.is_nan:
-        same = line(Run("the same bits", Role.GOOD))
+        same = line(Span("the same bits", Role.GOOD))
     elif direct.result == result:
-        same = line(Run("the same bits", Role.GOOD), ": rounding on the way did no harm")
+        same = line(Span("the same bits", Role.GOOD), ": rounding on the way did no harm")
     elif result.is_nan and direct.result.is_nan:
         same = line(
-            Run("different bits", Role.BAD),
+            Span("different bits", Role.BAD),
             ": a conversion quiets a NaN and keeps its payload from the left; a literal's payload is taken as typed",
         )
     else:
         same = line(
-            Run("different bits", Role.BAD),
+            Span("different bits", Role.BAD),
             ": double rounding. The first rounding moved the value onto, or across, a point where the next one turns",
         )
     blocks.append(Row("path", same))

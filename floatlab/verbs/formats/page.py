@@ -9,7 +9,7 @@ from floatlab.numbers import Context, Datum, encode
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import decimal_within, exact_text, hexadecimal, rounded_decimal, shortest, special_text
 from floatlab.page.fields import bits_strip
-from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import brief, plural
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def specials_words(format: Format) -> str:
 
 
 def _name(row: CatalogRow) -> Line:
-    return line(Run(row.format.name, Role.VALUE))
+    return line(Span(row.format.name, Role.VALUE))
 
 
 def _ranges(rows: list[CatalogRow]) -> Table:
@@ -105,13 +105,13 @@ def formats_page(rows: list[CatalogRow]) -> Page:
     )
     ranges = "Ranges: digits, exponents, the largest number, the smallest normal and subnormal"
     blocks = (
-        Note(line(Run(ranges, Role.HEADING))),
+        Note(line(Span(ranges, Role.HEADING))),
         _ranges(rows),
         Gap(),
-        Note(line(Run("Codes per class, both signs together", Role.HEADING))),
+        Note(line(Span("Codes per class, both signs together", Role.HEADING))),
         _codes(rows),
         Gap(),
-        Note(line(Run(hint, Role.HINT))),
+        Note(line(Span(hint, Role.HINT))),
     )
     return Page(blocks, "the formats that have names")
 
@@ -120,8 +120,8 @@ def _landmark(label: str, format: Format, magnitude: int) -> list[Block]:
     datum = Datum(format, format.compose(False, magnitude))
     value = exact_text(datum, 60)
     return [
-        Row(label, line(Run(hexadecimal_code(datum), Role.CODE), " ", Run(hexadecimal(datum), Role.PLAIN))),
-        Row("", line(Run(value, Role.VALUE))),
+        Row(label, line(Span(hexadecimal_code(datum), Role.CODE), " ", Span(hexadecimal(datum), Role.PLAIN))),
+        Row("", line(Span(value, Role.VALUE))),
     ]
 
 
@@ -174,8 +174,8 @@ def format_page(row: CatalogRow) -> Page:
     count = census(f)
     one = encode("1", f)
     blocks: list[Block] = [
-        Note(line(Run(f.name, Role.HEADING), f"  {row.purpose}")),
-        bits_strip(one, "", line(Run(hexadecimal_code(one), Role.CODE), f" = {shortest(one)}")),
+        Note(line(Span(f.name, Role.HEADING), f"  {row.purpose}")),
+        bits_strip(one, "", line(Span(hexadecimal_code(one), Role.CODE), f" = {shortest(one)}")),
         Row("also called", line(", ".join(row.aliases) if row.aliases else "no other name")),
         Row("source", line(row.source)),
         Row("precision", line(f"p = {_counted(f.precision, 'digit')}, the hidden one included")
@@ -194,10 +194,10 @@ def format_page(row: CatalogRow) -> Page:
     if count.unsupported:
         counted += f", {_count(count.unsupported)} that are not canonical"
     blocks.append(Row("codes", line(counted)))
-    blocks += [Gap(), Note(line(Run("Where libraries disagree, this is the answer here", Role.HEADING)))]
+    blocks += [Gap(), Note(line(Span("Where libraries disagree, this is the answer here", Role.HEADING)))]
     blocks += [Row(label, line(answer)) for label, answer in answers(f)]
     if 1 << f.width <= _CODE_TABLE_LIMIT:
-        blocks += [Gap(), Note(line(Run("Every code", Role.HEADING))), Grid(tuple(_cells(f)))]
+        blocks += [Gap(), Note(line(Span("Every code", Role.HEADING))), Grid(tuple(_cells(f)))]
     return Page(tuple(blocks), f"the format {f.name}")
 
 
@@ -209,5 +209,5 @@ def _cells(format: Format) -> list[Line]:
         if value is None:
             x = datum.exact.normalized()
             value = f"{'-' * x.negative}2^{x.q}" if x.c == 1 else shortest(datum)
-        cells.append(line(Run(hexadecimal_code(datum), Role.CODE), f" {value}"))
+        cells.append(line(Span(hexadecimal_code(datum), Role.CODE), f" {value}"))
     return cells

@@ -6,7 +6,7 @@ from floatlab.arith import Lack, lacks
 from floatlab.formats import Format
 from floatlab.numbers import encode
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
-from floatlab.page.model import Axis, Block, Gap, Lane, Mark, Note, Page, Role, Row, Run, Span, Table, line
+from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Mark, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, listed
 from floatlab.verbs.formats.page import specials_words
 
@@ -39,15 +39,15 @@ def ranges_page(formats: list[Format]) -> Page:
     """
     names = ", ".join(each.name for each in formats)
     blocks: list[Block] = [
-        Note(line(Run("Side by side: the positive numbers on a scale of powers of two", Role.HEADING))),
+        Note(line(Span("Side by side: the positive numbers on a scale of powers of two", Role.HEADING))),
         ranges_axis(formats),
-        Note(line(Run("thin: subnormal numbers, thick: normal ones", Role.HINT))),
+        Note(line(Span("thin: subnormal numbers, thick: normal ones", Role.HINT))),
         Gap(),
-        Note(line(Run("What tells them apart", Role.HEADING))),
+        Note(line(Span("What tells them apart", Role.HEADING))),
         _differences(formats),
-        Note(line(Run(_DIGITS, Role.HINT))),
+        Note(line(Span(_DIGITS, Role.HINT))),
         Gap(),
-        Note(line(Run("Is a conversion always exact?", Role.HEADING))),
+        Note(line(Span("Is a conversion always exact?", Role.HEADING))),
     ]
     for each in formats:
         blocks += _conversions(each, [other for other in formats if other != each])
@@ -65,10 +65,10 @@ def ranges_axis(formats: list[Format]) -> Axis:
     lanes = []
     for each in formats:
         largest = line(_value(each.largest))
-        spans = [Span(place(each.emin), place(_top(each)), largest, role=Role.CHANGED, heavy=True, ends=False)]
+        spans = [Interval(place(each.emin), place(_top(each)), largest, role=Role.CHANGED, heavy=True, ends=False)]
         if each.subnormals:
             low_end, label = place(each.qmin), line(f"2^{each.qmin}")
-            spans.insert(0, Span(low_end, place(each.emin), label, role=Role.CHANGED, ends=False, before=True))
+            spans.insert(0, Interval(low_end, place(each.emin), label, role=Role.CHANGED, ends=False, before=True))
         lanes.append(Lane(each.name, (), tuple(spans)))
     marks = tuple(
         Mark(place(k), "┼", line("1" if not k else f"2^{k}"), role=Role.RULER, priority=_roundness(k))
@@ -117,7 +117,7 @@ def _conversions(format: Format, others: list[Format]) -> list[Block]:
 def _differences(formats: list[Format]) -> Table:
     rows = tuple(
         (
-            line(Run(each.name, Role.VALUE)),
+            line(Span(each.name, Role.VALUE)),
             line(f"{each.width}"),
             line(f"{each.precision}"),
             line(_digits(each.precision)),

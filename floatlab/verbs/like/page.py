@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import Datum, Derivation, Literal
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.page.model import Line, Note, Page, Role, Run, Table, line
+from floatlab.page.model import Line, Note, Page, Role, Span, Table, line
 from floatlab.page.words import brief, operand_text
 from floatlab.peers import Opinion, explain
 
@@ -16,9 +16,9 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Line, ...]:
     literal = ours.operands[0]
     assert isinstance(literal, Literal)
     words = explain(literal, ours.result, opinion.code)
-    verdict = line(Run("differs", Role.BAD), f": {words}") if words else line(Run("the same bits", Role.GOOD))
+    verdict = line(Span("differs", Role.BAD), f": {words}") if words else line(Span("the same bits", Role.GOOD))
     name = f"{opinion.library} {opinion.version}"
-    return (line(name), line(Run(hexadecimal_code(theirs), Role.CODE)), line(brief(theirs)), verdict)
+    return (line(name), line(Span(hexadecimal_code(theirs), Role.CODE)), line(brief(theirs)), verdict)
 
 
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
@@ -26,8 +26,8 @@ def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
     result = ours.result
     rows: list[tuple[Line, ...]] = [
         (
-            line(Run("floatlab", Role.VALUE)),
-            line(Run(hexadecimal_code(result), Role.CODE)),
+            line(Span("floatlab", Role.VALUE)),
+            line(Span(hexadecimal_code(result), Role.CODE)),
             line(brief(result)),
             line(f"correctly rounded, {ours.context.rounding.value}"),
         )
@@ -41,9 +41,9 @@ def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
     note = "the libraries were given the value as a Python float (binary64), as in library.type(value)"
     return Page(
         (
-            Note(line(Run(title, Role.HEADING))),
+            Note(line(Span(title, Role.HEADING))),
             Table(("", "code", "value", ""), tuple(rows)),
-            Note(line(Run(note, Role.HINT))),
+            Note(line(Span(note, Role.HINT))),
         ),
         title,
     )

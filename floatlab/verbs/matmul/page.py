@@ -8,7 +8,7 @@ from floatlab.errors import UnsupportedError, quoted
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural
 from floatlab.verbs.compare.measures import factors_text, number, percent
 from floatlab.verbs.reduce.page import decimal, format_row, machine_rows, origin_rows, signed, way_words
@@ -46,7 +46,7 @@ def product_page(found: Product) -> Page:
     settings, errors = found.settings, found.errors()
     sides = factors_text(found.x.codes.shape, found.y.codes.shape)
     title = f"matrix product {sides}, {way_words(settings.schedule, settings.adder)}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *machine_rows(settings.machine)]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *machine_rows(settings.machine)]
     blocks += origin_rows(found.x, found.y)
     blocks.append(format_row(found.x, found.y, settings.adder, settings.format))
     looked = errors.looked_at
@@ -62,7 +62,7 @@ def product_page(found: Product) -> Page:
                 "q",
                 line(
                     f"largest {number(errors.q_largest)}, root mean square {number(errors.q_rms)}: ",
-                    Run("|error| / (u × sum of |a·b|)", Role.HINT),
+                    Span("|error| / (u × sum of |a·b|)", Role.HINT),
                 ),
             ),
         ]
@@ -77,18 +77,18 @@ def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
     heading = "Every element" if every else f"The {counted(len(places), 'element')} farthest from the exact product"
     rows = tuple(_cells(found.element(each)) for each in places)
     header = ("index", "code", "value", "exact", "ulps")
-    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(2, 4))]
+    return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(2, 4))]
 
 
 def _cells(each: Element) -> tuple[Line, ...]:
     ulps = line("·")
     if each.error is not None:
         missed = each.error / each.value.ulp.as_fraction()
-        ulps = line(Run(signed(missed), Role.LOST) if missed else Run("exact", Role.HINT))
+        ulps = line(Span(signed(missed), Role.LOST) if missed else Span("exact", Role.HINT))
     return (
         line(", ".join(map(str, each.index)) or "·"),
-        line(Run(hexadecimal_code(each.value), Role.CODE)),
-        line(Run(shortest(each.value), Role.VALUE)),
+        line(Span(hexadecimal_code(each.value), Role.CODE)),
+        line(Span(shortest(each.value), Role.VALUE)),
         line("no number" if each.exact is None else decimal(each.exact, 17)),
         ulps,
     )

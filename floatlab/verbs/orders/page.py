@@ -6,7 +6,7 @@ from floatlab.formats.names import short_name
 from floatlab.numbers import Datum, Direction
 from floatlab.numbers.decimals import shortest
 from floatlab.page.fields import bits_strip
-from floatlab.page.model import Block, Line, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.verbs.arithmetic.relation_page import with_changes_marked
 from floatlab.verbs.reduce.page import limit_rows, signed, truth_rows, way_words
@@ -36,11 +36,11 @@ def orders_table(rows: Sequence[tuple[str, str, Datum, Fraction | None]], shown:
 
 
 def _cells(name: str, same: str, result: Datum, error: Fraction | None, shown: Datum) -> tuple[Line, ...]:
-    ulps = line("·") if error is None else line(Run(signed(error), Role.LOST) if error else Run("exact", Role.HINT))
+    ulps = line("·") if error is None else line(Span(signed(error), Role.LOST) if error else Span("exact", Role.HINT))
     bits = differing(result, shown)
-    apart = line(Run(str(bits), Role.CHANGED)) if bits else line(Run("none", Role.HINT))
+    apart = line(Span(str(bits), Role.CHANGED)) if bits else line(Span("none", Role.HINT))
     fields = bits_strip(result, "", ruler=False).lines[-1]
-    return (line(name), line(Run(shortest(result), Role.VALUE)), ulps, apart, fields, line(Run(same, Role.HINT)))
+    return (line(name), line(Span(shortest(result), Role.VALUE)), ulps, apart, fields, line(Span(same, Role.HINT)))
 
 
 def differing(a: Datum, b: Datum) -> int:
@@ -64,7 +64,7 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
         return Page(tuple(blocks))
     same = before.format == result.format
     if same and before == result:
-        return Page((*blocks, Row(name, line(Run("the same bits", Role.GOOD), f" as {words}" if words else ""))))
+        return Page((*blocks, Row(name, line(Span("the same bits", Role.GOOD), f" as {words}" if words else ""))))
     blocks.append(bits_strip(before, name, coded(before, shortest(before)), ruler=False))
     if same:
         blocks = with_changes_marked(blocks)
@@ -73,7 +73,7 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
         if result.is_finite and before.is_finite:
             apart += f", {counted(abs(result.ordinal - before.ordinal), 'step')} apart"
         words = f"{words}: {apart}" if words else apart
-    return Page((*blocks, Row("", line(Run(words, Role.HINT)))))
+    return Page((*blocks, Row("", line(Span(words, Role.HINT)))))
 
 
 def figures_page(found: Reduction) -> Page:

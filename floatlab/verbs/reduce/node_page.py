@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from floatlab.numbers import Datum
 from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.simulate.tensor_cores import TensorCore
 from floatlab.verbs.reduce.page import decimal, machine_rows, signed
@@ -45,7 +45,7 @@ def node_page(found: Reduction, id: int) -> Page:
     ]
     title = f"node {id} adds {counted(len(given), 'number')} at once: {shortest(node.value)}"
     core = found.adder if isinstance(found.adder, TensorCore) else None
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *machine_rows(found.machine)]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *machine_rows(found.machine)]
     finite = all(each.is_finite for each in given)
     cut = core if core is not None and finite and core.sum_bits is None else None
     if cut is not None:
@@ -68,7 +68,7 @@ def _aligned(core: TensorCore, node: Node, given: list[Term | Datum], terms: int
     rows = []
     for each, x, kept in zip(node.arguments, given, left, strict=True):
         lost = x.exact.as_fraction() - Fraction(kept) * Fraction(2) ** unit
-        cut = line(Run("nothing", Role.HINT)) if not lost else line(Run(decimal(lost, 6), Role.LOST))
+        cut = line(Span("nothing", Role.HINT)) if not lost else line(Span(decimal(lost, 6), Role.LOST))
         rows.append((_name(each, terms), line(_number(x)), line(f"{kept:,}"), cut))
     total = sum(left)
     return [

@@ -9,7 +9,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, flags_line, plural, signed_text
 from floatlab.reduce.reduction import MAX_TRACED
 from floatlab.reduce.simulate.adders import Adder
@@ -62,7 +62,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     """
     n = len(found)
     title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {_way(found)}: {shortest(found.result)}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
     if origin:
         blocks.append(Row("terms", line(origin)))
     blocks += machine_rows(found.machine)
@@ -115,11 +115,11 @@ def truth_rows(found: Reduction) -> list[Block]:
     flags = found.flags if len(found) <= MAX_TRACED else Flags.NONE
     raised = line(", ", flags_line(flags), " on the way") if flags else ()
     if exact is None:
-        return [Row("exact", line(Run("no number: a term is none", Role.HINT), raised))]
+        return [Row("exact", line(Span("no number: a term is none", Role.HINT), raised))]
     read = any(side is not None and side.origin is not None and side.origin.inexact for side in (found.x, found.y))
     rows: list[Block] = [Row("exact", line(decimal(exact, 20)), line("of the terms as read") if read else ())]
     if ulps is None:
-        return [*rows, Row("error", line(Run("the result is no number", Role.FLAG), raised))]
+        return [*rows, Row("error", line(Span("the result is no number", Role.FLAG), raised))]
     if not ulps:
         return [*rows, Row("error", line("0", raised))]
     relative = f", relative {few(abs(found.error / exact))}" if exact and found.error is not None else ""
@@ -225,7 +225,7 @@ def _every(found: Reduction) -> list[Block]:
     header = _HEADER + (("flags",) if strange else ())
     rows = tuple(_cells(each, found, strange) for each in entries)
     heading = "Every rounding: its error in its own ulps, and in those of the result"
-    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
+    return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
 
 
 def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
@@ -235,9 +235,9 @@ def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
     if entry.term is not None and entry.term.y is not None:
         of = f"{shortest(entry.term.x)} × {shortest(entry.term.y)}"
     if entry.value is None:
-        return (id, line(of), (), line(Run("as it is", Role.HINT)), *missed(entry, found), *flags)
-    value = line(Run(shortest(entry.value), Role.VALUE))
-    return (id, line(of), line(Run(hexadecimal_code(entry.value), Role.CODE)), value, *missed(entry, found), *flags)
+        return (id, line(of), (), line(Span("as it is", Role.HINT)), *missed(entry, found), *flags)
+    value = line(Span(shortest(entry.value), Role.VALUE))
+    return (id, line(of), line(Span(hexadecimal_code(entry.value), Role.CODE)), value, *missed(entry, found), *flags)
 
 
 def _adds(arguments: tuple[int, ...]) -> str:
@@ -251,8 +251,8 @@ def missed(entry: Entry, found: Reduction) -> tuple[Line, Line]:
     if entry.error is None:
         return line("·"), ()
     if not entry.error or entry.value is None:
-        return line(Run("exact", Role.HINT)), ()
-    own = line(Run(signed(entry.error / entry.value.ulp.as_fraction()), Role.LOST))
+        return line(Span("exact", Role.HINT)), ()
+    own = line(Span(signed(entry.error / entry.value.ulp.as_fraction()), Role.LOST))
     return own, _in_result(entry.error, found)
 
 
@@ -278,8 +278,8 @@ def _worst(found: Reduction) -> list[Block]:
     entries = worst_of(found)
     if not entries:
         many = f"of {counted(len(found), 'term')} the worst roundings are not looked for"
-        return [Gap(), Note(line(Run(many, Role.HINT)))] if len(found) > _SEARCHED else []
+        return [Gap(), Note(line(Span(many, Role.HINT)))] if len(found) > _SEARCHED else []
     rows = tuple(_cells(each, found, False) for each in entries)
     many = plural(len(rows), "The rounding", f"The {len(rows)} roundings")
     heading = f"{many} that missed most: by how many of their own ulps, and of the result's"
-    return [Gap(), Note(line(Run(heading, Role.HEADING))), Table(_HEADER, rows, right=(3, 4, 5))]
+    return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(_HEADER, rows, right=(3, 4, 5))]

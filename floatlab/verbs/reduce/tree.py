@@ -12,7 +12,7 @@ from math import gcd
 
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Line, Role, Run, Table, line
+from floatlab.page.model import Line, Role, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.record import Record
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
@@ -272,12 +272,12 @@ class Tree:
         self, depth: int, is_open: bool | None, sign: str, label: str, adds: int | None = None, node: int | None = None
     ) -> tuple[Line, ...]:
         mark = "  " if is_open is None else "▾ " if is_open else "▸ "
-        name: Line = line("  " * depth, mark if sign != "+ " else "", Run(sign, Role.LABEL) if sign.strip() else "")
+        name: Line = line("  " * depth, mark if sign != "+ " else "", Span(sign, Role.LABEL) if sign.strip() else "")
         name = line(name, mark if sign == "+ " and is_open is not None else "", label)
         shown = node if node is not None else adds
         if self.found is None:
             below = node if node is not None and adds is None else adds
-            return (name, line(Run(str(shown), Role.HINT)), line(str(self._size[below]) if below is not None else ""))
+            return (name, line(Span(str(shown), Role.HINT)), line(str(self._size[below]) if below is not None else ""))
         entry = None if node is None else self.entries[node]
         return (name, *self._numbers(adds, entry), *self._places(adds, shown))
 
@@ -292,11 +292,11 @@ class Tree:
         if after is None or after.value is None:
             return (first, (), (), (), *alone, ())
         own, in_result = missed(after, self.found)
-        code = line(Run(hexadecimal_code(after.value), Role.CODE))
-        return (first, line(Run(shortest(after.value), Role.VALUE)), own, in_result, *alone, code)
+        code = line(Span(hexadecimal_code(after.value), Role.CODE))
+        return (first, line(Span(shortest(after.value), Role.VALUE)), own, in_result, *alone, code)
 
     def _places(self, adds: int | None, id: int | None) -> tuple[Line, ...]:
-        cells = [line(Run("" if id is None else str(id), Role.HINT))]
+        cells = [line(Span("" if id is None else str(id), Role.HINT))]
         if self.found is not None and self.found.y is not None:
             term = self.entries[adds].term if adds is not None else None
             cells.append(line(_factors(term)) if term is not None else ())
@@ -306,16 +306,16 @@ class Tree:
         """Return the row that stands for links of a chain."""
         _, head, low, high = key
         chain = self._chain(int(head))[int(low) : int(high)]
-        name = line("  " * depth, "▾ " if is_open else "▸ ", Run("⋯ ", Role.LABEL), f"{len(chain):,} additions")
+        name = line("  " * depth, "▾ " if is_open else "▸ ", Span("⋯ ", Role.LABEL), f"{len(chain):,} additions")
         blank: tuple[Line, ...] = ((),) * (len(self.header) - 1)
         if self.found is None:
             return Sprig(key, depth, None, is_open, (name, *blank))
         cells = [name, ()]
         last = self.entries[chain[-1]]
-        cells.append(line(Run(shortest(last.value), Role.VALUE)) if last.value is not None else ())
+        cells.append(line(Span(shortest(last.value), Role.VALUE)) if last.value is not None else ())
         errors = [_in_ulps(self.entries[id]) for id in chain]
         worst = max(errors, key=abs, default=Fraction(0))
-        cells.append(line(Run(f"to {signed(worst)}", Role.LOST)) if worst else line(Run("exact", Role.HINT)))
+        cells.append(line(Span(f"to {signed(worst)}", Role.LOST)) if worst else line(Span("exact", Role.HINT)))
         return Sprig(key, depth, None, is_open, (*cells, *blank[len(cells) - 1 :]))
 
     def _after(self, entry: Entry) -> tuple[Line, ...]:
@@ -326,10 +326,10 @@ class Tree:
 
 def _value(entry: Entry) -> Line:
     if entry.value is not None:
-        return line(Run(shortest(entry.value), Role.VALUE))
+        return line(Span(shortest(entry.value), Role.VALUE))
     if entry.term is None or not entry.term.is_finite:
-        return line(Run("as it is", Role.HINT))
-    return line(Run(decimal(entry.term.exact.as_fraction(), 9), Role.HINT))
+        return line(Span("as it is", Role.HINT))
+    return line(Span(decimal(entry.term.exact.as_fraction(), 9), Role.HINT))
 
 
 def _in_ulps(entry: Entry) -> Fraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.outline import Part, outline, subtree
@@ -40,7 +40,7 @@ def reveal_page(found: Findings) -> Page:
     if found.claim is None:
         order = "no order is claimed"
     title = f"{name}: {counted(n, 'term')}, {order}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), *_order(found), *_replayed(found)]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *_order(found), *_replayed(found)]
     blocks.append(Row("subnormals", line("become zero" if found.flushes else "kept")))
     blocks.append(Row("asked", line(f"{counted(found.probes, 'probe')} of {found.format.name}")))
     return Page(tuple(blocks), title)
@@ -57,7 +57,7 @@ def plan_page(plan: Plan) -> Page:
                    ((0 1) (2 3))
     """
     title = f"order of {counted(plan.terms, 'term')}, depth {plan.depth}"
-    blocks = [Note(line(Run(title, Role.HEADING))), *_drawn("order", plan, schedule_of(plan))]
+    blocks = [Note(line(Span(title, Role.HEADING))), *_drawn("order", plan, schedule_of(plan))]
     return Page(tuple(blocks), title)
 
 
@@ -73,7 +73,7 @@ def _order(found: Findings) -> list[Block]:
 def _drawn(label: str, plan: Plan, schedule: Schedule | None) -> list[Block]:
     blocks: list[Block] = []
     if schedule is not None:
-        blocks.append(Row(label, line(Run(schedule.text, Role.VALUE))))
+        blocks.append(Row(label, line(Span(schedule.text, Role.VALUE))))
     if plan.terms <= _SHORT:
         blocks.append(Row("" if blocks else label, line(plan.text)))
     if blocks:
@@ -81,7 +81,7 @@ def _drawn(label: str, plan: Plan, schedule: Schedule | None) -> list[Block]:
     drawn = outline(plan)
     rows = tuple((line(_letter(i)), line(_terms(part)), line(_how(part))) for i, part in enumerate(drawn.parts))
     return [
-        Row(label, line(Run(_tree(drawn.tree), Role.VALUE))),
+        Row(label, line(Span(_tree(drawn.tree), Role.VALUE))),
         Gap(),
         Table(("part", "terms", "order"), rows),
         Gap(),
@@ -138,8 +138,8 @@ def _replayed(found: Findings) -> list[Block]:
     share = f"{best.matching} of {best.total} random {_TAKEN[found.target.kind]}s have the same bits"
     if found.claim is None:
         words = f"{share} in the order that probes met, when {_way(found)}; no claim is made"
-        return [Row("replayed", line(Run(words, Role.FLAG)))]
-    blocks: list[Block] = [Row("adds in", line(Run(_way(found), Role.VALUE))), Row("replayed", line(share))]
+        return [Row("replayed", line(Span(words, Role.FLAG)))]
+    blocks: list[Block] = [Row("adds in", line(Span(_way(found), Role.VALUE))), Row("replayed", line(share))]
     if found.target.shape:
         blocks.append(Row("examined", line(_examined(found))))
     return blocks

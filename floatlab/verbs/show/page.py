@@ -7,7 +7,7 @@ from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import exact_decimal, exact_text, hexadecimal, shortest
 from floatlab.numbers.intervals import Interval, preimage
 from floatlab.page.fields import bits_strip, field_widths, significand
-from floatlab.page.model import Block, Line, Note, Page, Role, Row, Run, Strip, Table, line
+from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, Table, line
 from floatlab.page.words import (
     PAGE_DIGITS,
     brief,
@@ -27,7 +27,7 @@ from floatlab.page.words import (
 
 def coded(datum: Datum, value: str | None = None) -> Line:
     """Write a datum as its code and its value."""
-    return line(Run(hexadecimal_code(datum), Role.CODE), f" {brief(datum) if value is None else value}")
+    return line(Span(hexadecimal_code(datum), Role.CODE), f" {brief(datum) if value is None else value}")
 
 
 def datum_strip(datum: Datum, label: str, ruler: bool = False) -> Strip:
@@ -44,7 +44,7 @@ def _exponent_words(datum: Datum) -> str:
 
 def _neighbours(datum: Datum) -> Row:
     below, above = datum.next_down, datum.next_up
-    missing = line(Run("none", Role.HINT))
+    missing = line(Span("none", Role.HINT))
     return Row(
         "neighbours",
         coded(below) if below != datum else missing,
@@ -58,20 +58,20 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
     if fmt.name == "tf32":
         blocks.append(
-            Row("in 32 bits", line(Run(f"0x{datum.code << 13:08x}", Role.CODE)), line("as a register holds it"))
+            Row("in 32 bits", line(Span(f"0x{datum.code << 13:08x}", Role.CODE)), line("as a register holds it"))
         )
     if datum.is_finite:
         blocks.append(Row("significand", significand(datum), line(_exponent_words(datum))))
     blocks += _rounding(derivation)
     if datum.is_finite:
-        blocks.append(Row("exactly", line(Run(exact_text(datum, PAGE_DIGITS), Role.VALUE))))
+        blocks.append(Row("exactly", line(Span(exact_text(datum, PAGE_DIGITS), Role.VALUE))))
         blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
     if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
         blocks.append(_neighbours(datum))
     if words := replaced_words(derivation):
-        blocks.append(Row("replaced", line(Run(words, Role.HINT))))
+        blocks.append(Row("replaced", line(Span(words, Role.HINT))))
     if words := in_words(datum):
-        blocks.append(Row("note", line(Run(words, Role.HINT))))
+        blocks.append(Row("note", line(Span(words, Role.HINT))))
     if interval:
         from floatlab.page.number_line import scale_rows  # here, since most pages have no number line
 
@@ -143,7 +143,7 @@ def directions_table(derivations: list[Derivation]) -> Page:
     rows = tuple(
         (
             line(each.context.rounding.value),
-            line(Run(hexadecimal_code(each.result), Role.CODE)),
+            line(Span(hexadecimal_code(each.result), Role.CODE)),
             line(brief(each.result)),
             line(error_words(each).removeprefix("error ")),
             flags_line(each.flags) if each.flags else line("exact"),
@@ -155,9 +155,9 @@ def directions_table(derivations: list[Derivation]) -> Page:
     seed = derivations[0].context.seed
     return Page(
         (
-            Note(line(Run(title, Role.HEADING))),
+            Note(line(Span(title, Role.HEADING))),
             Table(("", "code", "value", "error", "flags"), rows),
-            Note(line(Run(f"SR drew with seed {seed}; another seed may round the other way", Role.HINT))),
+            Note(line(Span(f"SR drew with seed {seed}; another seed may round the other way", Role.HINT))),
         ),
         title,
     )
@@ -169,13 +169,13 @@ def dialects_table(data: list[Datum], text: str, title: str) -> Page:
         (
             line(datum.format.name),
             line(" ".join(text_of_fields(datum))),
-            line(Run(brief(datum), Role.VALUE)),
+            line(Span(brief(datum), Role.VALUE)),
             line(datum.number_class.value),
         )
         for datum in data
     )
     title = f"{text} in {title}"
-    return Page((Note(line(Run(title, Role.HEADING))), Table(("format", "bits", "value", "class"), rows)), title)
+    return Page((Note(line(Span(title, Role.HEADING))), Table(("format", "bits", "value", "class"), rows)), title)
 
 
 def text_of_fields(datum: Datum) -> list[str]:

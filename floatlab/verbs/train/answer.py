@@ -14,8 +14,8 @@ from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.training import (
     Setup,
-    Step,
     Training,
+    UpdateTrace,
     check_gradient,
     compare_learnings,
     learn,
@@ -96,7 +96,7 @@ def _formats_of(question: Question) -> dict[str, Any]:
 
 
 @in_default_mode
-def trace_step(question: Question) -> Step:
+def trace_step(question: Question) -> UpdateTrace:
     """Return the update that a question asks for; raises FloatlabError.
 
     >>> from floatlab.verbs.question import Question

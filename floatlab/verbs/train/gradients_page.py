@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import floor, isfinite, log2
 
 from floatlab.page.chart import curve, legend
-from floatlab.page.model import Axis, Block, Chart, Gap, Lane, Line, Note, Page, Role, Row, Run, Span, Table, line
+from floatlab.page.model import Axis, Block, Chart, Gap, Interval, Lane, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural
 from floatlab.training.gradient_check import Check, Curve, Point
 from floatlab.training.scaling import Underflow
@@ -36,7 +36,7 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         else "none lost"
     )
     title = f"{counted(found.total, 'gradient')} in {fmt.name}: {lost}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
     if name:
         blocks.append(Row("gradients", line(name)))
     scale = "none" if found.scale == 1 else f"× {_power(found.scale)}"
@@ -47,19 +47,19 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         blocks.append(Row("", line(f"{zeros:,} {plural(zeros, 'is', 'are')} zero already")))
     if found.not_finite:
         words = f"{found.not_finite:,} {plural(found.not_finite, 'is', 'are')} infinite or NaN already"
-        blocks.append(Row("", line(Run(words, Role.BAD))))
+        blocks.append(Row("", line(Span(words, Role.BAD))))
     if not n:
         return Page((*blocks, Note(line("there is nothing to lose: none is a number other than zero"))), title)
     scaled = "" if found.scale == 1 else ", once they are scaled"
     heading = f"How large they are{scaled}: powers of two"
-    blocks += [Gap(), Note(line(Run(heading, Role.HEADING))), histogram(found), Gap()]
+    blocks += [Gap(), Note(line(Span(heading, Role.HEADING))), histogram(found), Gap()]
     for label, count, role in (
         ("zero", found.flushed, Role.BAD),
         ("subnormal", found.subnormal, Role.LOST),
         ("overflow", found.overflowed, Role.BAD),
     ):
         words = f"{count:,} of {n:,}, {percent(count, n)}"
-        blocks.append(Row(label, line(Run(words, role if count else Role.PLAIN))))
+        blocks.append(Row(label, line(Span(words, role if count else Role.PLAIN))))
     return Page((*blocks, *_advice(found)), title)
 
 
@@ -73,13 +73,13 @@ def _advice(found: Underflow) -> list[Block]:
         if found.least_scale <= found.safe_scale:
             ends = dict.fromkeys((_power(found.least_scale), _power(found.safe_scale)))
             which = "any loss scale from" if len(ends) > 1 else "a loss scale of"
-            rows.append(Row("verdict", line(Run(f"{which} {' to '.join(ends)} loses none of them", Role.GOOD))))
+            rows.append(Row("verdict", line(Span(f"{which} {' to '.join(ends)} loses none of them", Role.GOOD))))
         else:
             left = found.flushed_by_safe_scale or 0
             words = (
                 f"no scale keeps all: {_power(found.safe_scale)} still loses {left:,}, {percent(left, found.nonzero)}"
             )
-            rows.append(Row("verdict", line(Run(words, Role.BAD))))
+            rows.append(Row("verdict", line(Span(words, Role.BAD))))
     return rows
 
 
@@ -113,9 +113,9 @@ def histogram(found: Underflow) -> Axis:
     lanes = []
     for (start, stop), count in sorted(bins.items()):
         fate = fate_of(start, found)
-        label = line(f"{count:,}", Run(f"  {percent(count, found.nonzero)}", Role.HINT), f"  {fate}" if fate else "")
+        label = line(f"{count:,}", Span(f"  {percent(count, found.nonzero)}", Role.HINT), f"  {fate}" if fate else "")
         role = _FATES[fate]
-        bar = Span(0.0, 0.56 * count / most, label, line(f"{count:,} {fate}"), role, heavy=not fate, ends=False)
+        bar = Interval(0.0, 0.56 * count / most, label, line(f"{count:,} {fate}"), role, heavy=not fate, ends=False)
         name = f"2^{start}" if stop == start + 1 else f"2^{start} … {stop - 1}"
         lanes.append(Lane(name, (), (bar,)))
     return Axis(tuple(lanes))
@@ -147,8 +147,8 @@ def check_page(curves: list[Curve], check: Check | None, name: str) -> Page:
     title = f"{name} at {first.x:.9g} in {first.format.name}: its derivative is {first.derivative:.9g}"
     if check is not None:
         title += f"; {check.reported:.9g} {_SAID[check.verdict]}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), Gap(), errors_chart(curves)]
-    blocks += [Note(line(Run("letters  ", Role.LABEL), legend(errors_chart(curves)))), Gap(), _steps_table(curves)]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), Gap(), errors_chart(curves)]
+    blocks += [Note(line(Span("letters  ", Role.LABEL), legend(errors_chart(curves)))), Gap(), _steps_table(curves)]
     if check is not None:
         blocks += [Gap(), *_check_rows(check)]
     return Page(tuple(blocks), title)
@@ -174,7 +174,7 @@ def _steps_table(curves: list[Curve]) -> Table:
         best, advised, least = each.best, each.at_advised, each.points[0]
         for what, point in (("best", best), ("by theory", advised), ("smallest", least)):
             rows.append((
-                line(Run(f"{each.way}, {what}", Role.VALUE)),
+                line(Span(f"{each.way}, {what}", Role.VALUE)),
                 line(f"{point.h:.2e}"),
                 line(f"{point.quotient:.7g}"),
                 line(f"{_measure(point):.2e}"),
@@ -193,11 +193,11 @@ def _blame(point: Point) -> str:
 def _check_rows(check: Check) -> list[Block]:
     role = {"agrees": Role.GOOD, "a bug": Role.BAD}.get(check.verdict, Role.FLAG)
     return [
-        Note(line(Run("The derivative that was reported", Role.HEADING))),
+        Note(line(Span("The derivative that was reported", Role.HEADING))),
         Row("reported", line(f"{check.reported:.9g}"), line(f"quotient {check.quotient:.9g}")),
         Row("mismatch", line(f"{check.mismatch:.3g}"), line(f"h {check.h:.3g}")),
         Row("explained", line(f"up to {check.bound:.3g}: ", *_parts(check))),
-        Row("verdict", line(Run(_VERDICTS[check.verdict], role))),
+        Row("verdict", line(Span(_VERDICTS[check.verdict], role))),
     ]
 
 

@@ -14,9 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from floatlab.training import Check, Comparison, Curve, Learning, Point, Setup, Step, Threshold, Training, Underflow
-    from floatlab.training.run.laboratory import Line
-    from floatlab.training.run.training_run import Run
+    from floatlab.training import (
+        Check,
+        Comparison,
+        Curve,
+        Learning,
+        Point,
+        Setup,
+        Threshold,
+        Training,
+        Underflow,
+        UpdateTrace,
+    )
+    from floatlab.training.run.laboratory import Trajectory
+    from floatlab.training.run.training_run import TrainingRun
 
     Wire = dict[str, Any]
 
@@ -42,7 +53,7 @@ def setup_to_wire(setup: Setup) -> Wire:
     }  # fmt: skip
 
 
-def step_to_wire(found: Step) -> Wire:
+def step_to_wire(found: UpdateTrace) -> Wire:
     """Return an update with the derivation of each stage."""
     return {
         "schema": SCHEMA,
@@ -95,7 +106,7 @@ def _finals(found: Training) -> list[Any]:
     return [_fraction(each) if isinstance(each, Fraction) else number(each) for each in final]
 
 
-def _line(run: Run, each: Line) -> Wire:
+def _line(run: TrainingRun, each: Trajectory) -> Wire:
     fmt = run.setup.weights
     final = [float(x) for x in run.values[-1].reshape(-1)[:_MANY]]
     carried = [float(x) for x in run.carried[-1].reshape(-1)[:_MANY]]

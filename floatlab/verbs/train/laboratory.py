@@ -9,8 +9,8 @@ from floatlab.training import (
     Comparison,
     Learner,
     Learning,
-    Step,
     Training,
+    UpdateTrace,
     compare_learnings,
     make_problem,
     parse_remedy,
@@ -75,7 +75,7 @@ class Laboratory:
         """Return what the command line would answer at this place."""
         raise NotImplementedError
 
-    def next_step(self, place: int) -> Step:
+    def next_step(self, place: int) -> UpdateTrace:
         """Return the next step of a line, rounding by rounding; raises UnsupportedError where there is none."""
         raise NotImplementedError
 
@@ -198,7 +198,7 @@ class Weights(Laboratory):
         """Return what the command line would answer at this place."""
         return training_answer(self.question, self.training)
 
-    def next_step(self, place: int) -> Step:
+    def next_step(self, place: int) -> UpdateTrace:
         """Return the next step of a remedy, of the first weight; raises UnsupportedError where there is none."""
         return self.training.trainers[place].next_step()
 
@@ -278,7 +278,7 @@ class Networks(Laboratory):
         """Return what the command line would answer at this place."""
         return learned_answer(*self._learned)
 
-    def next_step(self, place: int) -> Step:
+    def next_step(self, place: int) -> UpdateTrace:
         """Refuse: a step of a network is thousands of roundings."""
         raise UnsupportedError(
             "one step of a network is thousands of roundings: train a single weight to see each of them"
@@ -310,7 +310,7 @@ def laboratory_for(question: Question) -> Laboratory | None:
     return made[form](question) if form in made else None
 
 
-def stage_questions(found: Step) -> list[Happening]:
+def stage_questions(found: UpdateTrace) -> list[Happening]:
     """Return the stages of a step as questions of their own, in order, with exact codes.
 
     >>> from floatlab.training import step

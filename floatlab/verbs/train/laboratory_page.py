@@ -10,11 +10,11 @@ import math
 import numpy as np
 
 from floatlab.page.chart import curve, mark_of, role_of, thinned
-from floatlab.page.model import Chart, Curve, Line, Page, Role, Run, Table, line
+from floatlab.page.model import Chart, Curve, Line, Page, Role, Span, Table, line
 from floatlab.record import Record
 from floatlab.training import Comparison, Learning, Training
-from floatlab.training.run.laboratory import Line as Remedied
-from floatlab.training.run.training_run import Run as Trained
+from floatlab.training.run.laboratory import Trajectory
+from floatlab.training.run.training_run import TrainingRun
 from floatlab.verbs.train.network_page import learnings_page, losses_chart
 from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.training_words import CAUSES, figures
@@ -128,8 +128,8 @@ def letter(place: int, switches: Iterable[Switch], step: int | None = None) -> s
 def _name(place: int, label: str, switches: Sequence[Switch]) -> Line:
     """Return the name of a line, and since when it is called so."""
     last = [each.step for each in switches if each.place == place]
-    since = Run(f" from {last[-1]:,}", Role.HINT) if last else ""
-    return line(Run(letter(place, switches), role_of(place)), " ", Run(label, Role.VALUE), since)
+    since = Span(f" from {last[-1]:,}", Role.HINT) if last else ""
+    return line(Span(letter(place, switches), role_of(place)), " ", Span(label, Role.VALUE), since)
 
 
 def _grown(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, switches: Sequence[Switch]) -> Chart:
@@ -153,26 +153,26 @@ def _parted(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]
     return parts
 
 
-def _told(each: Remedied, run: Trained, several: bool) -> tuple[Line, ...]:
+def _told(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]:
     """Return what a row says of a line: where it stands, since when, how far off, how often it moved, what comes."""
     error = line("" if each.error is None else error_text(each.error))
     still = "" if each.stalled is None else f"{each.stalled:,}"
     if several and each.stalled is not None:
         still = f"{each.still:,} of {len(run.last_moves):,}"
     if each.diverged is not None:
-        what = line(Run(each.diverged, Role.BAD))
+        what = line(Span(each.diverged, Role.BAD))
     else:
         role = Role.BAD if each.stalled is not None else Role.PLAIN
-        what = line(Run(CAUSES[each.why] if each.why is not None else "", role))
+        what = line(Span(CAUSES[each.why] if each.why is not None else "", role))
     value = error if several else line(value_text(run.final, run))
-    return value, line(Run(still, Role.BAD)), error, line(f"{each.moves:,}"), what
+    return value, line(Span(still, Role.BAD)), error, line(f"{each.moves:,}"), what
 
 
-def _recorded(run: Trained, step: int) -> Any:
+def _recorded(run: TrainingRun, step: int) -> Any:
     return np.array([step // run.every * run.every])
 
 
-def _weight(found: Training, run: Trained, step: int, several: bool) -> str | None:
+def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str | None:
     """Return what a line was after a step; None where it was not."""
     place = step // run.every
     if place >= len(run.at):
@@ -197,11 +197,11 @@ def _read(
     step: int, values: Iterable[tuple[int, str | None]], switches: Sequence[Switch], more: list[tuple[str, str, Role]]
 ) -> Line:
     """Set what the lines are at a step one after the other."""
-    runs: list[Run | str] = [Run(f"step {step:,}", Role.LABEL)]
+    runs: list[Span | str] = [Span(f"step {step:,}", Role.LABEL)]
     for place, value in values:
         if value is not None:
-            mark = Run(letter(place, switches, step), role_of(place))
-            runs += ["  ", mark, "\N{NO-BREAK SPACE}", Run(value, Role.VALUE)]
+            mark = Span(letter(place, switches, step), role_of(place))
+            runs += ["  ", mark, "\N{NO-BREAK SPACE}", Span(value, Role.VALUE)]
     for mark_, value, role in more:
-        runs += ["  ", Run(f"{mark_}\N{NO-BREAK SPACE}{value}", role)]
+        runs += ["  ", Span(f"{mark_}\N{NO-BREAK SPACE}{value}", role)]
     return line(*runs)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from floatlab.page.chart import curve, named
-from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Run, Table, line, text_of
+from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, line, text_of
 from floatlab.page.words import counted, listed, plural
 from floatlab.training.network.learner import Comparison, Learning
 from floatlab.verbs.train.training_words import optimizer_words
@@ -39,7 +39,7 @@ def learnings_page(learnings: list[list[Learning]], compared: list[Comparison], 
     )
     shape = " → ".join(f"{each}" for each in problem.layers)
     blocks: list[Block] = [
-        Note(line(Run(title, Role.HEADING))),
+        Note(line(Span(title, Role.HEADING))),
         Row("problem", line(_SENTENCES.get(problem.name, problem.name))),
         Row("", line(f"{len(problem.x)} samples, {shape}, {counted(problem.parameters, 'parameter')}")),
         Row("optimizer", line(optimizer_words(first.optimizer))),
@@ -49,15 +49,15 @@ def learnings_page(learnings: list[list[Learning]], compared: list[Comparison], 
         _table(learnings, compared, reference),
         Gap(),
         *(
-            Row("" if i else "verdict", line(Run(*said)))
+            Row("" if i else "verdict", line(Span(*said)))
             for i, said in enumerate(verdict_words(compared, reference, seeds))
         ),
-        Note(line(Run(_explained(seeds, reference), Role.HINT))),
+        Note(line(Span(_explained(seeds, reference), Role.HINT))),
     ]
     for i, (row, each) in enumerate(zip(learnings, compared, strict=True)):
         ended = next((one.diverged for one in row if one.diverged is not None), None)
         if ended is not None:
-            why = line(Run(f"step {ended.step:,}: {ended.why}", Role.BAD))
+            why = line(Span(f"step {ended.step:,}: {ended.why}", Role.BAD))
             blocks.append(Row(text_of(named(i, each.label)), why))
     return Page(tuple(blocks), title)
 
@@ -85,7 +85,7 @@ def _table(learnings: list[list[Learning]], compared: list[Comparison], referenc
         cells = [
             named(i, each.label),
             line("none" if loss is None else f"{loss:.3g}"),
-            line(beside, Run(spread, Role.HINT)),
+            line(beside, Span(spread, Role.HINT)),
             line(f"{sum(one.unmoved for one in row) / seeds:.0f}"),
             *((line(f"{sum(len(one.skipped) for one in row) / seeds:.3g}"),) if skips else ()),
             verdict(each, each.label == reference, seeds),
@@ -138,14 +138,14 @@ def verdict(each: Comparison, is_reference: bool, seeds: int) -> Line:
     'worse'
     """
     if each.diverged:
-        return line(Run("diverged" if seeds == 1 else f"diverged in {each.diverged} of {seeds}", Role.BAD))
+        return line(Span("diverged" if seeds == 1 else f"diverged in {each.diverged} of {seeds}", Role.BAD))
     if is_reference:
-        return line(Run("reference", Role.HINT))
+        return line(Span("reference", Role.HINT))
     if each.worse:
-        return line(Run("worse", Role.BAD))
+        return line(Span("worse", Role.BAD))
     if not math.isfinite(each.ratio):
-        return line(Run("not compared", Role.HINT))  # the reference diverged
-    return line(Run("as good" if seeds == 1 else "within noise", Role.GOOD))
+        return line(Span("not compared", Role.HINT))  # the reference diverged
+    return line(Span("as good" if seeds == 1 else "within noise", Role.GOOD))
 
 
 def _explained(seeds: int, reference: str) -> str:

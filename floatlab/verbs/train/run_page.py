@@ -11,11 +11,10 @@ from floatlab.numbers import Datum, encode
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import exact_text, shortest
 from floatlab.page.chart import curve, named, thinned
-from floatlab.page.model import Block, Chart, Curve, Gap, Line, Note, Page, Role, Row, Run, Table, line, text_of
+from floatlab.page.model import Block, Chart, Curve, Gap, Line, Note, Page, Role, Row, Span, Table, line, text_of
 from floatlab.page.words import counted, plural
-from floatlab.training.run.laboratory import Line as Remedied
-from floatlab.training.run.laboratory import Training
-from floatlab.training.run.training_run import Run as Trained
+from floatlab.training.run.laboratory import Training, Trajectory
+from floatlab.training.run.training_run import TrainingRun
 from floatlab.verbs.train.training_words import (
     CAUSES,
     exactly_shown,
@@ -51,7 +50,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     what = start if start and many == 1 else f"{many:,} weights" if many > 1 else "a weight"
     steps = f"{counted(found.steps, 'update')}" if first.optimizer.adds else f"{counted(found.steps, 'step')}"
     title = f"{what} through {steps}, {counted(len(found.trainers), 'way')}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
     if given:
         blocks.append(Row("update" if first.optimizer.adds else "gradient", line(given)))
     blocks += _read(found)
@@ -100,7 +99,7 @@ def _read(found: Training) -> list[Block]:
             if first.optimizer.adds and start.exact:
                 share = abs(datum.exact.as_fraction()) / start.ulp.as_fraction()
                 size = f"{figures(share)} ulp of the weight it meets first"
-        words = line(Run(hexadecimal_code(datum), Role.CODE), f" {_exact_words(datum)}")
+        words = line(Span(hexadecimal_code(datum), Role.CODE), f" {_exact_words(datum)}")
         rows.append(Row(f"in {each.name}" if i or len(f"in {each.name}") < 13 else each.name, words, line(size)))
     return rows
 
@@ -110,7 +109,7 @@ def _exact_words(datum: Datum) -> str:
     return text if len(text) <= _EXACT else f"≈ {shortest(datum)}"
 
 
-def shown_steps(run: Trained) -> list[int]:
+def shown_steps(run: TrainingRun) -> list[int]:
     """Return the places of a few recorded steps: the first two, the middle one and the last.
 
     >>> from floatlab import train
@@ -121,7 +120,7 @@ def shown_steps(run: Trained) -> list[int]:
     return sorted({each for each in (1, 2, (last + 1) // 2, last) if 0 < each <= last}) or [0]
 
 
-def value_text(value: float, run: Trained, kept: bool = False) -> str:
+def value_text(value: float, run: TrainingRun, kept: bool = False) -> str:
     """Return a weight in the fewest digits that tell it from its neighbours in its format."""
     fmt = run.setup.kept if kept else run.setup.weights
     if not isinstance(fmt, Format) or not np.isfinite(value):
@@ -139,18 +138,18 @@ def _table(found: Training) -> Table:
     rows = []
     for i, (run, each) in enumerate(zip(runs, lines, strict=True)):
         cells = [] if several else [_cell(run, place) for place in places]
-        error = line(Run("none", Role.HINT)) if each.error is None else line(error_text(each.error))
+        error = line(Span("none", Role.HINT)) if each.error is None else line(error_text(each.error))
         rows.append((named(i, each.label), *cells, error, line(f"{each.moves:,}")))
     if not several and found.reference.is_exact:
         truth = found.reference.curve(longest.at[places])
-        cells = [line(Run(f"{x:.6g}", Role.HINT)) for x in truth.tolist()]
-        rows.append((line(Run("· exact", Role.HINT)), *cells, (), ()))
+        cells = [line(Span(f"{x:.6g}", Role.HINT)) for x in truth.tolist()]
+        rows.append((line(Span("· exact", Role.HINT)), *cells, (), ()))
     return Table(header, tuple(rows), right=tuple(range(1, len(header))))
 
 
-def _cell(run: Trained, place: int) -> Line:
+def _cell(run: TrainingRun, place: int) -> Line:
     if place >= len(run.at):
-        return line(Run("ended", Role.HINT))
+        return line(Span("ended", Role.HINT))
     return line(value_text(float(run.values[place]), run))
 
 
@@ -161,7 +160,7 @@ def error_text(error: float) -> str:
 
 def _fates(found: Training) -> list[Block]:
     """Say for each remedy what it does, and what became of the weight."""
-    blocks: list[Block] = [Note(line(Run("What each does, and what came of it", Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span("What each does, and what came of it", Role.HEADING)))]
     for i, (trainer, each) in enumerate(zip(found.trainers, found.lines, strict=True)):
         what = setup_words(trainer.setup) if each.label == "plain" else remedy_words(each.label)
         fate = _fate(each, trainer.count) if trainer.steps else line("it stands at its start")
@@ -169,21 +168,21 @@ def _fates(found: Training) -> list[Block]:
     return blocks
 
 
-def _fate(each: Remedied, count: int) -> Line:
+def _fate(each: Trajectory, count: int) -> Line:
     """Say what became of the weight, or of the weights."""
     why = f": {CAUSES[each.why]}" if each.why is not None else ""
     extra = f"; {counted(each.skipped, 'step')} skipped, loss scale {each.scale:g}" if each.skipped else ""
     if each.diverged is not None:
-        return line(Run(f"diverged: {each.diverged}{extra}", Role.BAD))
+        return line(Span(f"diverged: {each.diverged}{extra}", Role.BAD))
     if each.stalled is not None and count > 1:
         still = f"{each.still:,} of {count:,} {plural(count, 'weight')} stand still"
-        return line(Run(f"{still}, the last since step {each.stalled:,}{why}{extra}", Role.BAD))
+        return line(Span(f"{still}, the last since step {each.stalled:,}{why}{extra}", Role.BAD))
     if each.stalled is not None:
         when = "it never moved" if not each.stalled else f"it stands still since step {each.stalled:,}"
-        return line(Run(f"{when}{why}{extra}", Role.BAD))
+        return line(Span(f"{when}{why}{extra}", Role.BAD))
     if not each.moves:
-        return line(Run(f"it did not move{why}{extra}", Role.HINT))
-    return line(Run(f"{'they move' if count > 1 else 'it moves'}{extra}", Role.GOOD))
+        return line(Span(f"it did not move{why}{extra}", Role.HINT))
+    return line(Span(f"{'they move' if count > 1 else 'it moves'}{extra}", Role.GOOD))
 
 
 def _carried(found: Training) -> list[Block]:
@@ -197,14 +196,14 @@ def _carried(found: Training) -> list[Block]:
             blocks.append(Row(name, line(f"largest error {error_text(each.carried_error)}")))
             continue
         text = exactly_shown(carried_exactly(run))
-        blocks.append(Row(name, line(Run(text, Role.VALUE)), line(f"error {error_text(each.carried_error)}")))
+        blocks.append(Row(name, line(Span(text, Role.VALUE)), line(f"error {error_text(each.carried_error)}")))
     if not blocks:
         return []
     head = "What they stand for: the master copy, less what a compensation carries"
-    return [Gap(), Note(line(Run(head, Role.HEADING))), *blocks]
+    return [Gap(), Note(line(Span(head, Role.HEADING))), *blocks]
 
 
-def carried_exactly(run: Trained) -> Fraction:
+def carried_exactly(run: TrainingRun) -> Fraction:
     """Return what a single weight stands for at the end, exactly: the master copy, less the compensation."""
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))

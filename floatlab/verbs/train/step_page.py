@@ -7,11 +7,11 @@ from fractions import Fraction
 from floatlab.arrays.lanes.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
 from floatlab.numbers.decimals import rounded_decimal, shortest
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Run, Strip, Table, line
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
 from floatlab.training.step.thresholds import Threshold, is_drawn
-from floatlab.training.step.update import Step, TracedStage, Why
+from floatlab.training.step.update import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import stages
 from floatlab.verbs.show.page import coded, datum_strip
 from floatlab.verbs.train.training_words import exactly_shown, figures, optimizer_words, setup_words
@@ -22,7 +22,7 @@ _SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
 _LONG = {"g": "gradient", "c": "carried"}
 
 
-def step_page(found: Step, brief: bool = False) -> Page:
+def step_page(found: UpdateTrace, brief: bool = False) -> Page:
     """Return the page of one update; with `brief`, its stages as a table.
 
     >>> from floatlab.page.text import to_text
@@ -39,7 +39,7 @@ def step_page(found: Step, brief: bool = False) -> Page:
     program = found.program
     sign = "+" if program.optimizer.adds else "−"
     title = f"{shortest(found.before)} {sign} {bracketed(shortest(found.update))}: {_outcome(found)}"
-    blocks: list[Block] = [Note(line(Run(title, Role.HEADING))), Row("setup", line(setup_words(program.setup)))]
+    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), Row("setup", line(setup_words(program.setup)))]
     if not program.optimizer.adds:
         blocks.append(Row("optimizer", line(optimizer_words(program.optimizer)), _scheduled(found)))
     blocks += reading_rows(found)
@@ -52,7 +52,7 @@ def step_page(found: Step, brief: bool = False) -> Page:
     return Page((*blocks, Gap(), *verdict_blocks(found), *([] if brief else _line(found))), title)
 
 
-def _outcome(found: Step) -> str:
+def _outcome(found: UpdateTrace) -> str:
     if found.why is Why.NOT_FINITE:
         return f"it becomes {shortest(found.after)}"
     if not found.moved:
@@ -60,7 +60,7 @@ def _outcome(found: Step) -> str:
     return f"it becomes {shortest(found.after)}"
 
 
-def _scheduled(found: Step) -> Line:
+def _scheduled(found: UpdateTrace) -> Line:
     """Say which numbers the optimizer has in this step only: Adam's corrections of its young averages."""
     used = {name: datum for each in found.stages for name, datum in zip(each.stage.operands, _data(each), strict=True)}
     numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
@@ -71,7 +71,7 @@ def _data(each: TracedStage) -> list[Datum]:
     return [datum for datum in each.derivation.operands if isinstance(datum, Datum)]
 
 
-def reading_rows(found: Step) -> list[Block]:
+def reading_rows(found: UpdateTrace) -> list[Block]:
     """Say how each number that was typed became one of its format."""
     rows: list[Block] = []
     adds = found.program.optimizer.adds
@@ -82,7 +82,7 @@ def reading_rows(found: Step) -> list[Block]:
     return rows
 
 
-def names_of(found: Step) -> dict[str, str]:
+def names_of(found: UpdateTrace) -> dict[str, str]:
     """Return what rows of a program are called on a page, where that is not their own name."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
@@ -103,7 +103,7 @@ def _formula(each: TracedStage, names: dict[str, str]) -> str:
 def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
     """Draw a stage digit by digit under its formula; the operands are called as the formula calls them."""
     drawn = " by a draw" if is_drawn(each.stage) else ""
-    head = line(Run(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
+    head = line(Span(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
     called = dict(zip("ab", (names.get(name, name) for name in each.stage.operands), strict=False))
     blocks: list[Block] = [Note(head)]
     if each.stage.operation == CONVERT and each.derivation.result.format == each.derivation.operands[0].format:  # type: ignore[union-attr]
@@ -116,7 +116,7 @@ def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
     return blocks
 
 
-def stage_table(found: Step) -> Table:
+def stage_table(found: UpdateTrace) -> Table:
     """Return the stages as a table: what is computed, in which format, and what rounding does to it."""
     names = names_of(found)
     rows = []
@@ -139,15 +139,15 @@ def _rounding(made: Derivation) -> str:
     return f"≈ {signed_text(rounded_decimal(ulps, 4))} ulp"
 
 
-def verdict_blocks(found: Step) -> list[Block]:
+def verdict_blocks(found: UpdateTrace) -> list[Block]:
     """Say whether w moved, why or why not, where the sum lies among w's neighbours, and what would have counted."""
-    blocks: list[Block] = [Note(line(Run("Did it count?", Role.HEADING)))]
+    blocks: list[Block] = [Note(line(Span("Did it count?", Role.HEADING)))]
     good = found.why in (Why.MOVED, Why.COMPENSATED, Why.IN_MASTER)
     moved = "yes" if found.moved else "no"
-    blocks.append(Row("moved", line(Run(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD))))
+    blocks.append(Row("moved", line(Span(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD))))
     blocks.append(datum_strip(found.after, "w now"))
     if found.carried is not None:
-        blocks.append(Row("stands for", line(Run(exactly_shown(found.carried), Role.VALUE))))
+        blocks.append(Row("stands for", line(Span(exactly_shown(found.carried), Role.VALUE))))
     if found.update_ulps is not None and found.update.exact:
         size = line(f"{figures(found.update_ulps)} ulp of w")
         ratio = found.ratio
@@ -159,7 +159,7 @@ def verdict_blocks(found: Step) -> list[Block]:
     return blocks
 
 
-def why_words(found: Step) -> str:
+def why_words(found: UpdateTrace) -> str:
     """Say in a sentence why w is where it is."""
     w = found.before.format.name
     ulps = found.update_ulps
@@ -182,7 +182,7 @@ def why_words(found: Step) -> str:
     }[found.why]
 
 
-def _kept(found: Step) -> Datum:
+def _kept(found: UpdateTrace) -> Datum:
     """Return what carries the weight, before the step: w itself, or its master copy."""
     name = found.program.kept
     first = next(each for each in found.stages if name in each.stage.operands)
@@ -195,14 +195,14 @@ def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, L
     """Say from which size on an update moves w, or its master copy, and the smallest number that does."""
     of = "" if name == "w" else " of the master copy"
     if each.bound is None:
-        return line(Run("no update does", Role.HINT)), ()
+        return line(Span("no update does", Role.HINT)), ()
     ulps = each.bound / w.ulp.as_fraction()
     start = "from" if each.included else "just above"
     first = line(f"{start} {_power(each.bound)}", f", {figures(ulps)} ulp{of}")
     if each.certain is not None:
         first = line(f"perhaps {start} {_power(each.bound)}", f", surely from {_power(each.certain)}")
     if each.least is None:
-        return first, line(Run("no number of the update's format", Role.HINT))
+        return first, line(Span("no number of the update's format", Role.HINT))
     return first, line("first ", coded(each.least, shortest(each.least)))
 
 
@@ -214,7 +214,7 @@ def _power(x: Fraction) -> str:
     return figures(x)
 
 
-def _line(found: Step) -> list[Block]:
+def _line(found: UpdateTrace) -> list[Block]:
     """Draw w among its neighbours, with the sum above them."""
     total, w = found.total, _kept(found)
     truth = total.derivation.truth

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Run, Table, line
+from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.timing.ways import BLOCK, apart
 from floatlab.verbs.compare.measures import factors_text, number
@@ -27,13 +27,13 @@ def ways_page(ways: tuple[Way, ...], shapes: tuple[tuple[int, ...], ...]) -> Pag
     title += f" (blocks of {BLOCK} terms)"
     verdict = f"fastest {fastest.name}, nearest to the exact product {best.name}"
     blocks: list[Block] = [
-        Note(line(Run(title, Role.HEADING))),
+        Note(line(Span(title, Role.HEADING))),
         Table(("way", "average", f"sum of {runs}", "cumulative"), tuple(times), (1, 2, 3)),
         Gap(),
-        Note(line(Run("Against the exact product", Role.HEADING))),
+        Note(line(Span("Against the exact product", Role.HEADING))),
         Table(("way", "largest error", "largest q"), errors, (1, 2)),
         Gap(),
-        Note(line(Run("How many ulps the ways are apart, at most", Role.HEADING))),
+        Note(line(Span("How many ulps the ways are apart, at most", Role.HEADING))),
         Table(("", *(way.name.split()[-1] for way in ways)), _distances(ways), (1, 2, 3, 4)),
         Gap(),
         Row("verdict", line(verdict)),
@@ -41,7 +41,7 @@ def ways_page(ways: tuple[Way, ...], shapes: tuple[tuple[int, ...], ...]) -> Pag
     return Page(tuple(blocks), title)
 
 
-def _distances(ways: tuple[Way, ...]) -> tuple[tuple[tuple[Run, ...], ...], ...]:
+def _distances(ways: tuple[Way, ...]) -> tuple[tuple[tuple[Span, ...], ...], ...]:
     rows = zip(ways, apart(ways), strict=True)
     return tuple((line(way.name), *(line(f"{each:,}") for each in row)) for way, row in rows)
 

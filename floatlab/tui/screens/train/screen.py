@@ -13,7 +13,7 @@ from textual.widgets import Input, Label, Static
 from floatlab.errors import FloatlabError
 from floatlab.page.model import Note, Page, line
 from floatlab.record import Record
-from floatlab.training import Step
+from floatlab.training import UpdateTrace
 from floatlab.tui.screens.task import Task
 from floatlab.tui.screens.train.runner import Course
 from floatlab.tui.screens.train.steps import Running, usual_pace
@@ -97,7 +97,7 @@ class Train(Course, inherit_bindings=False):
         super().__init__(question)
         self._until: int | None = None  # how far a question is to be answered; None is its goal
         self._left: dict[str, Question] = {}  # the last question in each form
-        self._shown_step: Step | None = None
+        self._shown_step: UpdateTrace | None = None
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes, the choices, and a place for each view."""
