@@ -1,7 +1,7 @@
 """The rules of the house: its layers, its sizes, who may import, print and open what, and what the face shows.
 
 What breaks a rule today is listed in `tests/house_debts.py`. A list may only shrink: a new breach fails, and so does an
-entry that is no longer true. `python -m tests.test_house` removes the entries that are no longer true; run `ruff format` afterwards.
+entry that is no longer true. `python -m tests.test_house` removes such entries; run `ruff format` after it.
 """
 
 import ast
