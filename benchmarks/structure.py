@@ -1,6 +1,6 @@
 """How large the package is, and how much of it one command goes through: `python -m benchmarks.structure`.
 
-Prints lines of code in each room (no docstrings, comments or blank lines), what is beyond the limits of size, lines with
+Prints lines of code in each room (no docstrings, comments or blank lines), what is beyond the size limits, lines with
 `Any`, and for some commands the modules they load and the files of the package in which they call a function. The goals
 stand beside the figures, and `!` marks what does not reach its goal.
 """
