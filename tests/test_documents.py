@@ -128,6 +128,14 @@ def test_the_index_leads_to_every_page():
     assert set(DOCUMENTS) - linked(ROOT / "docs" / "index.md") == {ROOT / "docs" / "index.md"}
 
 
+def test_the_index_lists_the_decisions_by_title():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for path in (ROOT / "docs" / "decisions").glob("*.md"):
+        number, _, title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").partition(". ")
+        assert path.name.startswith(f"{int(number):04}-")
+        assert f"| [{number}](decisions/{path.name}) | {title} |" in index, path.name
+
+
 def test_the_first_page_is_short():
     assert len((ROOT / "README.md").read_bytes()) <= 6 * 1024
 
