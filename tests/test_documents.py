@@ -5,6 +5,7 @@
 
 import contextlib
 import doctest
+import importlib
 import io
 import re
 import shlex
@@ -140,15 +141,29 @@ def test_the_first_page_is_short():
     assert len((ROOT / "README.md").read_bytes()) <= 6 * 1024
 
 
-def test_files_that_contributors_are_sent_to_exist():
-    """Paths such as `reduce/plan/` are those of the package; `<topic>` stands for any name."""
-    for name in ("CONTRIBUTING.md", "docs/architecture.md", "docs/decisions/0016-rooms-by-topic.md"):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        paths = re.findall(r"`([\w.]+(?:/[\w.-]+)*/(?:[\w-]+\.\w+)?)`", text)
-        assert paths, name
-        for path in paths:
-            places = [ROOT / path, HOUSE / path]
-            assert any(map(Path.exists, places)), f"{name} names {path}"
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_files_and_modules_that_documents_name_exist(document):
+    """Paths such as `reduce/plan/` are those of the package."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for path in re.findall(r"`([\w.]+(?:/[\w.-]+)*/(?:[\w-]+\.(?:py|c|h))?)`", text):
+        assert (ROOT / path).exists() or (HOUSE / path).exists(), f"{document.name} names {path}"
+    for name in re.findall(r"`(floatlab(?:\.\w+)+)", text):
+        if not name.endswith((".json", ".toml")):
+            assert is_importable(name), f"{document.name} names {name}"
+
+
+def is_importable(name: str) -> bool:
+    """Say whether a dotted name is a module, or what a module or a class defines."""
+    found = floatlab
+    for part in name.split(".")[1:]:
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(f"{found.__name__}.{part}")
+            except ImportError:
+                return False
+    return True
 
 
 def test_commands_of_make_exist():
