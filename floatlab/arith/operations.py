@@ -12,9 +12,8 @@ from floatlab.arith.operands import Work, begin, counts_as_nan
 from floatlab.arith.specials import default_nan, invalid, propagate
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Flags, NanRule
-from floatlab.numbers.exact import Exact, SquareRoot, square_root
-from floatlab.numbers.projection import GUARD_DIGITS, infinity_code
-from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.exact import GUARD_DIGITS, Exact, Ratio, SquareRoot, square_root
+from floatlab.numbers.projection import infinity_code
 from floatlab.numbers.rounding import Direction
 from floatlab.numbers.steps import Align, Combination, Combine, Derivation, Divide, Root, Rule, Special
 
