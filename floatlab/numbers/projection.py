@@ -25,7 +25,6 @@ from floatlab.numbers.rounding import (
 )
 from floatlab.record import Record
 
-
 _OVERFLOW = Flags.OVERFLOW | Flags.INEXACT
 _UNDERFLOW = Flags.UNDERFLOW | Flags.INEXACT
 _REFUSED = "and --absent error (Context(absent='error')) refuses to replace it"

@@ -50,14 +50,37 @@ def _special(
 
 
 def read(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
-    """Round a value into a format (5.12.2 for text) and show the way.
+    """Round a value into a format once, directly, and show the way.
 
-    Takes text as users type it, int, float, Fraction, Decimal, NumPy scalars, Exact, and Datum.
-    Decimal text of any length is rounded once, directly. A float is the binary64 number that
-    Python made of what was typed, a NumPy scalar a number of its dtype: the error counts from
-    there. A code (`bits:0x3c7c`) is taken as it is. Raises LiteralError for what is not a number,
-    UnsupportedError for what the format cannot hold at all (a NaN's payload).
+    Parameters
+    ----------
+    value : str, int, float, Fraction, Decimal, NumPy scalar, Exact or Datum
+        Text as users type it (`1.5`, `1/3`, `0x1.8p3`, `nan(0x1)`), or a code (`bits:0x3c7c`), which is taken as it is.
+        A float is the binary64 number that Python made of what was typed, a NumPy scalar a number of its dtype: the
+        error counts from there.
+    format : Format or str
+        The target format, or its name.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
 
+    Returns
+    -------
+    Derivation
+        `.result` (a Datum), `.flags`, `.steps`, `.error`, `.error_ulps`.
+
+    Raises
+    ------
+    LiteralError
+        The value is not a number.
+    UnsupportedError
+        The format cannot hold the value at all (the payload of a NaN).
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.12.2 (convertFromDecimalCharacter), for decimals of any length.
+
+    Examples
+    --------
     >>> d = read("1/3", "fp16")
     >>> d.result, d.error_ulps, d.flags.names
     (Datum(binary16 0x3555 = 0.3333), Fraction(-1, 3), ['inexact'])
@@ -167,8 +190,28 @@ def _decimal(value: Any) -> Ratio | Literal:
 
 
 def encode(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Datum:
-    """Return the datum that a value rounds to: `read` without the way.
+    """Return the datum that a value rounds to: the result of `read`, without its steps.
 
+    Parameters
+    ----------
+    value : str, int, float, Fraction, Decimal, NumPy scalar, Exact or Datum
+        As for `read`.
+    format : Format or str
+        The target format, or its name.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+
+    Returns
+    -------
+    Datum
+
+    Raises
+    ------
+    LiteralError, UnsupportedError
+        As for `read`.
+
+    Examples
+    --------
     >>> encode(0.1, "fp16"), encode("nan(0x3)", "fp16")
     (Datum(binary16 0x2e66 = 0.1), Datum(binary16 0x7e03 = nan(0x3)))
     """
@@ -176,10 +219,29 @@ def encode(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> D
 
 
 def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
-    """Convert a datum to another format (5.4.2): one rounding, NaN payloads kept from the left.
+    """Convert a datum to another format, rounding once.
 
-    A signaling NaN, and an x87 code that is no number, raise invalid and become quiet NaNs.
+    Parameters
+    ----------
+    datum : Datum
+        The number to convert.
+    format : Format or str
+        The target format, or its name.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
 
+    Returns
+    -------
+    Derivation
+        `.result` (a Datum), `.flags`, `.steps`, `.error`, `.error_ulps`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.4.2 (convertFormat). The payload of a NaN is kept from its leading digit on. A signaling NaN,
+    and an x87 code that is no number, raise invalid and become quiet NaNs.
+
+    Examples
+    --------
     >>> d = convert(encode("1000", "fp32"), "e4m3")
     >>> d.result, d.flags.names
     (Datum(e4m3fn 0x7f = nan), ['overflow', 'inexact'])
