@@ -13,7 +13,7 @@ from floatlab.arrays.sources import Source, format_of, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context
-from floatlab.numbers.carriers import whole_number
+from floatlab.numbers.reading import whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

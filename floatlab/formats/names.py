@@ -115,11 +115,25 @@ def _lookup(name: str) -> Format:
 
 
 def parse_format(name: str | Format) -> Format:
-    """Return the format that a name means: a catalog name or alias, a P3109 name, or `e<W>m<T>[fn|f|fnuz][_ieee]`.
+    """Return the format that a name means.
 
-    Case does not matter and `-` is `_`. A Format is returned as it is. Raises FormatError, which
-    suggests the nearest name.
+    Parameters
+    ----------
+    name : str or Format
+        A name or alias of the catalog (`fp16`, `FP8-E4M3`), a P3109 name (`p3109_k8p4se`), or
+        `e<W>m<T>[fn|f|fnuz][_ieee]`. Case does not matter, and `-` is `_`. A Format is returned as it is.
 
+    Returns
+    -------
+    Format
+
+    Raises
+    ------
+    FormatError
+        There is no such format; the text suggests the nearest name.
+
+    Examples
+    --------
     >>> parse_format("FP8-E4M3").name
     'e4m3fn'
     >>> parse_format("e6m9").width

@@ -251,8 +251,26 @@ def hexadecimal_code(datum: Datum) -> str:
 
 
 def decode(code: int, format: Format | str) -> Datum:
-    """Return the datum that a code names in a format; raises FormatError where the code is too wide.
+    """Return the datum that a code names in a format.
 
+    Parameters
+    ----------
+    code : int
+        The bits, as an unsigned integer of the format's width.
+    format : Format or str
+        The format, or its name.
+
+    Returns
+    -------
+    Datum
+
+    Raises
+    ------
+    FormatError
+        The code is negative or wider than the format, or there is no such format.
+
+    Examples
+    --------
     >>> float(decode(0x38, "e4m3")), float(decode(0x38, "e4m3fnuz"))
     (1.0, 0.5)
     """

@@ -11,10 +11,8 @@ from floatlab.numbers.decimals import (
     shortest,
     terminating_decimal,
 )
-from floatlab.numbers.exact import Exact, SquareRoot
+from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Ratio, SquareRoot
 from floatlab.numbers.literals import Literal
-from floatlab.numbers.projection import GUARD_DIGITS
-from floatlab.numbers.ratio import FAR, Ratio
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.page.fields import point
 from floatlab.page.model import Block, Line, Note, Role, Span, line

@@ -15,6 +15,7 @@ from floatlab.numbers import Context, Datum, Derivation, Encode, Flags, Ratio, R
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import (
     DIGIT_LIMIT,
+    digits_of,
     exact_decimal,
     exact_text,
     fraction_text,
@@ -23,7 +24,6 @@ from floatlab.numbers.decimals import (
     shortest,
     terminating_decimal,
 )
-from floatlab.numbers.digits import digits_of
 from floatlab.numbers.exact import SquareRoot
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.literals import Literal

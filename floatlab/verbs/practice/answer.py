@@ -9,8 +9,8 @@ from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail,
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
 from floatlab.numbers.draws import Draws
+from floatlab.numbers.exact import Ratio
 from floatlab.numbers.literals import Code, parse_literal
-from floatlab.numbers.ratio import Ratio
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import (
     Align,

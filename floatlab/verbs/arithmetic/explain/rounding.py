@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Flags, Rounded, Tail
 from floatlab.numbers.decimals import rounded_decimal
-from floatlab.numbers.projection import GUARD_DIGITS
+from floatlab.numbers.exact import GUARD_DIGITS
 from floatlab.page.words import brief, counted, cut
 
 TYPE_CHECKING = False
