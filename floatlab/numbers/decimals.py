@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from floatlab.numbers.datum import Datum, NumberClass
 from floatlab.numbers.exact import Exact, Ratio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from floatlab.formats import Format
 
 # Complete decimals up to this many digits (binary128's longest has 11,563), symbolic past it.
 DIGIT_LIMIT = 12_000
@@ -62,28 +63,6 @@ def decimal_within(x: Exact, limit: int) -> str | None:
     """
     text = exact_decimal(x, limit)
     return text if len(text) <= limit and "^" not in text else None
-
-
-def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text; words for NaN, ∞ and unsupported codes.
-
-    >>> from floatlab import decode
-    >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
-    ('5.9604644775390625e-8', '-inf')
-    """
-    return exact_decimal(datum.exact, limit) if datum.is_finite else special_text(datum)
-
-
-def special_text(datum: Datum) -> str:
-    """Return ∞, NaN (with its payload) or `unsupported` as text that reads back, where anything can."""
-    if datum.number_class is NumberClass.UNSUPPORTED:
-        return "unsupported"
-    signed = datum.is_infinite or datum.format.nans > 0
-    sign = "-" if datum.sign_bit and signed else ""
-    if datum.is_infinite:
-        return f"{sign}inf"
-    payload = f"({datum.payload:#x})" if datum.payload else ""
-    return f"{sign}{'s' if datum.is_signaling else ''}nan{payload}"
 
 
 def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
@@ -160,16 +139,12 @@ def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITI
     return decimal_text(value < 0, text, len(text) - 1 + more - places, positional)
 
 
-def hexadecimal(datum: Datum) -> str:
-    """Return the value as C's `%a` writes it, with a leading 1 for every nonzero number.
+def hexadecimal_float(x: Exact) -> str:
+    """Return a number as C's `%a` writes it, with a leading 1 for every nonzero number.
 
-    >>> from floatlab import decode
-    >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
-    ('0x1.1fp+0', '0x1p-24')
+    >>> hexadecimal_float(Exact(False, 0x47C, -10))
+    '0x1.1fp+0'
     """
-    if not datum.is_finite:
-        return special_text(datum)
-    x = datum.exact
     sign = "-" if x.negative else ""
     if not x.c:
         return f"{sign}0x0p+0"
@@ -180,30 +155,23 @@ def hexadecimal(datum: Datum) -> str:
     return f"{sign}0x1{'.' * bool(digits)}{digits}p{x.exponent:+d}"
 
 
-def shortest(datum: Datum) -> str:
-    """Return the decimal of fewest digits that reads back as this datum (to nearest), the nearest such one.
+def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
+    """Return the decimal of fewest digits that reads back (to nearest) as a datum, the nearest such one.
 
-    Steele and White, *How to print floating-point numbers accurately* (PLDI 1990), by integers: the
-    reals that round here form an interval, and the largest power of ten with a multiple inside it wins.
-
-    >>> from floatlab import decode
-    >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
-    ('65500', '5e-324')
+    `x` is the datum's value and `magnitude` its code without the sign. Steele and White, *How to print floating-point
+    numbers accurately* (PLDI 1990), by integers: the reals that round here form an interval, and the largest power of
+    ten with a multiple inside it wins.
     """
-    if not datum.is_finite:
-        return special_text(datum)
-    x, fmt = datum.exact, datum.format
     if not x.c:
         return "-0" if x.negative else "0"
     # In quarters of an ulp, so that both halfway points are integers.
     value, scale = 4 * x.c, x.q - 2
-    magnitude = datum.magnitude
     high = value + 2
-    if magnitude <= fmt.smallest_normal_magnitude:
-        low = value - (2 if fmt.subnormals else value // 2)
+    if magnitude <= format.smallest_normal_magnitude:
+        low = value - (2 if format.subnormals else value // 2)
     else:
-        low = value - (1 if datum.trailing_significand == 0 else 2)
-    if fmt.trailing_bits or fmt.ties_to_even_code:
+        low = value - (1 if magnitude & ((1 << format.trailing_bits) - 1) == 0 else 2)
+    if format.trailing_bits or format.ties_to_even_code:
         low_closed = high_closed = magnitude & 1 == 0
     else:
         low_closed, high_closed = True, False  # ties go to the larger magnitude

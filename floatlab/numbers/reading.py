@@ -8,8 +8,8 @@ from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.names import format_called
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule, as_context
-from floatlab.numbers.datum import Datum, NumberClass, decode
+from floatlab.numbers.context import DEFAULT, Context, Flags, as_context
+from floatlab.numbers.datum import Datum, decode, special_code
 from floatlab.numbers.decimals import integer_from_digits
 from floatlab.numbers.exact import Exact, Ratio
 from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber, parse_literal
@@ -259,44 +259,9 @@ def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -
 
 
 def _convert_special(datum: Datum, fmt: Format, context: Context) -> Derivation:
-    before = (Decode(datum),)
-    if datum.number_class is NumberClass.UNSUPPORTED:
-        code, flags = nan_code(fmt, context, fmt.ieee_nans and context.nan is NanRule.X86)
-        return _special("convert", datum, before, Rule.NAN, code, flags | Flags.INVALID, fmt, context)
-    if datum.is_nan:
-        code, flags = quieted(datum, fmt, context)
-        return _special("convert", datum, before, Rule.NAN, code, flags, fmt, context)
-    code, flags = infinity_code(fmt, context, bool(datum.sign_bit))
-    return _special("convert", datum, before, Rule.INFINITY, code, flags, fmt, context)
-
-
-def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
-    """Return the code of a NaN operand quieted in another format, and invalid where it was signaling.
-
-    The payload moves with its leading digits, as hardware does it (6.2.3 asks to keep it).
-    """
-    raised = Flags.INVALID if datum.is_signaling else Flags.NONE
-    if context.nan is NanRule.RISCV:
-        code, flags = nan_code(format, context, False)
-        return code, flags | raised
-    payload = 0
-    if datum.format.ieee_nans and format.ieee_nans:
-        shift = format.trailing_bits - datum.format.trailing_bits
-        payload = datum.payload << shift if shift >= 0 else datum.payload >> -shift
-    code, flags = nan_code(format, context, bool(datum.sign_bit), payload)
-    return code, flags | raised
-
-
-def to_python_float(datum: Datum) -> float:
-    """Return the binary64 nearest to a datum, as a Python float.
-
-    >>> to_python_float(encode("0.1", "fp128"))
-    0.1
-    """
-    from struct import unpack
-
-    code = convert(datum, "binary64").result.code
-    return float(unpack(">d", code.to_bytes(8, "big"))[0])
+    code, flags = special_code(datum, fmt, context)
+    rule = Rule.INFINITY if datum.is_infinite else Rule.NAN
+    return _special("convert", datum, (Decode(datum),), rule, code, flags, fmt, context)
 
 
 # The format of NumPy's longdouble, by how many trailing digits it has on this machine.

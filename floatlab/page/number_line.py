@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Exact, Ratio, Read, round_exact
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.numbers.decimals import decimal_within, exact_decimal
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.steps import EXACT_ERROR_BITS
 from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Mark, Role, Row, Span, line

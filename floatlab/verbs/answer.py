@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from floatlab.numbers import Derivation
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.record import Record
 
 TYPE_CHECKING = False

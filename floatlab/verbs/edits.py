@@ -6,7 +6,8 @@ from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quote
 from floatlab.formats.names import short_name
 from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexadecimal_code
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.decimals import decimal_within, hexadecimal, shortest
+from floatlab.numbers.datum import hexadecimal, shortest
+from floatlab.numbers.decimals import decimal_within
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import parse_code
 from floatlab.numbers.reading import read_literal

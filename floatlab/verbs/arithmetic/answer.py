@@ -7,7 +7,7 @@ from floatlab.arith.operands import DEFAULT_FORMAT, reading_context
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.verbs.answer import Answer

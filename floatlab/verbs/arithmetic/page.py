@@ -5,8 +5,8 @@ from __future__ import annotations
 from floatlab.arith import readings
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import exact_decimal, shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.steps import (
     Align,
     Combination,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from floatlab.arith import Comparison, IntegerResult, Relation
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags
-from floatlab.numbers.decimals import exact_decimal, rounded_decimal, shortest
+from floatlab.numbers.datum import shortest
+from floatlab.numbers.decimals import exact_decimal, rounded_decimal
 from floatlab.numbers.steps import Rule
 from floatlab.page.model import Block, Note, Page, Role, Row, Span, Strip, line, text_of
 from floatlab.page.words import GLANCE, PAGE_DIGITS, flags_line, plain_error

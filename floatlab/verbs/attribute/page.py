@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural, signed_text

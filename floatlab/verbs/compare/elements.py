@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 from floatlab.numbers import Datum
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.model import Block, Line, Note, Role, Span, Table, line
 from floatlab.page.words import plural
 from floatlab.verbs.compare.measures import number, share_of_tolerance, steps_text

@@ -6,8 +6,8 @@ from floatlab.formats import Format
 from floatlab.formats import Row as CatalogRow
 from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, encode
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import decimal_within, exact_text, hexadecimal, rounded_decimal, shortest, special_text
+from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest, special_text
+from floatlab.numbers.decimals import decimal_within, rounded_decimal
 from floatlab.page.fields import bits_strip
 from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import brief, plural

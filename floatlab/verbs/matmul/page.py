@@ -6,8 +6,7 @@ import numpy as np
 
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.numbers import Datum
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural
 from floatlab.verbs.compare.measures import factors_text, number, percent

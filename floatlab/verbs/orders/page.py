@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.formats.names import short_name
 from floatlab.numbers import Datum, Direction
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import shortest
 from floatlab.page.fields import bits_strip
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted

@@ -7,7 +7,8 @@ from floatlab.errors import FloatlabError, LiteralError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
+from floatlab.numbers.datum import shortest
+from floatlab.numbers.decimals import decimal_within, exact_decimal
 from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Ratio
 from floatlab.numbers.literals import Code, parse_literal

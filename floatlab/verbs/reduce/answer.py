@@ -10,8 +10,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.presets import Preset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from floatlab.numbers import Datum
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import shortest
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.simulate.tensor_cores import TensorCore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.numbers import Datum
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import shortest
 from floatlab.record import Record
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated

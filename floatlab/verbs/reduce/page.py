@@ -7,8 +7,8 @@ from heapq import nlargest
 
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum, Flags
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, flags_line, plural, signed_text
 from floatlab.reduce.reduction import MAX_TRACED

@@ -10,8 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import gcd
 
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.model import Line, Role, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.record import Record

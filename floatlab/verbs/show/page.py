@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floatlab.numbers import Context, Datum, Derivation, Direction, NumberClass, Tail, round_exact
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import exact_decimal, exact_text, hexadecimal, shortest
+from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
+from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.intervals import Interval, preimage
 from floatlab.page.fields import bits_strip, field_widths, significand
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, Table, line

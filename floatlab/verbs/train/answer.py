@@ -10,8 +10,7 @@ from floatlab.files import open_array
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode, parse_literal
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.training import (
     Setup,
     Training,

@@ -8,8 +8,7 @@ import numpy as np
 
 from floatlab.formats import Format
 from floatlab.numbers import Datum, encode
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import exact_text, shortest
+from floatlab.numbers.datum import exact_text, hexadecimal_code, shortest
 from floatlab.page.chart import curve, named, thinned
 from floatlab.page.model import Block, Chart, Curve, Gap, Line, Note, Page, Role, Row, Span, Table, line, text_of
 from floatlab.page.words import counted, plural

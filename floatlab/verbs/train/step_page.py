@@ -6,7 +6,8 @@ from fractions import Fraction
 
 from floatlab.arrays.lanes.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
-from floatlab.numbers.decimals import rounded_decimal, shortest
+from floatlab.numbers.datum import shortest
+from floatlab.numbers.decimals import rounded_decimal
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
