@@ -7,7 +7,9 @@ between them is no second rounding. A division by a power of two is exact anyway
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -20,25 +22,18 @@ from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, checked_codes, contain
 from floatlab.arrays.results import rules_of
 from floatlab.arrays.scales import Scales, dtype_of, multiplies_in_single, scales_for
 from floatlab.arrays.sources import source_of
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
 from floatlab.formats.format import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
+from floatlab.numbers.context import AnyContext
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 SLAB = 1 << 17  # elements that are worked on at a time
 _SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
-_KINDS: dict[Format, np.dtype[Any]] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
+_KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
 _WORDS = {_SINGLES: SINGLE, _DOUBLES: DOUBLE}
 _EVERY = {word: word(np.iinfo(word).max) for word in (np.int32, np.int64)}  # bits but the sign
 _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # what is tiny rounds as zero does
@@ -369,13 +364,13 @@ def _silent() -> np.errstate:
     return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
-def _product_kind(fmt: BlockFormat, kind: np.dtype[Any]) -> np.dtype[Any]:
+def _product_kind(fmt: BlockFormat, kind: DType) -> DType:
     """Return the dtype in which elements and scales are multiplied: exactly, or with the last rounding only."""
     return kind if kind == _SINGLES and multiplies_in_single(fmt) else _DOUBLES
 
 
 @lru_cache(maxsize=64)
-def _reader(fmt: BlockFormat, kind: np.dtype[Any], as_magnitudes: bool = False) -> Callable[[Array], Array]:
+def _reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
     """Return what makes numbers of a dtype from the codes of elements, or from those of sign and magnitude."""
     element = fmt.element
     if isinstance(element, Format):

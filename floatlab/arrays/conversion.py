@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith.operands import holds
@@ -9,21 +12,12 @@ from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.reading import checked_codes, container
 from floatlab.arrays.results import dtype_for, float_for, rules_of, written
 from floatlab.arrays.sources import format_of, source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import DEFAULT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
+from floatlab.numbers.context import DEFAULT, AnyContext
 
 _OF_BLOCKS = ("axis", "scale", "tensor_scale", "block")
 _KNOWN = ["rounding", "overflow", "out", "context", "return_flags", "lane", "threads", "dtype", *_OF_BLOCKS]

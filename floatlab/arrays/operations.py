@@ -5,7 +5,9 @@ The scalar operations of the same names, element by element: the same values, si
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -15,20 +17,13 @@ from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.operands import broadcast, exact_operand, floating_dtype, shared_dtype
 from floatlab.arrays.results import rules_of, written
 from floatlab.arrays.sources import format_of, kind_of
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
+from floatlab.numbers.context import AnyContext
 from floatlab.record import Individual
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _Asked(Individual):
@@ -60,8 +55,8 @@ def _asked(
 
 @lru_cache(maxsize=256)
 def _work(
-    asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[np.dtype[Any] | None, ...], told: bool, as_codes: bool
-) -> tuple[Callable[..., None], np.dtype[Any]]:
+    asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], told: bool, as_codes: bool
+) -> tuple[Callable[..., None], DType]:
     """Return what computes a block, and the dtype that it writes: codes, or values that the operands' dtypes settle."""
     fmt, lane = asked.format, asked.lane
     work = calculator(asked.operation, sources, fmt, asked.context, lane, told)
@@ -73,8 +68,8 @@ def _work(
 
 @lru_cache(maxsize=256)
 def _plain_work(
-    asked: _Asked, dtypes: tuple[np.dtype[Any], ...], told: bool, as_codes: bool
-) -> tuple[Callable[..., None], np.dtype[Any], list[np.dtype[Any]]] | None:
+    asked: _Asked, dtypes: tuple[DType, ...], told: bool, as_codes: bool
+) -> tuple[Callable[..., None], DType, list[DType]] | None:
     """Return what `_work` does for arrays of floats, and the dtypes of their codes; None where not all are floats."""
     kinds = [kind_of(dtype) for dtype in dtypes]
     found = [each for each in kinds if each is not None]

@@ -17,16 +17,10 @@ from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.quotients import TINY, is_quotient, quotient
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.types import Array, DType
+from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.format import Format
 from floatlab.numbers import Context, Direction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.formats.blocks import BlockFormat
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _TABLED = 8  # bits of a scale whose numbers stand in a table
 
@@ -50,8 +44,8 @@ class Scales:
         direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
         self._context = Context(direction, overflow="saturate")
         self._round = dispatch.rounder(DOUBLE, fmt.scale, self._context, None)
-        self._values: dict[np.dtype[Any], Array] = {}
-        self._inverses: dict[np.dtype[Any], Array] = {}
+        self._values: dict[DType, Array] = {}
+        self._inverses: dict[DType, Array] = {}
         if fmt.scale.width <= _TABLED:
             values = decode(np.arange(1 << fmt.scale.width), fmt.scale, np.float64)
             with np.errstate(all="ignore"):
@@ -122,7 +116,7 @@ class Scales:
             codes = np.where(finite, codes, self.kind.type(kind.nan_code))
         return codes
 
-    def values(self, codes: Array, dtype: np.dtype[Any], tensor: np.float32 | None = None) -> Array:
+    def values(self, codes: Array, dtype: DType, tensor: np.float32 | None = None) -> Array:
         """Return the numbers of scales in a dtype that has them, times the tensor's scale."""
         if dtype in self._values:
             values = self._values[dtype].take(codes)
@@ -130,7 +124,7 @@ class Scales:
             values = decode(codes, self.fmt.scale, np.float64, threads=1).astype(dtype, copy=False)
         return values if tensor is None else np.multiply(values, tensor, out=values)
 
-    def inverses(self, codes: Array, dtype: np.dtype[Any]) -> Array:
+    def inverses(self, codes: Array, dtype: DType) -> Array:
         """Return the reciprocals of scales that are powers of two, in a dtype that has them."""
         if dtype not in self._inverses:
             return (1 / self.values(codes, np.dtype(np.float64))).astype(dtype)
@@ -155,7 +149,7 @@ def multiplies_in_single(fmt: BlockFormat) -> bool:
 
 
 @lru_cache(maxsize=64)
-def dtype_of(fmt: BlockFormat) -> np.dtype[Any]:
+def dtype_of(fmt: BlockFormat) -> DType:
     """Return float32 if it has every number of a block format, else float64.
 
     >>> from floatlab.formats.blocks import parse_block_format

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from floatlab.arrays.streams import ArraySource
 from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.bundles import open_npz
@@ -15,12 +17,6 @@ from floatlab.files.safetensors import open_safetensors
 from floatlab.files.text import open_text, parse_list
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from floatlab.arrays.streams import ArraySource
 
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
 _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)

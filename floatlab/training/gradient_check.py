@@ -11,6 +11,8 @@ no proof.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,13 +26,6 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.scaling import check_needs
 from floatlab.training.validation import beyond, checked_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4

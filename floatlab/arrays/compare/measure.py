@@ -5,8 +5,10 @@ The work grows with the number of elements that differ: those whose codes are th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import fsum, inf
 from sys import float_info
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +29,12 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.order import NOT_COMPARABLE, ulp_distance
 from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.streams import BLOCK, ArraySource, ByRows, HeldSource, Spread, native
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 WORST = 5  # elements listed unless more are asked for
 MOST_WORST = 10_000

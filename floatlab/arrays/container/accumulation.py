@@ -13,7 +13,9 @@ Roundings follow the array's context; step n of a stochastic reduction draws wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -26,19 +28,14 @@ from floatlab.arrays.lanes.dispatch import sweep
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.lanes.reading import SINGLE
 from floatlab.arrays.operations import operate
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.context import DEFAULT
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Operation = Callable[[Array, Array], Array]
+Operation = Callable[[Array, Array], Array]
 
 SCHEDULES = ("serial", "pairwise")
 _TILE = 1 << 20  # products that stand in memory at once

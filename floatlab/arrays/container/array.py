@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,21 +12,13 @@ from floatlab.arrays.container.elements import array_format, codes_in
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.reading import checked_codes, container
 from floatlab.arrays.sources import source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT, as_context
+from floatlab.numbers.context import DEFAULT, AnyContext, as_context
 from floatlab.peers import LIBRARIES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Self
-
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from floatlab.arrays.container.array import FloatArray
@@ -10,11 +13,6 @@ from floatlab.arrays.container.operands import refuse_options, shared_context, s
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.context import DEFAULT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 # Functions that only move elements: they are asked to move the codes.
 _MOVERS = {

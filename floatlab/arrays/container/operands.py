@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith.operands import common_format, reading_context
@@ -11,17 +14,11 @@ from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.arrays.operands import is_floating
 from floatlab.arrays.sources import source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def own_format(x: Any) -> Format | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -21,16 +22,11 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.arrays.operations import operate
 from floatlab.arrays.order import next_after, spacing
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.context import DEFAULT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 # Correctly rounded by `operations`, whatever the format, direction and rule.
 _ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}

@@ -6,28 +6,20 @@ numbers go a quicker one (`cuts`), or through a table that was made by it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.lanes.numpy_fast import Cut, can_cut
 from floatlab.arrays.lanes.pieces import PIECE, in_pieces
-from floatlab.arrays.lanes.reading import container
-from floatlab.arrays.lanes.rounding_parameters import Recipe
+from floatlab.arrays.lanes.reading import Reading, container
+from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
+from floatlab.arrays.types import Array, Reader, Rounder
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
 from floatlab.numbers.rounding import STREAM, increments, split, tail
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from floatlab.arrays.lanes.dispatch import Reader, Rounder
-    from floatlab.arrays.lanes.reading import Reading
-    from floatlab.arrays.lanes.rounding_parameters import Settled
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
 _FAR = 63  # the furthest that NumPy shifts a 64-bit integer

@@ -6,6 +6,9 @@ rounding into a format of blocks; the compiled lane walks through many steps in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith.operands import holds
@@ -17,19 +20,13 @@ from floatlab.arrays.lanes.pairs import is_enough
 from floatlab.arrays.lanes.reading import DOUBLE, reading_for
 from floatlab.arrays.lanes.rounding_parameters import recipe_for
 from floatlab.arrays.operations import operate
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 CONVERT = "convert"
 # Rows that the compiled lane does binary64's own operations with: x + y is 1·x + y there.

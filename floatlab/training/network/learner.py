@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
@@ -18,13 +21,6 @@ from floatlab.training.run.laboratory import parse_optimizer
 from floatlab.training.run.trainer import Trainer
 from floatlab.training.run.training_run import Divergence
 from floatlab.training.validation import checked_whole
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @methods_in_default_mode

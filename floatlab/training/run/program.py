@@ -16,20 +16,17 @@ takes draw number k·n + i.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from floatlab.arrays.lanes.recurrences import CONVERT, Stage
 from floatlab.formats import Format
+from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.record import Record
+from floatlab.training.optimizers import Optimizer
 from floatlab.training.setup import Setup
 from floatlab.training.validation import beyond
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.formats.blocks import BlockFormat
-    from floatlab.training.optimizers import Optimizer
 
 GRADIENT, WEIGHTS, MASTER, COMPENSATION, UNSCALE = "g", "w", "master", "c", "1/S"
 

@@ -6,13 +6,16 @@ round to w say how large an update would have had to be.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 from floatlab import arith
 from floatlab.arrays.lanes.recurrences import CONVERT, Stage, drawing
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format
+from floatlab.formats.blocks import BlockFormat
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
 from floatlab.numbers.context import Flags
@@ -23,13 +26,6 @@ from floatlab.training.run.program import COMPENSATION, GRADIENT, MASTER, WEIGHT
 from floatlab.training.setup import Setup
 from floatlab.training.step.thresholds import Threshold, is_drawn, is_total, smallest_move
 from floatlab.training.validation import beyond, exactly
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from floatlab.formats.blocks import BlockFormat
 
 
 class Why(Enum):
