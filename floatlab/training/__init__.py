@@ -9,8 +9,8 @@ The rooms, from the doors down:
 * `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.
 """
 
-from floatlab.training.gradient_check import Check, Curve, Point, advised_step, check_gradient, sweep_steps
-from floatlab.training.network.learner import Comparison, Learner, Learning, compare_learnings, learn
+from floatlab.training.gradient_check import Check, Point, StepSweep, advised_step, check_gradient, sweep_steps
+from floatlab.training.network.learner import Learner, Learning, LearningComparison, compare_learnings, learn
 from floatlab.training.network.networks import Configuration, Network
 from floatlab.training.network.problems import Problem, exact_loss, make_problem
 from floatlab.training.optimizers import SGD, Adam, Updates
@@ -24,7 +24,7 @@ from floatlab.training.step.thresholds import Threshold
 from floatlab.training.step.update import TracedStage, UpdateTrace, Why, step
 
 __all__ = [
-    "REMEDIES", "SGD", "Adam", "Check", "Comparison", "Configuration", "Curve", "Divergence", "Learner", "Learning",
+    "REMEDIES", "SGD", "Adam", "Check", "LearningComparison", "Configuration", "StepSweep", "Divergence", "Learner", "Learning",
     "LossScale", "Network", "Point", "Problem", "Program", "Reference", "Remedy", "Scaler", "Setup", "Threshold",
     "TracedStage", "Trainer", "Training", "TrainingRun", "Trajectory", "Underflow", "UpdateTrace", "Updates", "Why",
     "advised_step", "check_gradient", "compare_learnings", "exact_loss", "learn", "make_problem",

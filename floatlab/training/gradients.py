@@ -17,8 +17,8 @@ import numpy as np
 from floatlab.arrays.conversion import decode, quantize
 from floatlab.arrays.lanes.pairs import is_enough
 from floatlab.arrays.lanes.reading import DOUBLE
-from floatlab.arrays.lanes.recurrences import drawing
 from floatlab.arrays.operations import multiply
+from floatlab.arrays.recurrences import drawing
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError

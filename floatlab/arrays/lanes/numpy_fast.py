@@ -49,7 +49,7 @@ def _known(settled: Settled) -> tuple[int, int]:
     return settled[0], settled[1].value
 
 
-class Cut:
+class FastRounder:
     """A rounding by the quick way; `slow` is the one that has all the rules."""
 
     def __init__(self, recipe: Recipe, draws: Draws, slow: Slow) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.numpy_fast import Cut, can_cut
+from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
 from floatlab.arrays.lanes.pieces import PIECE, in_pieces
 from floatlab.arrays.lanes.reading import Reading, container
 from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
@@ -212,7 +212,7 @@ def rounder(recipe: Recipe) -> Rounder:
 
     work: Rounder = in_pieces(slow)
     if can_cut(recipe):
-        work = Cut(recipe, partial(draws, seed), lambda words, drawn: encode_block(words, recipe, drawn))
+        work = FastRounder(recipe, partial(draws, seed), lambda words, drawn: encode_block(words, recipe, drawn))
     if not has_table(recipe):
         return work
     look_up = in_pieces(lambda words, first, codes, flags: _look_up(table_for(recipe), words, codes, flags))

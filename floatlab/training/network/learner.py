@@ -142,7 +142,7 @@ def _usual_rate(optimizer: Any, lr: Any) -> Any:
     return 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
 
 
-class Comparison(Record):
+class LearningComparison(Record):
     """One configuration beside a reference, over seeds: where it ends, and whether that is worse than noise.
 
     `finals` has a loss for each seed; `ratio` is the geometric mean over seeds of its ratio to the reference's on the
@@ -203,7 +203,7 @@ def learn(
 
 
 @in_default_mode
-def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") -> list[Comparison]:
+def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") -> list[LearningComparison]:
     """Return how each configuration ends beside a reference, over the same seeds.
 
     Raises UnsupportedError where the reference is not among them.
@@ -225,5 +225,5 @@ def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") 
         diverged = [each.diverged is not None for each in row].count(True)
         least = math.log(1.02)
         worse = diverged > 0 or (mean > least and (mean > 2 * deviation or bool(np.all(logs > least))))
-        found.append(Comparison(label, tuple(finals), math.exp(mean), math.exp(deviation), worse, diverged))
+        found.append(LearningComparison(label, tuple(finals), math.exp(mean), math.exp(deviation), worse, diverged))
     return found

@@ -22,8 +22,8 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.recurrences import recurrence_format
 from floatlab.arrays.operations import add, multiply, subtract
+from floatlab.arrays.recurrences import recurrence_format
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format

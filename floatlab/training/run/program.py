@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from floatlab.arrays.lanes.recurrences import CONVERT, Stage
+from floatlab.arrays.recurrences import CONVERT, RecurrenceStage
 from floatlab.formats import Format
 from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Context, Datum, Direction, encode
@@ -47,7 +47,7 @@ class Program(Record):
 
     setup: Setup
     optimizer: Optimizer
-    stages: tuple[Stage, ...]
+    stages: tuple[RecurrenceStage, ...]
     constants: tuple[tuple[str, Datum], ...]
     schedules: tuple[tuple[str, Callable[[int], float]], ...]
     states: tuple[tuple[str, Format], ...]
@@ -120,7 +120,7 @@ class _Writer:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.stages: list[Stage] = []
+        self.stages: list[RecurrenceStage] = []
         self.constants: list[tuple[str, Datum]] = []
         self.schedules: list[tuple[str, Any]] = []
         self.states: list[tuple[str, Format]] = []
@@ -171,7 +171,7 @@ class _Writer:
         self, to: str, operation: str, operands: tuple[str, ...], format: Format | BlockFormat, writes: bool = False
     ) -> str:
         """Add a stage; `writes` says that it writes the weights."""
-        self.stages.append(Stage(to, operation, operands, format, self._context(writes)))
+        self.stages.append(RecurrenceStage(to, operation, operands, format, self._context(writes)))
         return to
 
     def _context(self, writes: bool) -> Context:

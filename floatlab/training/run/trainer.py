@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.recurrences import Recurrence, blockwise
+from floatlab.arrays.recurrences import Recurrence, blockwise
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from floatlab import arith
-from floatlab.arrays.lanes.recurrences import CONVERT, Stage, drawing
+from floatlab.arrays.recurrences import CONVERT, RecurrenceStage, drawing
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.formats.blocks import BlockFormat
@@ -49,7 +49,7 @@ class Why(Enum):
 class TracedStage(Record):
     """A stage of a step with what it derived."""
 
-    stage: Stage
+    stage: RecurrenceStage
     derivation: Derivation
 
 

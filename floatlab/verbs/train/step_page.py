@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from floatlab.arrays.lanes.recurrences import CONVERT
+from floatlab.arrays.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
 from floatlab.numbers.decimals import rounded_decimal, shortest
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, line
