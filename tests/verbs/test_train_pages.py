@@ -20,7 +20,7 @@ from floatlab.training import (
     step,
     sweep_steps,
 )
-from floatlab.training.step.update import Why
+from floatlab.training.update.trace import Why
 from floatlab.verbs.train.gradients_page import check_page, fate_of, underflow_page
 from floatlab.verbs.train.network_page import learnings_page, verdict_words
 from floatlab.verbs.train.run_page import training_page, values_chart

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from floatlab.arrays.container import FloatArray
+from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.container.elements import array_format, checked_codes
 from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.npy import PLAIN, read_header

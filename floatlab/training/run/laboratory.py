@@ -28,7 +28,7 @@ from floatlab.training.optimizers import OPTIMIZERS, SGD, Adam, Optimizer, Updat
 from floatlab.training.run.trainer import MAX_VALUES, Trainer
 from floatlab.training.run.training_run import TrainingRun
 from floatlab.training.setup import USUAL, Setup, parse_remedy
-from floatlab.training.step.update import Why
+from floatlab.training.update.trace import Why
 from floatlab.training.validation import checked_whole, listed_words
 
 

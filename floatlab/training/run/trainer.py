@@ -18,11 +18,11 @@ from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context, encode
 from floatlab.training.gradients import Gradients, numbers_of
 from floatlab.training.optimizers import Optimizer, Updates
-from floatlab.training.run.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
 from floatlab.training.run.training_run import Divergence, TrainingRun
 from floatlab.training.scaling import Scaler
 from floatlab.training.setup import Setup
-from floatlab.training.step.update import UpdateTrace, judged, single, trace
+from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
+from floatlab.training.update.trace import UpdateTrace, judged, single, trace
 from floatlab.training.validation import beyond, checked_whole
 
 _AHEAD = 1 << 10  # steps that schedules are made for

@@ -13,8 +13,8 @@ from floatlab.arrays.types import Array
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Individual, Record
 from floatlab.training.optimizers import Optimizer
-from floatlab.training.run.program import Program
 from floatlab.training.setup import Setup
+from floatlab.training.update.program import Program
 
 
 class Divergence(Record):

@@ -22,9 +22,9 @@ from floatlab.numbers.context import Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.optimizers import SGD, Adam, Optimizer, Updates
-from floatlab.training.run.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
 from floatlab.training.setup import Setup
-from floatlab.training.step.thresholds import Threshold, is_drawn, is_total, smallest_move
+from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
+from floatlab.training.update.thresholds import Threshold, is_drawn, is_total, smallest_move
 from floatlab.training.validation import beyond, exactly
 
 

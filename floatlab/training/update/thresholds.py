@@ -9,7 +9,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.numbers.intervals import preimage
 from floatlab.record import Record
-from floatlab.training.run.program import Program
+from floatlab.training.update.program import Program
 
 
 class Threshold(Record):
