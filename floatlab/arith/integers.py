@@ -34,7 +34,7 @@ class Integer(Record):
 
     def __post_init__(self) -> None:
         """Refuse widths that no register has."""
-        if not 1 <= self.width <= MAX_INTEGER_BITS:
+        if not isinstance(self.width, int) or not 1 <= self.width <= MAX_INTEGER_BITS:
             raise FormatError(f"an integer has 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
 
     @property
@@ -137,23 +137,25 @@ def round_to_integral(
 
 def to_integer(
     a: Any,
-    width: int = 32,
+    width: int | str = 32,
     signed: bool = True,
     format: Format | str | None = None,
     context: AnyContext = DEFAULT,
     exact: bool = True,
 ) -> IntegerResult:
-    """Convert to an integer of `width` bits (5.8); what does not fit is invalid.
+    """Convert to an integer of `width` bits, or of a type named as `i32` or `u8` (5.8); what does not fit is invalid.
 
     Out of range and NaN give, by the context's NaN rule: x86's one pattern (the least signed
     integer, or all ones), Arm's nearest integer with 0 for NaN, RISC-V's nearest with the largest
     for NaN. `exact` raises inexact where the value changes. Raises FormatError for a width that is
-    not 1 to 4096.
+    not 1 to 4096, and for an unknown name.
 
     >>> to_integer("2.5", format="fp16").value, to_integer("1e9", 16, format="fp32").value
     (2, -32768)
+    >>> to_integer("300", "u8", format="fp16").value
+    255
     """
-    kind = Integer(width, signed)
+    kind = parse_integer(width) if isinstance(width, str) else Integer(width, signed)
     work = begin("to_integer", (a,), format, context)
     x, rules = work.operands[0], work.context
 
@@ -166,7 +168,7 @@ def to_integer(
     if x.is_infinite:
         return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     value = work.exact(0)
-    if value and value.exponent > width:  # far too large: not worth writing out
+    if value and value.exponent > kind.width:  # far too large: not worth writing out
         return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     rounded = round_to_quantum(value, 0, rules)
     n = sign * rounded.code
