@@ -34,7 +34,7 @@ class Integer(Record):
 
     def __post_init__(self) -> None:
         """Refuse widths that no register has."""
-        if not 1 <= self.width <= MAX_INTEGER_BITS:
+        if not isinstance(self.width, int) or not 1 <= self.width <= MAX_INTEGER_BITS:
             raise FormatError(f"an integer has 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
 
     @property
@@ -166,20 +166,20 @@ def round_to_integral(
 
 def to_integer(
     a: Any,
-    width: int = 32,
+    width: int | str = 32,
     signed: bool = True,
     format: Format | str | None = None,
     context: AnyContext = DEFAULT,
     exact: bool = True,
 ) -> IntegerResult:
-    """Convert to an integer of a given width; what does not fit is invalid.
+    """Convert to an integer of a given type; what does not fit is invalid.
 
     Parameters
     ----------
     a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
         Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
-    width : int, optional
-        Width in bits, from 1 to 4096. Default: 32.
+    width : int or str, optional
+        Width in bits, from 1 to 4096, or the name of a type (`"i32"`, `"u8"`). Default: 32.
     signed : bool, optional
         Whether the integer is signed (two's complement). Default: it is.
     format : Format or str, optional
@@ -199,7 +199,7 @@ def to_integer(
     LiteralError
         An operand is not a number.
     FormatError
-        There is no such format, or no such width.
+        There is no such format, or no such width or type.
     ContextError
         There is no such rounding direction or rule.
 
@@ -213,8 +213,10 @@ def to_integer(
     --------
     >>> to_integer("2.5", format="fp16").value, to_integer("1e9", 16, format="fp32").value
     (2, -32768)
+    >>> to_integer("300", "u8", format="fp16").value
+    255
     """
-    kind = Integer(width, signed)
+    kind = parse_integer(width) if isinstance(width, str) else Integer(width, signed)
     work = begin("to_integer", (a,), format, context)
     x, rules = work.operands[0], work.context
 
@@ -227,7 +229,7 @@ def to_integer(
     if x.is_infinite:
         return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     value = work.exact(0)
-    if value and value.exponent > width:  # far too large: not worth writing out
+    if value and value.exponent > kind.width:  # far too large: not worth writing out
         return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     rounded = round_to_quantum(value, 0, rules)
     n = sign * rounded.code

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -10,21 +12,11 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.lanes import compiled, dispatch
 from floatlab.arrays.lanes.reading import words_that_hold
 from floatlab.arrays.sources import format_of
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
-from floatlab.numbers import Context, Flags
-from floatlab.numbers.context import Absent, as_context
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.numbers import Direction
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
+from floatlab.numbers import Context, Direction, Flags
+from floatlab.numbers.context import Absent, AnyContext, as_context
 
 _FLAGS = tuple(Flags)
 _SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
@@ -63,7 +55,7 @@ class Raised:
         return dict(zip(_FLAGS, found.tolist(), strict=True))
 
 
-def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def _check_out(out: Any, shape: tuple[int, ...], dtype: DType) -> None:
     """Refuse an `out` that does not fit, before anything is computed; raises UnsupportedError."""
     if out is None:
         return
@@ -102,12 +94,12 @@ def _sweep(
 
 
 @lru_cache(maxsize=64)
-def _bits_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _bits_of(dtype: DType) -> DType:
     return np.dtype(f"u{dtype.itemsize}").newbyteorder(dtype.byteorder)
 
 
 def written(
-    work: Callable[..., None], reads: list[Array], shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None,
+    work: Callable[..., None], reads: list[Array], shape: tuple[int, ...], dtype: DType, out: Array | None,
     context: Context, return_flags: bool | str, threads: int | None, in_place: bool = False,
 ) -> Any:  # fmt: skip
     """Return what `work` makes of arrays, in `out` where there is one, and with flags the two of them.
@@ -168,7 +160,7 @@ def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native"
 
 
 @lru_cache(maxsize=256)
-def float_for(format: Format) -> np.dtype[Any]:
+def float_for(format: Format) -> DType:
     """Return float32 where it holds all of a format, else float64; raises FormatError where that does not either."""
     for word in words_that_hold(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
@@ -176,7 +168,7 @@ def float_for(format: Format) -> np.dtype[Any]:
 
 
 @lru_cache(maxsize=256)
-def dtype_for(given: np.dtype[Any] | None, format: Format) -> np.dtype[Any]:
+def dtype_for(given: DType | None, format: Format) -> DType:
     """Return the dtype of values rounded into a format: the one they had, or a wider one that holds them.
 
     >>> from floatlab.formats import parse_format

@@ -202,8 +202,8 @@ ROWS: dict[str, Callable[[Any], Answer]] = {
     "floatlab.reduce.timing.backends.Standing": _standing,
     "floatlab.arrays.compare.measure.Differences": _differences,
     "floatlab.training.run.laboratory.Training": _training,
-    "floatlab.training.step.update.UpdateTrace": _step,
+    "floatlab.training.update.trace.UpdateTrace": _step,
     "floatlab.training.network.learner.Learning": _learning,
     "floatlab.training.scaling.Underflow": _underflow,
-    "floatlab.training.gradient_check.Curve": _curve,
+    "floatlab.training.gradient_check.StepSweep": _curve,
 }

@@ -8,7 +8,7 @@ import pytest
 import floatlab as fl
 from floatlab import arrays
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.recurrences import Recurrence, Stage, drawing
+from floatlab.arrays.recurrences import Recurrence, RecurrenceStage, drawing
 from floatlab.numbers.rounding import STREAM
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ", "SR")
@@ -26,12 +26,12 @@ def stages(rng, rounding, overflow):
         context = fl.Context(rounding, seed=i, overflow=overflow, flush_results=bool(rng.integers(8) == 0))
         operands = tuple(rng.choice([*rows, "g", "w"], many).tolist())
         format = fl.parse_format(NAMES[rng.integers(len(NAMES))])
-        found.append(Stage(rows[rng.integers(6)], operation, operands, format, context))
+        found.append(RecurrenceStage(rows[rng.integers(6)], operation, operands, format, context))
     fp32 = fl.parse_format("fp32")
     return [
         *found,
-        Stage("w", "fma", ("g", "g", "w"), fp32, fl.Context()),
-        Stage("w", "sqrt", ("w",), fp32, fl.Context()),
+        RecurrenceStage("w", "fma", ("g", "g", "w"), fp32, fl.Context()),
+        RecurrenceStage("w", "sqrt", ("w",), fp32, fl.Context()),
     ]
 
 
@@ -91,14 +91,14 @@ def test_a_walk_is_its_operations(rounding, lane):
 
 def test_a_walk_ends_where_a_row_is_no_number():
     fp16 = fl.parse_format("fp16")
-    walk = Recurrence("wu", [Stage("w", "add", ("w", "u"), fp16, fl.Context())])
+    walk = Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fp16, fl.Context())])
     rows = walk.rows(2, {"w": 0.0, "u": [20000.0, 1.0]})
     assert walk.walk(rows, 10, finite=("w",)) == 4
     assert rows[0].tolist() == [np.inf, 4.0]
 
 
 def test_one_number_a_step_is_for_all_elements():
-    walk = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp64"), fl.Context())])
+    walk = Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fl.parse_format("fp64"), fl.Context())])
     rows = walk.rows(3, {"w": [0.0, 1.0, 2.0]})
     walk.walk(rows, 2, {"u": np.array([0.25, 0.5])})
     assert rows[0].tolist() == [0.75, 1.75, 2.75]
@@ -112,16 +112,16 @@ def test_draws_go_on():
 
 def test_refusals():
     with pytest.raises(fl.FloatlabError, match="binary128 has numbers that binary64 does not hold"):
-        Recurrence("w", [Stage("w", "convert", ("w",), fl.parse_format("fp128"), fl.Context())])
+        Recurrence("w", [RecurrenceStage("w", "convert", ("w",), fl.parse_format("fp128"), fl.Context())])
     if compiled.is_built():
-        odd = Stage("w", "convert", ("w",), fl.parse_format("fp64"), fl.Context("RTO"))
+        odd = RecurrenceStage("w", "convert", ("w",), fl.parse_format("fp64"), fl.Context("RTO"))
         with pytest.raises(fl.FloatlabError, match="lane compiled cannot do all of these stages"):
             Recurrence("w", [odd], "compiled")
 
 
 @pytest.mark.skipif(not compiled.is_built(), reason="there is no kernel")
 def test_the_kernel_checks_what_it_is_given():
-    good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
+    good = Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
     rows, last, out = np.zeros((5, 2)), np.zeros(2, np.int64), np.zeros((3, 2))
 
     def walk(rows=rows, many=5, stages=good, inputs=(), outputs=(), every=1, watched=(), finite=(), last=last, steps=3):
@@ -141,7 +141,7 @@ def test_the_kernel_checks_what_it_is_given():
 
 @pytest.mark.skipif(not compiled.is_built(), reason="there is no kernel")
 def test_the_kernel_multiplies_no_sizes_that_wrap():
-    good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
+    good = Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
     rows, last, out = np.zeros((5, 4)), np.zeros(4, np.int64), np.zeros(4)
 
     def walk(steps, first=0, every=1, inputs=(), outputs=()):
@@ -159,7 +159,7 @@ def test_the_kernel_multiplies_no_sizes_that_wrap():
 
 @pytest.mark.skipif(not compiled.is_built(), reason="there is no kernel")
 def test_the_kernel_takes_no_memory_that_lies_askew():
-    good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
+    good = Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
     whole = np.zeros(8 * 20 + 1, np.uint8)
     askew, rows, last = whole[1:], np.zeros(20), np.zeros(4, np.int64)
     apart = askew[:32]

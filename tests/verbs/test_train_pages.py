@@ -11,7 +11,7 @@ from floatlab.page.text import to_text
 from floatlab.training import (
     SGD,
     Adam,
-    Comparison,
+    LearningComparison,
     Setup,
     check_gradient,
     compare_learnings,
@@ -20,7 +20,7 @@ from floatlab.training import (
     step,
     sweep_steps,
 )
-from floatlab.training.step.update import Why
+from floatlab.training.update.trace import Why
 from floatlab.verbs.train.gradients_page import check_page, fate_of, underflow_page
 from floatlab.verbs.train.network_page import learnings_page, verdict_words
 from floatlab.verbs.train.run_page import training_page, values_chart
@@ -142,7 +142,9 @@ def test_networks_are_told_beside_the_reference():
     assert "bf16 is worse than fp32, beyond the noise of 2 seeds" in page
     assert "loss, geometric mean over seeds" in page
     said = verdict_words(
-        [Comparison("fp32", (1.0,), 1.0, 1.0, False, 0), Comparison("x", (1.0,), 1.0, 1.0, True, 1)], "fp32", 1
+        [LearningComparison("fp32", (1.0,), 1.0, 1.0, False, 0), LearningComparison("x", (1.0,), 1.0, 1.0, True, 1)],
+        "fp32",
+        1,
     )
     assert [words for words, _ in said] == ["x diverged"]
 

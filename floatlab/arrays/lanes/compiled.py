@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.lanes import scalar
-from floatlab.arrays.lanes.reading import container, reading_for
-from floatlab.arrays.lanes.rounding_parameters import Recipe
+from floatlab.arrays.lanes.reading import Reading, container, reading_for
+from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
+from floatlab.arrays.types import Array, Reader, Rounder
 from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Tininess
 
 try:
-    from floatlab import _kernels
+    _kernels = import_module("floatlab._kernels")  # by name: a `from` would import the package's face, a floor up
 except ImportError:  # no compiler was there when floatlab was installed: the NumPy lane serves
     _kernels = None  # type: ignore[assignment]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from floatlab.arrays.lanes.dispatch import Reader, Rounder
-    from floatlab.arrays.lanes.reading import Reading
-    from floatlab.arrays.lanes.rounding_parameters import Settled
-    from floatlab.formats import Format
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 # Beside the flags of an element: the context refuses it, or another lane is to compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
@@ -215,7 +209,7 @@ def stage(operation: str, operands: Sequence[int], to: int, recipe: Recipe, targ
 
 def walk(*given: Any) -> int:
     """Do steps of a recurrence, as `_kernels.walk`; return how many were done."""
-    return _kernels.walk(*given)
+    return int(_kernels.walk(*given))
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:

@@ -15,7 +15,7 @@ from floatlab.arrays.lanes.dispatch import sweep
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.lanes.pairs import is_enough, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, WORDS, container
-from floatlab.arrays.lanes.recurrences import Recurrence, Stage
+from floatlab.arrays.recurrences import Recurrence, RecurrenceStage
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Context, Datum, Direction
 from floatlab.reduce.simulate.adders import Adder, Term, exact_sum
@@ -245,7 +245,7 @@ class Codes:
         context, format = self.adder.context, self.format
         if compiled.is_built():
             fed = ["a", "b"] if self.fma else ["a"]
-            stage = Stage("s", "fma" if self.fma else "add", (*fed, "s"), format, context)
+            stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), format, context)
             line = Recurrence(["s", *fed], [stage])
 
             def walked(sums: Array, terms: list[Array]) -> Array:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from floatlab.arrays.compare.measure import Element
+    from floatlab.arrays.compare.measure import ComparedElement
     from floatlab.page.model import Page
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.explain.judgements import Judgement
@@ -109,7 +109,7 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
 
 
 @in_default_mode
-def element_codes(found: Differences, element: Element) -> tuple[str, str]:
+def element_codes(found: Differences, element: ComparedElement) -> tuple[str, str]:
     """Return both numbers of an element as codes with their formats, which read back whatever they are.
 
     >>> found = compare_words(("1,2", "1,nan"), parse_format("fp16"))

@@ -12,7 +12,7 @@ from floatlab.verbs.compare.measures import number, share_of_tolerance, steps_te
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.arrays.compare.measure import Differences, Element
+    from floatlab.arrays.compare.measure import ComparedElement, Differences
 
 
 def worst_blocks(found: Differences) -> list[Block]:
@@ -26,7 +26,7 @@ def worst_blocks(found: Differences) -> list[Block]:
     return [Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(3, 4))]
 
 
-def _element_cells(each: Element, found: Differences) -> tuple[Line, ...]:
+def _element_cells(each: ComparedElement, found: Differences) -> tuple[Line, ...]:
     cells = [line(_value(datum), " ", _code(datum)) for datum in _data(each, found)]
     return (line(_index(each)), *cells, line(_steps(each)), line(share_of_tolerance(each.share)))
 
@@ -59,7 +59,7 @@ def elements_table(found: Differences) -> Table:
     return Table(header, tuple(rows), right=(3, 4, 5, 8))
 
 
-def _data(each: Element, found: Differences) -> tuple[Datum, Datum]:
+def _data(each: ComparedElement, found: Differences) -> tuple[Datum, Datum]:
     return Datum(found.actual.format, each.actual_code), Datum(found.expected.format, each.expected_code)
 
 
@@ -71,9 +71,9 @@ def _code(datum: Datum) -> Span:
     return Span(hexadecimal_code(datum), Role.CODE)
 
 
-def _index(each: Element) -> str:
+def _index(each: ComparedElement) -> str:
     return ", ".join(map(str, each.index)) or "·"
 
 
-def _steps(each: Element) -> str:
+def _steps(each: ComparedElement) -> str:
     return "·" if each.ulps < 0 else steps_text(each.ulps)

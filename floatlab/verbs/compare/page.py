@@ -23,7 +23,7 @@ from floatlab.verbs.compare.measures import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.arrays.compare.distances import Ulps
-    from floatlab.arrays.compare.measure import Differences, Errors, Operand
+    from floatlab.arrays.compare.measure import Differences, ErrorSummary, Operand
     from floatlab.arrays.compare.tolerances import Extreme, Tolerance
 
 
@@ -166,7 +166,7 @@ def _special_words(found: Differences) -> list[str]:
     return [f"{count:,} {words}" for count, words in said if count]
 
 
-def _error_lines(errors: Errors) -> tuple[Line, Line]:
+def _error_lines(errors: ErrorSummary) -> tuple[Line, Line]:
     if errors.largest is None or errors.mean is None:
         return line(Span("no element has one", Role.HINT)), ()
     where = at_index(errors.largest.index) if errors.largest.value else ""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.page.model import Chart, Page
-    from floatlab.training import Comparison, Configuration, Learning
+    from floatlab.training import Configuration, Learning, LearningComparison
     from floatlab.verbs.answer import Started
     from floatlab.verbs.question import Question
 
@@ -222,7 +222,7 @@ def training_answer(question: Question, found: Training) -> Answer:
 @in_default_mode
 def learn_question(
     question: Question, started: Started | None = None
-) -> tuple[list[list[Learning]], list[Comparison], str]:
+) -> tuple[list[list[Learning]], list[LearningComparison], str]:
     """Return what networks learned, how they compare, and beside which of them; raises FloatlabError."""
     chosen = parse_configurations(question.option("configs", NETWORKS))
     seeds, steps = question.option("seeds", 1), question.option("steps", NETWORK_STEPS)
@@ -262,7 +262,7 @@ def _network_answer(question: Question, started: Started | None) -> Answer:
 
 
 @in_default_mode
-def learned_answer(found: list[list[Learning]], compared: list[Comparison], reference: str) -> Answer:
+def learned_answer(found: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Answer:
     """Return the answer that shows what networks learned."""
 
     def page() -> Page:

@@ -9,7 +9,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.reduce.reveal.targets import imported
-from floatlab.training.gradient_check import Arithmetic, Curve
+from floatlab.training.gradient_check import RoundedNumber, StepSweep
 from floatlab.training.validation import checked_number
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def _softplus(x: float) -> float:
 
 
 def _root(x: Any) -> Any:
-    return x.sqrt() if isinstance(x, Arithmetic) else math.sqrt(x)
+    return x.sqrt() if isinstance(x, RoundedNumber) else math.sqrt(x)
 
 
 # Of the first, every operation is rounded; of the second, which binary64 computes, argument and value.
@@ -54,7 +54,7 @@ class Target(Record):
     own: bool
     format: Format
 
-    def checked(self, curve: Curve) -> Curve:
+    def checked(self, curve: StepSweep) -> StepSweep:
         """Return a curve without steps that leave the function's domain; raises UnsupportedError if none is left."""
         points = tuple(each for each in curve.points if math.isfinite(each.error) and math.isfinite(each.quotient))
         if not points or not math.isfinite(curve.derivative):
@@ -96,7 +96,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> Target:
 def _computes(call: Callable[[Any], Any], x: float, format: Format) -> bool:
     """Say whether a function computes with what rounds each operation."""
     try:
-        return isinstance(call(Arithmetic(x, format)), Arithmetic)
+        return isinstance(call(RoundedNumber(x, format)), RoundedNumber)
     except KeyboardInterrupt:
         raise
     except BaseException:  # whatever it raises, it may still take floats
@@ -110,13 +110,13 @@ def _guarded(call: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
         try:
             found = call(x)
         except (ValueError, ArithmeticError):
-            return Arithmetic(math.nan, x.format) if isinstance(x, Arithmetic) else math.nan
+            return RoundedNumber(math.nan, x.format) if isinstance(x, RoundedNumber) else math.nan
         except (KeyboardInterrupt, FloatlabError):
             raise
         except BaseException as trouble:  # sys.exit, too: it is the function that leaves, not we
             said = f"{type(trouble).__name__}: {trouble}".splitlines()[0][:100]
             raise UnsupportedError(f"{quoted(name)} raises {said}") from None
-        if isinstance(found, Arithmetic):
+        if isinstance(found, RoundedNumber):
             return found
         try:
             return float(found)

@@ -7,7 +7,7 @@ from math import floor, isfinite, log2
 from floatlab.page.chart import curve, legend
 from floatlab.page.model import Axis, Block, Chart, Gap, Interval, Lane, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural
-from floatlab.training.gradient_check import Check, Curve, Point
+from floatlab.training.gradient_check import Check, Point, StepSweep
 from floatlab.training.scaling import Underflow
 from floatlab.verbs.compare.measures import percent
 
@@ -133,7 +133,7 @@ def fate_of(exponent: int, found: Underflow) -> str:
     return "overflow" if exponent > fmt.emax else ""
 
 
-def check_page(curves: list[Curve], check: Check | None, name: str) -> Page:
+def check_page(curves: list[StepSweep], check: Check | None, name: str) -> Page:
     """Return the page of a gradient check: errors against step sizes, and the verdict on what was reported.
 
     >>> from floatlab.page.text import to_text
@@ -154,7 +154,7 @@ def check_page(curves: list[Curve], check: Check | None, name: str) -> Page:
     return Page(tuple(blocks), title)
 
 
-def errors_chart(curves: list[Curve]) -> Chart:
+def errors_chart(curves: list[StepSweep]) -> Chart:
     """Draw the error of difference quotients against step size, both on logarithmic scales."""
     drawn = []
     for i, each in enumerate(curves):
@@ -168,7 +168,7 @@ def _measure(point: Point) -> float:
     return point.error if point.relative is None else point.relative
 
 
-def _steps_table(curves: list[Curve]) -> Table:
+def _steps_table(curves: list[StepSweep]) -> Table:
     rows = []
     for each in curves:
         best, advised, least = each.best, each.at_advised, each.points[0]

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from floatlab.training import (
         Check,
-        Comparison,
-        Curve,
         Learning,
+        LearningComparison,
         Point,
         Setup,
+        StepSweep,
         Threshold,
         Training,
         Underflow,
@@ -127,7 +127,7 @@ def _line(run: TrainingRun, each: Trajectory) -> Wire:
     }
 
 
-def learnings_to_wire(learnings: list[list[Learning]], compared: list[Comparison], reference: str) -> Wire:
+def learnings_to_wire(learnings: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Wire:
     """Return what was learned in each configuration: losses seed by seed, and the comparison."""
     first = learnings[0][0]
     return {
@@ -178,7 +178,7 @@ def underflow_to_wire(found: Underflow) -> Wire:
     }
 
 
-def check_to_wire(name: str, curves: list[Curve], check: Check | None) -> Wire:
+def check_to_wire(name: str, curves: list[StepSweep], check: Check | None) -> Wire:
     """Return a gradient check."""
     return {
         "schema": SCHEMA,
@@ -264,7 +264,7 @@ def underflow_table(found: Underflow) -> str:
     return _csv(("exponent", "gradients"), found.histogram)
 
 
-def check_table(curves: list[Curve]) -> str:
+def check_table(curves: list[StepSweep]) -> str:
     """Return the points of the curves as CSV."""
     names = curves[0].points[0]._fields
     rows = ((each.way, *(getattr(point, name) for name in names)) for each in curves for point in each.points)

@@ -6,9 +6,9 @@ from functools import partial
 
 from floatlab.errors import UnsupportedError
 from floatlab.training import (
-    Comparison,
     Learner,
     Learning,
+    LearningComparison,
     Training,
     UpdateTrace,
     compare_learnings,
@@ -264,7 +264,7 @@ class Networks(Laboratory):
             each.change(made)
 
     @property
-    def _learned(self) -> tuple[list[list[Learning]], list[Comparison], str]:
+    def _learned(self) -> tuple[list[list[Learning]], list[LearningComparison], str]:
         """What was learned so far, how that compares, and beside which configuration."""
         found = [[each.learning for each in row] for row in self.learners]
         reference = reference_of(each.configuration for (each, *_) in self.learners)

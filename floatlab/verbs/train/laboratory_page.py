@@ -12,7 +12,7 @@ import numpy as np
 from floatlab.page.chart import curve, mark_of, role_of, thinned
 from floatlab.page.model import Chart, Curve, Line, Page, Role, Span, Table, line
 from floatlab.record import Record
-from floatlab.training import Comparison, Learning, Training
+from floatlab.training import Learning, LearningComparison, Training
 from floatlab.training.run.laboratory import Trajectory
 from floatlab.training.run.training_run import TrainingRun
 from floatlab.verbs.train.network_page import learnings_page, losses_chart
@@ -88,7 +88,7 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
 
 def look_at_losses(
     found: list[list[Learning]],
-    compared: list[Comparison],
+    compared: list[LearningComparison],
     reference: str,
     goal: int,
     switches: Sequence[Switch] = (),

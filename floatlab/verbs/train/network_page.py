@@ -9,7 +9,7 @@ import numpy as np
 from floatlab.page.chart import curve, named
 from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, line, text_of
 from floatlab.page.words import counted, listed, plural
-from floatlab.training.network.learner import Comparison, Learning
+from floatlab.training.network.learner import Learning, LearningComparison
 from floatlab.verbs.train.training_words import optimizer_words
 
 _SENTENCES = {
@@ -19,7 +19,7 @@ _SENTENCES = {
 }
 
 
-def learnings_page(learnings: list[list[Learning]], compared: list[Comparison], reference: str) -> Page:
+def learnings_page(learnings: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Page:
     r"""Return the page of what was learned in each configuration, over seeds.
 
     >>> from floatlab.page.text import to_text
@@ -74,7 +74,7 @@ def losses_chart(learnings: list[list[Learning]]) -> Chart:
     return Chart(tuple(curves), "step", up, height=18, log_up=True)
 
 
-def _table(learnings: list[list[Learning]], compared: list[Comparison], reference: str) -> Table:
+def _table(learnings: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Table:
     rows = []
     seeds = len(learnings[0])
     skips = any(one.skipped for row in learnings for one in row)
@@ -95,12 +95,12 @@ def _table(learnings: list[list[Learning]], compared: list[Comparison], referenc
     return Table(header, tuple(rows), right=(1, 3, 4) if skips else (1, 3))
 
 
-def mean_loss(each: Comparison) -> float | None:
+def mean_loss(each: LearningComparison) -> float | None:
     """Return the geometric mean of the losses at the end; None where one diverged."""
     return None if each.diverged else math.exp(sum(math.log(loss) for loss in each.finals) / len(each.finals))
 
 
-def verdict_words(compared: list[Comparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
+def verdict_words(compared: list[LearningComparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
     """Say which configurations end worse than the reference, which as good, and which diverged."""
     others = [each for each in compared if each.label != reference]
     lost = any(each.diverged for each in compared if each.label == reference)
@@ -130,11 +130,11 @@ def verdict_words(compared: list[Comparison], reference: str, seeds: int) -> lis
     ]
 
 
-def verdict(each: Comparison, is_reference: bool, seeds: int) -> Line:
+def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
     """Say whether a configuration ends worse than the reference, beyond the noise of its seeds.
 
     >>> from floatlab.training import Comparison
-    >>> verdict(Comparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text
+    >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text
     'worse'
     """
     if each.diverged:

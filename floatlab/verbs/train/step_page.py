@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from floatlab.arrays.lanes.recurrences import CONVERT
+from floatlab.arrays.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import rounded_decimal
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
-from floatlab.training.step.thresholds import Threshold, is_drawn
-from floatlab.training.step.update import TracedStage, UpdateTrace, Why
+from floatlab.training.update.thresholds import Threshold, is_drawn
+from floatlab.training.update.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import stages
 from floatlab.verbs.show.page import coded, datum_strip
 from floatlab.verbs.train.training_words import exactly_shown, figures, optimizer_words, setup_words

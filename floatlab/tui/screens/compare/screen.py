@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from floatlab.arrays.compare.measure import Differences, Element
+    from floatlab.arrays.compare.measure import ComparedElement, Differences
 
 _AUTOMATIC = "automatic"
 _LISTED = 100  # worst elements, where the question does not say how many
@@ -144,7 +144,7 @@ class Compare(Task, inherit_bindings=False):
         return self.query_one(Elements)
 
     @property
-    def element(self) -> Element | None:
+    def element(self) -> ComparedElement | None:
         """The element under the cursor, where elements are in sight."""
         if self.found is None or self.view != "worst" or not self.found.worst:
             return None

@@ -6,30 +6,26 @@ round to w say how large an update would have had to be.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 from floatlab import arith
-from floatlab.arrays.lanes.recurrences import CONVERT, Stage, drawing
+from floatlab.arrays.recurrences import CONVERT, RecurrenceStage, drawing
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format
+from floatlab.formats.blocks import BlockFormat
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
 from floatlab.numbers.context import Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.optimizers import SGD, Adam, Optimizer, Updates
-from floatlab.training.run.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
 from floatlab.training.setup import Setup
-from floatlab.training.step.thresholds import Threshold, is_drawn, is_total, smallest_move
+from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
+from floatlab.training.update.thresholds import Threshold, is_drawn, is_total, smallest_move
 from floatlab.training.validation import beyond, exactly
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from floatlab.formats.blocks import BlockFormat
 
 
 class Why(Enum):
@@ -53,7 +49,7 @@ class Why(Enum):
 class TracedStage(Record):
     """A stage of a step with what it derived."""
 
-    stage: Stage
+    stage: RecurrenceStage
     derivation: Derivation
 
 

@@ -6,6 +6,9 @@ rounding into a format of blocks; the compiled lane walks through many steps in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith.operands import holds
@@ -17,6 +20,7 @@ from floatlab.arrays.lanes.pairs import is_enough
 from floatlab.arrays.lanes.reading import DOUBLE, reading_for
 from floatlab.arrays.lanes.rounding_parameters import recipe_for
 from floatlab.arrays.operations import operate
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat
@@ -24,19 +28,12 @@ from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
 CONVERT = "convert"
 # Rows that the compiled lane does binary64's own operations with: x + y is 1·x + y there.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
 
 
-class Stage(Record):
+class RecurrenceStage(Record):
     """One operation of a step: the row it writes, what it does to which rows, and the format that it rounds into.
 
     A format of blocks goes with `convert` only.
@@ -67,7 +64,7 @@ class Recurrence:
     Under stochastic rounding, element i of a stage in step k (from 0) takes draw k·count + i of the stage's seed.
 
     >>> fp16 = recurrence_format("fp16")
-    >>> each = Recurrence(["w", "u"], [Stage("w", "add", ("w", "u"), fp16, Context())])
+    >>> each = Recurrence(["w", "u"], [RecurrenceStage("w", "add", ("w", "u"), fp16, Context())])
     >>> rows = each.rows(1, {"w": 2046.0, "u": 1.0})
     >>> found = np.empty((4, 1))
     >>> each.walk(rows, 4, outputs={"w": found})
@@ -76,7 +73,7 @@ class Recurrence:
     [2047.0, 2048.0, 2048.0, 2048.0]
     """
 
-    def __init__(self, names: Sequence[str], stages: Sequence[Stage], lane: str | None = None) -> None:
+    def __init__(self, names: Sequence[str], stages: Sequence[RecurrenceStage], lane: str | None = None) -> None:
         """Give every name a row, and prepare the compiled lane where it serves; raises UnsupportedError."""
         self.names = {name: row for row, name in enumerate(dict.fromkeys([*names, *_CONSTANTS]))}
         self.stages = tuple(stages)
@@ -97,7 +94,7 @@ class Recurrence:
         packed = [self._packed_stage(stage) for stage in self.stages]
         return None if None in packed else b"".join(each for each in packed if each is not None)
 
-    def _packed_stage(self, stage: Stage) -> bytes | None:
+    def _packed_stage(self, stage: RecurrenceStage) -> bytes | None:
         """Return a stage as the kernel takes it, or None where it does not."""
         fmt, context, operation = stage.format, stage.context, stage.operation
         if isinstance(fmt, BlockFormat) or context.flush_inputs or (fmt.width > 32 and fmt != DOUBLE):
@@ -197,7 +194,7 @@ class Recurrence:
         last[moved] = number + 1
         moves += moved
 
-    def _found(self, stage: Stage, operands: list[Array], context: Context) -> Array:
+    def _found(self, stage: RecurrenceStage, operands: list[Array], context: Context) -> Array:
         fmt = stage.format
         if isinstance(fmt, BlockFormat):
             return blockwise(operands[0], fmt, context)

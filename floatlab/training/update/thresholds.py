@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from floatlab.arrays.lanes.recurrences import Stage
+from floatlab.arrays.recurrences import RecurrenceStage
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.numbers.intervals import preimage
 from floatlab.record import Record
-from floatlab.training.run.program import Program
+from floatlab.training.update.program import Program
 
 
 class Threshold(Record):
@@ -27,12 +27,12 @@ class Threshold(Record):
     certain: Fraction | None = None
 
 
-def is_drawn(stage: Stage) -> bool:
+def is_drawn(stage: RecurrenceStage) -> bool:
     """Say whether a stage rounds stochastically."""
     return stage.context.rounding is Direction.SR
 
 
-def is_total(program: Program, stage: Stage) -> bool:
+def is_total(program: Program, stage: RecurrenceStage) -> bool:
     """Say whether a stage makes the sum of w and the update, or writes what is kept."""
     return stage.to in ("sum", "t", program.kept)
 
@@ -70,7 +70,7 @@ def _update_format(program: Program) -> Format:
     return made
 
 
-def _stays(weight: Datum, rounding: list[Stage]) -> bool:
+def _stays(weight: Datum, rounding: list[RecurrenceStage]) -> bool:
     """Say whether w comes back through the roundings when nothing is added; where they draw: whatever is drawn."""
     now = weight
     for stage in reversed(rounding):
@@ -82,7 +82,7 @@ def _stays(weight: Datum, rounding: list[Stage]) -> bool:
     return now.exact == weight.exact
 
 
-def _edge(weight: Datum, rounding: list[Stage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
+def _edge(weight: Datum, rounding: list[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
     """Return the end of the reals that lead back to w in one direction, and whether it is one of them.
 
     `rounding` are the stages that do, the last one first. Where they draw: of the reals that always do, or with

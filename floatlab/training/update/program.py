@@ -16,20 +16,17 @@ takes draw number k·n + i.
 
 from __future__ import annotations
 
-from floatlab.arrays.lanes.recurrences import CONVERT, Stage
+from collections.abc import Callable
+from typing import Any
+
+from floatlab.arrays.recurrences import CONVERT, RecurrenceStage
 from floatlab.formats import Format
+from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.record import Record
+from floatlab.training.optimizers import Optimizer
 from floatlab.training.setup import Setup
 from floatlab.training.validation import beyond
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.formats.blocks import BlockFormat
-    from floatlab.training.optimizers import Optimizer
 
 GRADIENT, WEIGHTS, MASTER, COMPENSATION, UNSCALE = "g", "w", "master", "c", "1/S"
 
@@ -50,7 +47,7 @@ class Program(Record):
 
     setup: Setup
     optimizer: Optimizer
-    stages: tuple[Stage, ...]
+    stages: tuple[RecurrenceStage, ...]
     constants: tuple[tuple[str, Datum], ...]
     schedules: tuple[tuple[str, Callable[[int], float]], ...]
     states: tuple[tuple[str, Format], ...]
@@ -123,7 +120,7 @@ class _Writer:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.stages: list[Stage] = []
+        self.stages: list[RecurrenceStage] = []
         self.constants: list[tuple[str, Datum]] = []
         self.schedules: list[tuple[str, Any]] = []
         self.states: list[tuple[str, Format]] = []
@@ -174,7 +171,7 @@ class _Writer:
         self, to: str, operation: str, operands: tuple[str, ...], format: Format | BlockFormat, writes: bool = False
     ) -> str:
         """Add a stage; `writes` says that it writes the weights."""
-        self.stages.append(Stage(to, operation, operands, format, self._context(writes)))
+        self.stages.append(RecurrenceStage(to, operation, operands, format, self._context(writes)))
         return to
 
     def _context(self, writes: bool) -> Context:
