@@ -8,17 +8,13 @@ serial sum of ten million terms is one step of one chain, and a pairwise one two
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Batch(Record):

@@ -8,16 +8,13 @@ tree       brackets around two or more term numbers or trees, with spaces betwee
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
 from floatlab.formats import parse_format
 from floatlab.reduce.plan.orders import MAX_TERMS, ByHand, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import KINDS, NAMED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MAX_LENGTH = 1 << 20
 _MAX_DEPTH = 24

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 from floatlab.errors import PlanError
@@ -21,10 +22,6 @@ from floatlab.reduce.plan.schedules import (
     SplitK,
     Unrolled,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _INNER = (SERIAL, PAIRWISE, NUMPY)
 _OUTER = (SERIAL, PAIRWISE, Folded(), Adjacent(), Reversed())

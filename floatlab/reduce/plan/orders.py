@@ -6,18 +6,15 @@ call lays all the blocks, or all the lanes, of the schedule around it.
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.record import Record
 from floatlab.reduce.plan.batches import Batches, Builder
 from floatlab.reduce.plan.plan import Plan
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, ClassVar
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_TERMS = 1 << 28
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from floatlab.errors import PlanError
 from floatlab.presenter import Answering
 from floatlab.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Tree = int | tuple["Tree", ...]
-
+Tree = int | tuple["Tree", ...]
 _MANY = 1 << 20
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.batches import Builder
 from floatlab.reduce.plan.orders import (
@@ -23,12 +24,6 @@ from floatlab.reduce.plan.orders import (
     Sorted,
     check_number,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Blocked(Schedule):

@@ -6,7 +6,9 @@ through codes (any format, direction and rule), and this one through the process
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
@@ -21,26 +24,18 @@ from floatlab.reduce.plan.batches import Batch, Batches
 from floatlab.reduce.plan.outline import subtree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import ByHand, Schedule, Sorted
-from floatlab.reduce.simulate.adders import Joined, PartlyFused
+from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.engines import Codes, engine_for, spread, spread_over
+from floatlab.reduce.simulate.engines import CodeEngine, engine_for, spread, spread_over
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from floatlab.reduce.inputs import AnyAdder
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
-
+AnyAdder = Adder | Compensated | TensorCore
+Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
 _TILE = 1 << 15  # sums whose numbers stay in the cache
 _MOST = 1 << 23  # numbers that stand in memory at once
 
 
-def evaluate(steps: Batches, engine: Codes, observe: Observer | None = None) -> Array:
+def evaluate(steps: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
     """Return the results (*batch) of the steps; `observe` is told the numbers of all nodes, in the order of the plan.
 
     Raises UnsupportedError for as many terms as the steps are not for.
@@ -86,7 +81,7 @@ def _argument(slots: Array, n: int, store: Array) -> tuple[bool, Array]:
     return leafy, slots if leafy else store[slots - n]
 
 
-def _chains(step: Batch, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
+def _chains(step: Batch, ids: Array, n: int, store: Array, engine: CodeEngine, observe: Observer | None) -> Array:
     """Return the ends of chains whose links are alike in all lanes."""
     if step.rest.shape[1] > 1 or engine.fuses_all:
         return _wide_chains(step, ids, n, store, engine, observe)
@@ -110,7 +105,7 @@ def _chains(step: Batch, ids: Array, n: int, store: Array, engine: Codes, observ
     return found
 
 
-def _begun(first: Array, second: Array, ids: Array, n: int, store: Array, engine: Codes) -> tuple[Array, int]:
+def _begun(first: Array, second: Array, ids: Array, n: int, store: Array, engine: CodeEngine) -> tuple[Array, int]:
     """Return what chains begin with, and how many links are in that: one where it takes an addition of its own."""
     if first[0] >= n:
         return store[first - n], 0
@@ -133,7 +128,7 @@ def _runs(leafy: Array, start: int) -> Iterator[tuple[int, int]]:
         start = int(place) + 1
 
 
-def _wide_chains(step: Batch, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
+def _wide_chains(step: Batch, ids: Array, n: int, store: Array, engine: CodeEngine, observe: Observer | None) -> Array:
     """Return the ends of chains each node of which adds all that it takes at once."""
     head = _argument(step.first, n, store)
     # From here on there is a sum, and nothing but terms is added to it.
@@ -178,7 +173,7 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | 
         part = Source(_part(x.codes, place, batch), x.format)
         other = None if y is None else Source(_part(y.codes, place, batch), y.format)
         if order is not None:
-            part, other = arranged(part, other, order)
+            part, other = sort_terms(part, other, order)
         made[place] = _simulated(part, other, steps, adder, first)
     return made
 
@@ -192,18 +187,18 @@ def _simulated(x: Source, y: Source | None, steps: Batches, adder: AnyAdder | Pa
     engine = engine_for(x, y, own, first)
     found = run(steps, engine)
     codes = engine.codes(found)
-    if type(engine) is Codes:
+    if type(engine) is CodeEngine:
         return codes
     lost = np.isnan(found)
     if not lost.any():
         return codes
     # Which NaN it is, the codes say.
     if not engine.batch:
-        return run(steps, Codes(x, y, own))
+        return run(steps, CodeEngine(x, y, own))
     where = np.nonzero(lost)
     codes = np.array(codes)
     other = None if y is None else _chosen(y, engine.batch, where)
-    codes[where] = run(steps, Codes(_chosen(x, engine.batch, where), other, own))
+    codes[where] = run(steps, CodeEngine(_chosen(x, engine.batch, where), other, own))
     return codes
 
 
@@ -284,7 +279,7 @@ def _tiles(
             yield (slice(low, low + rows), *(slice(None) for _ in batch[1:-1]), slice(left, left + columns)), 0
 
 
-def arranged(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None]:
+def sort_terms(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None]:
     """Return terms in the order that a sorted schedule puts them in, sum by sum."""
     places = places_of(x, y, schedule)
     sides = [x] if y is None else [x, y]

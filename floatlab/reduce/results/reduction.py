@@ -12,20 +12,16 @@ from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Flags, convert
 from floatlab.presenter import Answering
 from floatlab.record import Individual
-from floatlab.reduce.bounds import final_bound, first_bound, running_bound
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.orders import Permuted, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.simulate.adders import Adder, Node, Term, drawing
+from floatlab.reduce.results.bounds import final_bound, first_bound, running_bound
+from floatlab.reduce.results.worst_nodes import worst_nodes
+from floatlab.reduce.simulate.adders import Adder, Node, Term, stream_context
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
 from floatlab.reduce.simulate.machines import Machine
-from floatlab.reduce.simulate.simulation import places_of
-from floatlab.reduce.worst_nodes import worst_nodes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.inputs import AnyAdder
+from floatlab.reduce.simulate.simulation import AnyAdder, places_of
 
 MAX_TRACED = 1 << 14  # terms; of more, no derivation is kept for every node
 
@@ -126,7 +122,7 @@ class Reduction(Answering, Individual):
         """
         if self.result.format == self.accumulated.format:
             return None
-        last = drawing(self.adder.context, number_after(self.schedule, len(self)))
+        last = stream_context(self.adder.context, draw_after_nodes(self.schedule, len(self)))
         return convert(self.accumulated, self.result.format, last)
 
     @property
@@ -212,7 +208,7 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | None:
     return None if found is None else (found[0].as_fraction(), found[1].as_fraction())
 
 
-def number_after(schedule: Schedule, terms: int) -> int:
+def draw_after_nodes(schedule: Schedule, terms: int) -> int:
     """Return the number that the last rounding draws with: the one after those of all nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
     return terms + inner.steps(terms).nodes

@@ -7,18 +7,14 @@ the smallest step above zero. A term that goes through h roundings is thus off b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Overflow
+from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.simulate.adders import Adder, Node, Term
 from floatlab.reduce.simulate.tensor_cores import TensorCore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from floatlab.reduce.plan.batches import Batches
 
 _NEAREST = (Direction.RNE, Direction.RNA)
 

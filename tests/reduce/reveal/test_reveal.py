@@ -263,7 +263,7 @@ def test_a_function_of_ones_own():
     assert reveal(lambda x: (x[0] + x[1]) + (x[2] + x[3]), 4) == Plan.from_tree(((0, 1), (2, 3)))
     found = examine(lambda x: float(np.sum(x.astype(np.float64))), 16)
     assert found.claim is not None
-    assert found.claim.trial.adders[0].accumulator.name == "binary64"
+    assert found.claim.candidate.adders[0].accumulator.name == "binary64"
 
 
 def test_few_units_at_a_time_where_results_count_no_further():

@@ -8,20 +8,14 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.pairs import two_product, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE, container
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum
+from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.simulate.adders import Adder, Node, Term
-from floatlab.reduce.simulate.engines import Floats, engine_for
+from floatlab.reduce.simulate.engines import FloatEngine, engine_for
 from floatlab.reduce.simulate.simulation import evaluate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.arrays.sources import Source
-    from floatlab.reduce.plan.batches import Batches
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _CLOSE = 4  # how many times as many nodes as were asked for are told exactly, since the ranking is not
 
@@ -51,7 +45,7 @@ def worst_nodes(x: Source, y: Source | None, steps: Batches, adder: Adder, count
         numbers[ids] = values
 
     evaluate(steps, engine, keep)
-    codes = numbers.view(container(format)) if isinstance(engine, Floats) else numbers
+    codes = numbers.view(container(format)) if isinstance(engine, FloatEngine) else numbers
     pairs = np.array(steps.plan().nodes, np.int64).reshape(-1, 2)
     missed = _missed(sides, adder, pairs, decode(codes, format, np.float64))
     found = np.argsort(-missed, kind="stable")[: _CLOSE * count]
