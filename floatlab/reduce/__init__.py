@@ -2,8 +2,8 @@
 
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import Schedule
 from floatlab.reduce.results.presets import PRESETS
 from floatlab.reduce.results.reduction import Reduction
 from floatlab.reduce.results.totals import dot, matmul, sum  # noqa: A004

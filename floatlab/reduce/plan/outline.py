@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from floatlab.record import Record
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import Schedule
 
 MOST_PARTS = 9
 

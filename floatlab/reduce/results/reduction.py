@@ -73,9 +73,9 @@ class Reduction(Answering, Individual):
         return Permuted(tuple(places_of(self.x, self.y, self.schedule).tolist()), self.schedule.inner)
 
     @property
-    def steps(self) -> Batches:
-        """The order as steps over arrays."""
-        return self.settled.steps(len(self))
+    def batches(self) -> Batches:
+        """The order as batches over arrays."""
+        return self.settled.batches(len(self))
 
     @property
     def plan(self) -> Plan:
@@ -108,7 +108,7 @@ class Reduction(Answering, Individual):
         (-99999.0, [((0, 1), -1.0)])
         """
         if len(self) > MAX_TRACED and isinstance(self.adder, Adder):
-            return worst_nodes(self.x, self.y, self.steps, self.adder, count)
+            return worst_nodes(self.x, self.y, self.batches, self.adder, count)
         errors = {node.id: abs(node.error or Fraction(0)) for node in self.nodes}
         return nlargest(count, (node for node in self.nodes if errors[node.id]), key=lambda node: errors[node.id])
 
@@ -180,7 +180,7 @@ class Reduction(Answering, Individual):
             return None
         sides = [self.x.format] if self.y is None else [self.x.format, self.y.format]
         own = [] if self.y is not None else sides
-        found = first_bound(self.steps, totals[1], self.y is not None, own, self.adder)
+        found = first_bound(self.batches, totals[1], self.y is not None, own, self.adder)
         return self._finally(found, totals[0])
 
     @property
@@ -211,4 +211,4 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | None:
 def draw_after_nodes(schedule: Schedule, terms: int) -> int:
     """Return the number that the last rounding draws with: the one after those of all nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
-    return terms + inner.steps(terms).nodes
+    return terms + inner.batches(terms).nodes

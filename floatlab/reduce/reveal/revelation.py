@@ -24,8 +24,8 @@ from floatlab.fpmode import DefaultMode, rounds_to_nearest
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.orders import ByHand, Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import ByHand, Schedule
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
 from floatlab.reduce.reveal.classes import Prober, values

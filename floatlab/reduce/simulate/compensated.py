@@ -221,15 +221,15 @@ class Compensated(Record):
             nodes.append(Node(id, arguments, state[0], tuple(do.made)))
         return nodes, result
 
-    def evaluated(self, steps: Batches, engine: CodeEngine) -> Array:
-        """Return the results (*batch) of serial steps, as `simulate.evaluate`, with an engine for `adder`."""
-        if len(steps.each) > 1 or any(step.lanes > 1 or step.rest.shape[1] > 1 for step in steps.each):
+    def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
+        """Return the results (*batch) of serial batches, as `simulate.evaluate`, with an engine for `adder`."""
+        if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
-        order = [steps.root]
-        if steps.each:
-            order = [int(steps.each[0].first[0]), *steps.each[0].rest[:, 0, 0].tolist()]
+        order = [batches.root]
+        if batches.each:
+            order = [int(batches.each[0].first[0]), *batches.each[0].rest[:, 0, 0].tolist()]
         value = engine.leaf(np.array(order[:1]))
-        if not steps.each:
+        if not batches.each:
             only: Array = value[0]
             return only
         do, rule = _Arrays(engine, encode(0, self.accumulator)), RULES[self.rule]
@@ -239,7 +239,7 @@ class Compensated(Record):
             end: Array = rule.end(do, walked)[0]
             return end
         for i, leaf in enumerate(order[1:]):
-            do.ids[0] = steps.terms + i
+            do.ids[0] = batches.terms + i
             state = rule.take(do, state, engine.leaf(np.array([leaf])))
         found: Array = rule.end(do, state)[0]
         return found

@@ -16,7 +16,7 @@ from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.plan.schedules import Schedule
+from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 

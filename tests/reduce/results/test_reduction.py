@@ -347,4 +347,4 @@ def test_the_worst_nodes_know_which_products_are_fused(pairs, generator):
     adder, schedule = Adder(fma=True, pairs=pairs), parse_schedule("pairwise")
     nodes, _ = adder.traced(schedule.plan(50), terms(x, y))
     wanted = sorted((abs(node.error or 0) for node in nodes), reverse=True)[:5]
-    assert [abs(node.error) for node in worst_nodes(x, y, schedule.steps(50), adder, 5)] == wanted
+    assert [abs(node.error) for node in worst_nodes(x, y, schedule.batches(50), adder, 5)] == wanted

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from floatlab.errors import FloatlabError, MissingPartError, PlanError, UnsupportedError
 from floatlab.page.text import to_text
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.orders import Fused, Reversed
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Fused, Lanes, Reversed
+from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Lanes
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.revelation import examine, reveal
 from floatlab.reduce.simulate.adders import PartlyFused

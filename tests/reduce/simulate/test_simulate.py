@@ -1,4 +1,4 @@
-"""The three evaluations agree: one number at a time, codes in steps, and the processor's floats."""
+"""The three evaluations agree: one number at a time, codes in batches, and the processor's floats."""
 
 import os
 import subprocess
@@ -116,8 +116,8 @@ def test_matrices_in_tiles_are_their_elements(text, fma, generator, monkeypatch)
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     a, b = source(rng, single, (30, 19, 1), 0.001), source(rng, single, (30, 1, 23), 0.001)
     found = simulate(a, b, parse_schedule(text), Adder(fma=fma))
-    steps = parse_schedule(text).steps(30)
-    assert (found == evaluate(steps, CodeEngine(a, b, Adder(fma=fma)))).all()
+    batches = parse_schedule(text).batches(30)
+    assert (found == evaluate(batches, CodeEngine(a, b, Adder(fma=fma)))).all()
 
 
 def test_stochastic_draws_do_not_depend_on_tiles(generator, monkeypatch):
@@ -225,7 +225,7 @@ def test_a_plan_for_other_terms_is_refused():
     with pytest.raises(PlanError, match="is for 2 terms"):
         simulate(x, None, parse_schedule(Plan.from_tree((0, 1))), Adder())
     with pytest.raises(UnsupportedError, match="is for 2 terms"):
-        evaluate(parse_schedule("serial").steps(2), CodeEngine(x, None, Adder()))
+        evaluate(parse_schedule("serial").batches(2), CodeEngine(x, None, Adder()))
     with pytest.raises(PlanError, match="is for 2 terms"):
         Adder().traced(Plan.from_tree((0, 1)), terms(x, place=(0,)))
 
@@ -234,15 +234,15 @@ def test_observed_numbers_are_those_of_the_nodes(generator):
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     x, y = source(rng, single, 23, 0), source(rng, single, 23, 0)
     for text, fma in ((text, fma) for text in ANY_SIZE for fma in (False, True)):
-        steps, adder = parse_schedule(text).steps(23), Adder(fma=fma)
-        nodes, _ = adder.traced(steps.plan(), terms(x, y))
+        batches, adder = parse_schedule(text).batches(23), Adder(fma=fma)
+        nodes, _ = adder.traced(batches.plan(), terms(x, y))
         for kind in (CodeEngine, FloatEngine):
-            engine, seen = kind(x, y, adder), np.zeros(23 + steps.nodes, np.uint32)
+            engine, seen = kind(x, y, adder), np.zeros(23 + batches.nodes, np.uint32)
 
             def see(ids, values, engine=engine, seen=seen):
                 seen[ids] = engine.codes(values)
 
-            evaluate(steps, engine, see)
+            evaluate(batches, engine, see)
             assert seen[23:].tolist() == [node.value.code for node in nodes]
 
 
