@@ -7,7 +7,7 @@ import pytest
 
 from floatlab.arrays import quantize
 from floatlab.cli.main import main
-from floatlab.reduce.totals import matmul
+from floatlab.reduce.results.totals import matmul
 
 
 @pytest.fixture(scope="module")

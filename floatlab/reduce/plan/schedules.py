@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.batches import Builder
 from floatlab.reduce.plan.orders import (
     NAMED,
     Adjacent,
-    ByHand,
     Folded,
     Fused,
     Permuted,
@@ -21,14 +21,7 @@ from floatlab.reduce.plan.orders import (
     Schedule,
     Serial,
     Sorted,
-    check_number,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Blocked(Schedule):
@@ -43,11 +36,7 @@ class Blocked(Schedule):
     outer: Schedule = Serial()
 
     word = "blocked"
-    signature = (("count", None), ("schedule", Serial()), ("schedule", Serial()))
-
-    def __post_init__(self) -> None:
-        """Check the length of a block."""
-        check_number(self.word, "a block length", self.count)
+    signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def lay(self, slots: Array, into: Builder) -> Array:
         """Lay all whole blocks at once, then the rest, then their sums."""
@@ -66,11 +55,7 @@ class SplitK(Schedule):
     outer: Schedule = Serial()
 
     word = "splitk"
-    signature = (("count", None), ("schedule", Serial()), ("schedule", Serial()))
-
-    def __post_init__(self) -> None:
-        """Check the number of shares."""
-        check_number(self.word, "a number of shares", self.count)
+    signature = (("a number of shares", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def lay(self, slots: Array, into: Builder) -> Array:
         """Lay blocks of one share each."""
@@ -91,12 +76,11 @@ class Halving(Schedule):
     multiple: int = 1
 
     word = "halving"
-    signature = (("count", None), ("schedule", Serial()), ("count", 1))
+    signature = (("a limit", None), ("schedule", Serial()), ("a multiple", 1))
 
     def __post_init__(self) -> None:
         """Check that halves are never empty."""
-        check_number(self.word, "a limit", self.limit)
-        check_number(self.word, "a multiple", self.multiple)
+        super().__post_init__()
         if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
             raise PlanError(f"halving into multiples of {self.multiple} ends at {2 * self.multiple - 1} terms or more")
 
@@ -156,11 +140,7 @@ class Lanes(Schedule):
     outer: Schedule = PAIRWISE
 
     word = "lanes"
-    signature = (("count", None), ("schedule", Serial()), ("schedule", PAIRWISE))
-
-    def __post_init__(self) -> None:
-        """Check the number of lanes."""
-        check_number(self.word, "a number of lanes", self.count)
+    signature = (("a number of lanes", None), ("schedule", Serial()), ("schedule", PAIRWISE))
 
     def lay(self, slots: Array, into: Builder) -> Array:
         """Lay the lanes that have a term more, then the others."""
@@ -188,11 +168,7 @@ class Unrolled(Schedule):
     inner: Schedule
 
     word = "unrolled"
-    signature = (("count", None), ("schedule", None))
-
-    def __post_init__(self) -> None:
-        """Check the multiple."""
-        check_number(self.word, "a number of terms", self.count)
+    signature = (("a number of terms", None), ("schedule", None))
 
     def lay(self, slots: Array, into: Builder) -> Array:
         """Lay the main part, and add the rest to it."""
@@ -221,8 +197,3 @@ KINDS: dict[str, type[Schedule]] = {
     kind.word: kind
     for kind in (Serial, Reversed, Permuted, Sorted, Blocked, SplitK, Lanes, Unrolled, Halving, Adjacent, Folded, Fused)
 }
-
-__all__ = [
-    "KINDS", "NAMED", "NUMPY", "PAIRWISE", "SERIAL", "Adjacent", "Blocked", "ByHand", "Folded", "Fused", "Halving",
-    "Lanes", "Permuted", "Reversed", "Schedule", "Serial", "Sorted", "SplitK", "Unrolled",
-]  # fmt: skip

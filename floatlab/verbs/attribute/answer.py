@@ -10,7 +10,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 from floatlab.numbers.context import DEFAULT
-from floatlab.reduce.explain.observations import format_of_result, parse_printed
+from floatlab.reduce.replay.observations import format_of_result, parse_printed
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.reduce.answer import operands_of, preset_of
 

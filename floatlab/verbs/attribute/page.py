@@ -11,7 +11,7 @@ from floatlab.page.words import counted, plural, signed_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.explain.attribution import Attribution, Explanation, Patch, Path
+    from floatlab.reduce.explain.attribution import Attribution, Explanation, Path, TileEdge
 
 _MOST = 6  # explanations and pairs that are listed
 
@@ -27,8 +27,8 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
       1.0000001: reversed, and 6 more of 9 ways tried
     """
     shown = [
-        patch.text if patch is not None else _summary(each, found.trial_count)
-        for each, patch in zip(found.fitting, found.patches, strict=False)
+        edge.text if edge is not None else _summary(each, found.candidate_count)
+        for each, edge in zip(found.fitting, found.tile_edges, strict=False)
     ]
     title = "; ".join(f"{word}: {said}" for word, said in zip(observed, shown, strict=True))
     blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
@@ -58,10 +58,10 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
       B            serial, and 1 other way
       cause        one way to compute gives both
     """
-    tried = f"{counted(found.trial_count, 'way')} tried on {_compared(found)}"
+    tried = f"{counted(found.candidate_count, 'way')} tried on {_compared(found)}"
     blocks: list[Block] = [Gap(), Note(line(Span(f"What each equals, of {tried}", Role.HEADING)))]
-    for word, explanations, patch in zip(observed, found.explanations, found.patches, strict=True):
-        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations, patch))]
+    for word, explanations, edge in zip(observed, found.explanations, found.tile_edges, strict=True):
+        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations, edge))]
     return [*blocks, *verdict_rows(found, "cause")]
 
 
@@ -91,12 +91,12 @@ def _compared(found: Attribution) -> str:
     return counted(whole, "element") if most == whole else f"{most:,} of {counted(whole, 'element')}"
 
 
-def _best(explanations: tuple[Explanation, ...], patch: Patch | None) -> list[tuple[Line, ...]]:
+def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[tuple[Line, ...]]:
     """Return the first way that gives all and the nearest that does not, or else the nearest of all."""
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
-    if patch is not None:
-        return [(line(Span(patch.text, Role.VALUE)),)]
+    if edge is not None:
+        return [(line(Span(edge.text, Role.VALUE)),)]
     if not fitting and not others:
         return [(line(Span("none of its elements is what any way gives", Role.FLAG)),)]
     if not fitting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.formats import Format
-from floatlab.reduce.timing.backends import Standing, in_one_format, multiply_on, parse_backends
+from floatlab.reduce.timing.backends import BackendComparison, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.ways import RUNS
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.reduce.answer import operands_of
@@ -30,7 +30,7 @@ def backends_answer(
     return answer_of(multiply_on(x, y, names, runs, started))
 
 
-def answer_of(found: Standing) -> Answer:
+def answer_of(found: BackendComparison) -> Answer:
     """Return the answer that shows what became of a product; in one word, which backend is fastest."""
 
     def page() -> Page:

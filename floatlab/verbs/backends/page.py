@@ -10,13 +10,13 @@ from floatlab.verbs.ways.page import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.explain.judgements import Judgement
-    from floatlab.reduce.timing.backends import BackendTiming, Pair, Standing
+    from floatlab.reduce.results.judgements import Judgement
+    from floatlab.reduce.timing.backends import BackendComparison, BackendPair, BackendTiming
 
 _ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
 
 
-def backends_page(found: Standing) -> Page:
+def backends_page(found: BackendComparison) -> Page:
     """Return the page of a product on several backends.
 
     >>> import numpy as np
@@ -55,7 +55,7 @@ def _times(runs: tuple[BackendTiming, ...]) -> Table:
     return Table(header, tuple(rows), (1, 2, 3, 4, 5))
 
 
-def _errors(found: Standing) -> list[Block]:
+def _errors(found: BackendComparison) -> list[Block]:
     heading = "Against the exact product"
     if found.measured < found.shape[0]:
         heading += f", in {found.measured:,} of {found.shape[0]:,} rows"
@@ -71,7 +71,7 @@ def _errors(found: Standing) -> list[Block]:
     return [Note(line(Span(heading, Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
 
 
-def _pairs(found: Standing) -> list[Block]:
+def _pairs(found: BackendComparison) -> list[Block]:
     rows = []
     for pair in found.pairs:
         cells = (
@@ -83,11 +83,11 @@ def _pairs(found: Standing) -> list[Block]:
     return [Note(line(Span("Pair by pair", Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
 
 
-def _named(pair: Pair) -> str:
+def _named(pair: BackendPair) -> str:
     return " and ".join(pair.names)
 
 
-def _verdicts(found: Standing) -> list[Block]:
+def _verdicts(found: BackendComparison) -> list[Block]:
     """Return why the pairs differ, pairs with one reason together; and who is far from the exact product."""
     said: dict[str, list[str]] = {}
     for pair in found.pairs:

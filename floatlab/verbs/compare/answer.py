@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from floatlab.arrays.compare.measure import ComparedElement
     from floatlab.page.model import Page
     from floatlab.reduce.explain.attribution import Attribution
-    from floatlab.reduce.explain.judgements import Judgement
+    from floatlab.reduce.results.judgements import Judgement
     from floatlab.verbs.answer import Started
     from floatlab.verbs.question import Question
 
@@ -100,12 +100,12 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
     >>> judge_product(words).causes[0].value
     'order'
     """
-    from floatlab.reduce.explain.judgements import judge
+    from floatlab.reduce.results.judgements import judge_difference
 
     x, y, first, second = (decode(each.codes, each.format) for each in product)
     x, y = (x[None] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
     shape = (x.shape[0], y.shape[1])
-    return judge(x, y, first.reshape(shape), second.reshape(shape), format or product[3].format)
+    return judge_difference(x, y, first.reshape(shape), second.reshape(shape), format or product[3].format)
 
 
 @in_default_mode

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from floatlab.arrays.compare.measure import Differences, ErrorSummary, Operand
     from floatlab.arrays.compare.structure import Structure
     from floatlab.arrays.compare.tolerances import Extreme, Tolerance
-    from floatlab.reduce.explain.judgements import Judgement
+    from floatlab.reduce.results.judgements import Judgement
 
     Wire = dict[str, Any]
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from floatlab.page.model import Block, Gap, Note, Role, Row, Span, Table, line
 from floatlab.page.words import counted, listed
-from floatlab.reduce.explain.judgements import Cause
+from floatlab.reduce.results.judgements import DifferenceCause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.explain.judgements import Judgement
+    from floatlab.reduce.results.judgements import Judgement
 
 _CAUSES = {
-    Cause.ORDER: "another order of addition, fused or not",
-    Cause.SINGLE: "inputs and sums in fp32",
-    Cause.FP32: "inputs rounded to fp32",
-    Cause.TF32: "inputs rounded to tf32",
-    Cause.FP16: "inputs rounded to fp16",
-    Cause.BF16: "inputs rounded to bf16",
-    Cause.TERM: "one term left out",
+    DifferenceCause.ORDER: "another order of addition, fused or not",
+    DifferenceCause.SINGLE: "inputs and sums in fp32",
+    DifferenceCause.FP32: "inputs rounded to fp32",
+    DifferenceCause.TF32: "inputs rounded to tf32",
+    DifferenceCause.FP16: "inputs rounded to fp16",
+    DifferenceCause.BF16: "inputs rounded to bf16",
+    DifferenceCause.TERM: "one term left out",
 }
 
 
@@ -46,28 +46,28 @@ def judgement_words(found: Judgement) -> str:
     """Return the verdict in words.
 
     >>> import numpy as np
-    >>> from floatlab.reduce.explain.judgements import judge
+    >>> from floatlab.reduce.results.judgements import judge_difference
     >>> x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
-    >>> judgement_words(judge(x, y, x @ y))
+    >>> judgement_words(judge_difference(x, y, x @ y))
     'within rounding: some order of the additions makes as much of a difference'
     """
-    if found.beyond and Cause.ORDER in found.causes:
+    if found.beyond and DifferenceCause.ORDER in found.causes:
         few = f"{counted(found.beyond, 'element')} of {found.looked_at:,}"
         return f"{few} beyond rounding, and the others within it: look for a bug there"
     if found.rms == 0 or found.is_rounding:
         return "within rounding: some order of the additions makes as much of a difference"
     if not found.causes:
         return "beyond rounding, and none of these causes: look for a bug"
-    if found.causes == (Cause.TERM,):
+    if found.causes == (DifferenceCause.TERM,):
         return "beyond rounding: as much as one term that is missing; look for a bug"
-    others = listed([_CAUSES[each] for each in found.causes if each is not Cause.ORDER], "or")
-    if Cause.ORDER in found.causes:
+    others = listed([_CAUSES[each] for each in found.causes if each is not DifferenceCause.ORDER], "or")
+    if DifferenceCause.ORDER in found.causes:
         return f"indistinguishable with {counted(found.terms, 'term')}: rounding, or {others}"
     return f"explained by {others}, not by rounding"
 
 
 def _is_bad(found: Judgement) -> bool:
-    return bool(found.beyond) or not (found.rms == 0 or Cause.ORDER in found.causes)
+    return bool(found.beyond) or not (found.rms == 0 or DifferenceCause.ORDER in found.causes)
 
 
 def _size(found: Judgement) -> str:

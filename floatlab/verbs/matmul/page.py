@@ -14,7 +14,7 @@ from floatlab.verbs.reduce.page import decimal, format_row, machine_rows, origin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.products import Element, Product
+    from floatlab.reduce.results.products import Product, ProductElement
 
 SHORT = 16  # elements: of so many all are shown
 _OFFERED = 32  # elements to choose from
@@ -24,9 +24,9 @@ _QUICK = 1 << 22  # products: of so many the worst are quickly found
 def product_page(found: Product) -> Page:
     """Return the page of a matrix product.
 
-    >>> from floatlab.reduce.products import product
+    >>> from floatlab.reduce.results.products import matrix_product
     >>> from floatlab.page.text import to_text
-    >>> print(to_text(product_page(product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
+    >>> print(to_text(product_page(matrix_product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
       matrix product (2 × 2) · (2 × 1), serial
       a            4 binary64 numbers rounded into binary16, all exactly
       b            2 numbers read into binary16, all exactly
@@ -79,7 +79,7 @@ def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
     return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(2, 4))]
 
 
-def _cells(each: Element) -> tuple[Line, ...]:
+def _cells(each: ProductElement) -> tuple[Line, ...]:
     ulps = line("·")
     if each.error is not None:
         missed = each.error / each.value.ulp.as_fraction()
@@ -96,8 +96,8 @@ def _cells(each: Element) -> tuple[Line, ...]:
 def element_words(found: Product, place: int) -> str:
     """Name an element by its indices, from its place in C order.
 
-    >>> from floatlab.reduce.products import product
-    >>> element_words(product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
+    >>> from floatlab.reduce.results.products import matrix_product
+    >>> element_words(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
     '1,0'
     """
     return ",".join(str(int(each)) for each in np.unravel_index(place, found.codes.shape)) or "0"
@@ -121,8 +121,8 @@ def elements_of(found: Product) -> list[tuple[int, str]]:
 def place_of(found: Product, text: str) -> int:
     """Return the place in C order of an element: `row,column`, or the place itself; raises UnsupportedError.
 
-    >>> from floatlab.reduce.products import product
-    >>> place_of(product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), "1,0")
+    >>> from floatlab.reduce.results.products import matrix_product
+    >>> place_of(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), "1,0")
     2
     """
     shape = found.codes.shape

@@ -10,9 +10,9 @@ from floatlab.numbers import Datum
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule, Sorted
+from floatlab.reduce.results.totals import reorder
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
 from floatlab.reduce.simulate.compensated import RULES, Compensated
-from floatlab.reduce.totals import reordered
 from floatlab.verbs.question import Question
 
 TYPE_CHECKING = False
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from floatlab.reduce.inputs import AnyAdder
-    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.results.reduction import Reduction
     from floatlab.reduce.reveal.revelation import Findings
+    from floatlab.reduce.simulate.simulation import AnyAdder
 
 SCHEDULES = {
     "serial": "one after the other, as a loop does",
@@ -82,7 +82,7 @@ def growing(found: Reduction) -> Iterator[list[Way]]:
             yield list(rows.values())
             continue
         try:
-            made = reordered(found, schedule, adder)
+            made = reorder(found, schedule, adder)
         except FloatlabError:  # an order that is none for so many terms
             continue
         error = None
@@ -159,7 +159,7 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
         words = f"revealed for {n:,} terms; of other numbers of terms the order may be another"
     order = found.schedule.text if found.schedule is not None else found.plan.text
     options: dict[str, Any] = {"schedule": None if order == "serial" else order, "adder": None, "machine": None}
-    adders = found.replays[0].trial.adders if found.replays else ()
+    adders = found.replays[0].candidate.adders if found.replays else ()
     if adders:
         adder, into = adders[0], next(iter(question.formats), format)
         options["fma"] = (adder.fma and question.verb != "sum") or None

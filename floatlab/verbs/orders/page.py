@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.results.reduction import Reduction
 
 _GLANCE = 48  # characters of an order that is told
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")

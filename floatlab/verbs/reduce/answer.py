@@ -13,8 +13,8 @@ from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
-from floatlab.reduce.presets import Preset
-from floatlab.reduce.products import Product, product
+from floatlab.reduce.results.presets import Preset
+from floatlab.reduce.results.products import Product, matrix_product
 from floatlab.reduce.timing.ways import RUNS
 from floatlab.verbs.answer import Answer
 
@@ -68,7 +68,7 @@ def reduce_words(
         return add_up(
             operands[0], schedule, format, accumulator=accumulator, adder=adder, context=context,
         )  # fmt: skip
-    multiply = dot if operation == "dot" else product
+    multiply = dot if operation == "dot" else matrix_product
     return multiply(
         operands[0], operands[1], schedule, format, fma=fma, products=products, accumulator=accumulator, adder=adder,
         context=context, machine=model,

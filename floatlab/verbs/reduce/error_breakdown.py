@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from floatlab.numbers import Derivation
-    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.results.reduction import Reduction
     from floatlab.reduce.simulate.adders import Node, Term
 
 

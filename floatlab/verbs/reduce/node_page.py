@@ -14,7 +14,7 @@ from floatlab.verbs.show.page import coded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.results.reduction import Reduction
     from floatlab.reduce.simulate.adders import Node, Term
 
 _DIGITS = 12

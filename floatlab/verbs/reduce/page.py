@@ -11,7 +11,7 @@ from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, flags_line, plural, signed_text
-from floatlab.reduce.reduction import MAX_TRACED
+from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
@@ -21,10 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.arrays.sources import Source
     from floatlab.formats import Format
-    from floatlab.reduce.inputs import AnyAdder
     from floatlab.reduce.plan.orders import Schedule
-    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.results.reduction import Reduction
     from floatlab.reduce.simulate.machines import Machine
+    from floatlab.reduce.simulate.simulation import AnyAdder
 
 SHORT = 16  # terms: of so many every rounding is shown
 _TRACED = 1024  # terms: of so many the worst are found among products, too
@@ -162,7 +162,7 @@ def limit_rows(found: Reduction) -> list[Block]:
 def array_words(source: Source) -> str:
     """Return numbers as a list that reads back as them.
 
-    >>> from floatlab.reduce.presets import PRESETS
+    >>> from floatlab.reduce.results.presets import PRESETS
     >>> from floatlab import dot
     >>> array_words(dot(*PRESETS["forum"].data).x)
     '1.907607,-0.7862027,1.147311,0.9604002'

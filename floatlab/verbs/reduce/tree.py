@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from floatlab.reduce.plan.plan import Plan
-    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.results.reduction import Reduction
     from floatlab.reduce.simulate.adders import Term
 
     Key = tuple[str | int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.plan.matching import schedule_of
-from floatlab.reduce.plan.outline import Part, outline, subtree
+from floatlab.reduce.plan.outline import OutlinePart, outline, subtree
 from floatlab.reduce.simulate.adders import PartlyFused
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ def _letter(i: int) -> str:
     return chr(ord("A") + i)
 
 
-def _terms(part: Part) -> str:
+def _terms(part: OutlinePart) -> str:
     first, last, many = part.terms[0], part.terms[-1], len(part.terms)
     if many == 1:
         return str(first)
@@ -110,7 +110,7 @@ def _terms(part: Part) -> str:
     return f"{first}, {first + step}, …, {last}" + (f" ({many})" if part.stride else f" ({many}, unevenly)")
 
 
-def _how(part: Part) -> str:
+def _how(part: OutlinePart) -> str:
     if len(part.terms) == 1:
         return "as it is"
     return part.schedule.text if part.schedule is not None else f"a tree of {len(part.terms)}"
@@ -157,12 +157,14 @@ def _examined(found: Findings) -> str:
 
 
 def _way(found: Findings) -> str:
-    ways = found.replays[0].trial.adders
+    ways = found.replays[0].candidate.adders
     if len(ways) == 1:
         return _one_way(ways[0], range(found.plan.terms))
     sides = [(subtree(found.plan, child)[0], way) for child, way in zip(found.plan.nodes[-1], ways, strict=True)]
     sides.sort(key=lambda side: side[0][0])
-    return "terms " + "; terms ".join(f"{_terms(Part(part, None))} in {_one_way(way, part)}" for part, way in sides)
+    return "terms " + "; terms ".join(
+        f"{_terms(OutlinePart(part, None))} in {_one_way(way, part)}" for part, way in sides
+    )
 
 
 def _fusions(fused: set[int], terms: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
-from floatlab.reduce.reveal.targets import imported
+from floatlab.reduce.reveal.targets import import_target
 from floatlab.training.gradient_check import RoundedNumber, StepSweep
 from floatlab.training.validation import checked_number
 
@@ -84,7 +84,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> Target:
         raise UnsupportedError(
             f"there is no function {quoted(name)}{guess(name, [*NAMES])} (there are {known}, and MODULE:FUNCTION)"
         )
-    found = imported(name)
+    found = import_target(name)
     if not callable(found):
         raise UnsupportedError(f"{quoted(name)} is no function, but {type(found).__name__}")
     call = _guarded(found, name)

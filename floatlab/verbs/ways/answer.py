@@ -8,7 +8,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.reduce.timing.backends import in_one_format
-from floatlab.reduce.timing.ways import Way, apart, four_ways
+from floatlab.reduce.timing.ways import TimedProduct, apart, four_ways
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.reduce.answer import operands_of
 
@@ -41,7 +41,7 @@ def ways_answer(
     return Answer(page, lambda: [_wire(ways)], lambda: fastest, lambda: fastest)
 
 
-def _wire(ways: tuple[Way, ...]) -> dict[str, Any]:
+def _wire(ways: tuple[TimedProduct, ...]) -> dict[str, Any]:
     from floatlab.wire.encode import SCHEMA, integer
 
     return {

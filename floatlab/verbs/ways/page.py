@@ -9,10 +9,10 @@ from floatlab.verbs.compare.measures import factors_text, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.reduce.timing.ways import Way
+    from floatlab.reduce.timing.ways import TimedProduct
 
 
-def ways_page(ways: tuple[Way, ...], shapes: tuple[tuple[int, ...], ...]) -> Page:
+def ways_page(ways: tuple[TimedProduct, ...], shapes: tuple[tuple[int, ...], ...]) -> Page:
     """Return the page of the ways to multiply matrices of these shapes."""
     title = f"matrix product {factors_text(*shapes)}, in four ways"
     runs = counted(len(ways[0].timing.runs), "run")
@@ -41,7 +41,7 @@ def ways_page(ways: tuple[Way, ...], shapes: tuple[tuple[int, ...], ...]) -> Pag
     return Page(tuple(blocks), title)
 
 
-def _distances(ways: tuple[Way, ...]) -> tuple[tuple[tuple[Span, ...], ...], ...]:
+def _distances(ways: tuple[TimedProduct, ...]) -> tuple[tuple[tuple[Span, ...], ...], ...]:
     rows = zip(ways, apart(ways), strict=True)
     return tuple((line(way.name), *(line(f"{each:,}") for each in row)) for way, row in rows)
 

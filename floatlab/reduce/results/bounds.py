@@ -7,18 +7,14 @@ the smallest step above zero. A term that goes through h roundings is thus off b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Overflow
+from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.simulate.adders import Adder, Node, Term
 from floatlab.reduce.simulate.tensor_cores import TensorCore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from floatlab.reduce.plan.batches import Batches
 
 _NEAREST = (Direction.RNE, Direction.RNA)
 
@@ -41,7 +37,7 @@ def smallest_step(format: Format, context: Context) -> Fraction:
 
 
 def first_bound(
-    steps: Batches, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder
+    batches: Batches, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder
 ) -> Fraction | None:
     """Return a bound on |sum − exact| that Σ|x| and the order give, before anything is computed.
 
@@ -51,17 +47,17 @@ def first_bound(
     context, into, products = adder.context, adder.accumulator, adder.products
     if context.flush_inputs or not (into.signed and into.zero and products.signed and products.zero):
         return None
-    u, height = unit(into, context), Fraction(steps.depth)
+    u, height = unit(into, context), Fraction(batches.depth)
     if height * u >= 1:
         return None
     growth = 1 / (1 - height * u)
-    tiny = steps.nodes * smallest_step(into, context)
+    tiny = batches.nodes * smallest_step(into, context)
     if is_dot:
         growth *= 1 + unit(products, context)
-        tiny += steps.terms * smallest_step(products, context)
+        tiny += batches.terms * smallest_step(products, context)
     if products != into or any(each != into for each in terms):
         growth *= 1 + u
-        tiny += steps.terms * smallest_step(into, context)
+        tiny += batches.terms * smallest_step(into, context)
     if whole * growth + tiny * growth > min(into.largest, products.largest if is_dot else into.largest):
         return None
     return whole * (growth - 1) + tiny * growth

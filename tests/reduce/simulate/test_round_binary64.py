@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab import FloatArray
 from floatlab.numbers import Context
-from floatlab.reduce.simulate.round_binary64 import odd_sum, summer
+from floatlab.reduce.simulate.round_binary64 import exact_adder, odd_sum
 
 numbers = st.one_of(
     st.floats(),
@@ -40,7 +40,7 @@ def test_sums_to_odd_lie_on_the_side_of_the_exact_sum(found):
 @given(st.lists(numbers, min_size=1, max_size=6), st.sampled_from(["fp16", "bf16", "fp32", "e4m3", "e5m2", "fp64"]))
 def test_a_sum_is_rounded_once(found, name):
     fmt = fl.parse_format(name)
-    made = summer(fmt, Context())(found)
+    made = exact_adder(fmt, Context())(found)
     if not np.isfinite(found).all():
         assert made is None
         return
@@ -54,8 +54,8 @@ def test_a_sum_is_rounded_once(found, name):
 
 @pytest.mark.parametrize("rounding", ["RTZ", "RNA", "SR"])
 def test_other_directions_are_left_to_others(rounding):
-    assert summer(fl.parse_format("fp16"), Context(rounding=rounding)) is None
-    assert summer(fl.parse_format("fp16"), Context(flush_results=True)) is None
+    assert exact_adder(fl.parse_format("fp16"), Context(rounding=rounding)) is None
+    assert exact_adder(fl.parse_format("fp16"), Context(flush_results=True)) is None
 
 
 @pytest.mark.one_in(4)

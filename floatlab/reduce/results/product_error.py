@@ -6,16 +6,10 @@ import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.record import Record
 from floatlab.reduce.simulate.exact_sum import matrix_totals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.formats import Format
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_EXACT = 1 << 28  # products of numbers that are added up exactly: of more, some rows are looked at
 
@@ -32,7 +26,7 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
     return np.where((difference == 0) & (size == 0), 0.0, found)
 
 
-class Errors(Record):
+class ProductErrors(Record):
     """Errors over the finite elements looked at: in ulps of each, and q = |error| / (u·Σ|a·b|)."""
 
     looked_at: int
@@ -44,7 +38,7 @@ class Errors(Record):
     worst: tuple[int, ...]  # places in C order, the farthest first
 
 
-class Yardstick:
+class ExactProduct:
     """The exact product of x (rows, n) and y (n, columns), or rows spread over it."""
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
@@ -61,7 +55,7 @@ class Yardstick:
     def _values(self, codes: Array) -> Array:
         return np.asarray(decode(codes.reshape(self.shape)[self.rows], self.format, np.float64))
 
-    def errors(self, codes: Array, worst: int = 5) -> Errors:
+    def errors(self, codes: Array, worst: int = 5) -> ProductErrors:
         """Return how far a product, as codes, is from the exact one."""
         fmt, columns = self.format, self.shape[1]
         with np.errstate(all="ignore"):
@@ -72,20 +66,22 @@ class Yardstick:
             q = np.where(error == 0, 0.0, quotients(error, self._size, fmt))
         fine = np.isfinite(ulps) & np.isfinite(q)
         if not fine.any():
-            return Errors(0, 0, 0.0, 0.0, 0.0, 0.0, ())
+            return ProductErrors(0, 0, 0.0, 0.0, 0.0, 0.0, ())
         sized = np.where(fine, ulps, -1.0).reshape(-1)
         first = np.argsort(-sized, kind="stable")[:worst]
         places = tuple(int(self.rows[i // columns] * columns + i % columns) for i in first.tolist() if sized[i] > 0)
         root = [root_mean_square(each[fine]) for each in (ulps, q)]
         nearest = int((ulps[fine] <= 0.5).sum())
-        return Errors(int(fine.sum()), nearest, float(ulps[fine].max()), root[0], float(q[fine].max()), root[1], places)
+        return ProductErrors(
+            int(fine.sum()), nearest, float(ulps[fine].max()), root[0], float(q[fine].max()), root[1], places
+        )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:
         """Return q between two products, as codes: its root mean square and its largest, over finite elements.
 
         >>> from floatlab.arrays.sources import source_of
         >>> x, y, near = (source_of(np.float32([[each]])) for each in (3, 2, 6 + 2**-20))
-        >>> Yardstick(x, y, x.format).apart(source_of(np.float32([[6]])).codes, near.codes)
+        >>> ExactProduct(x, y, x.format).apart(source_of(np.float32([[6]])).codes, near.codes)
         (2.6666666666666665, 2.6666666666666665)
         """
         with np.errstate(all="ignore"):

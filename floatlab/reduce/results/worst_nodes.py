@@ -8,25 +8,19 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.pairs import two_product, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE, container
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum
+from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.simulate.adders import Adder, Node, Term
-from floatlab.reduce.simulate.engines import Floats, engine_for
+from floatlab.reduce.simulate.engines import FloatEngine, engine_for
 from floatlab.reduce.simulate.simulation import evaluate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.arrays.sources import Source
-    from floatlab.reduce.plan.batches import Batches
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _CLOSE = 4  # how many times as many nodes as were asked for are told exactly, since the ranking is not
 
 
-def worst_nodes(x: Source, y: Source | None, steps: Batches, adder: Adder, count: int) -> list[Node]:
+def worst_nodes(x: Source, y: Source | None, batches: Batches, adder: Adder, count: int) -> list[Node]:
     """Return the nodes of one long sum whose roundings missed most, the worst first.
 
     Raises UnsupportedError for formats that binary64 does not hold, and nodes of more than two numbers.
@@ -34,25 +28,25 @@ def worst_nodes(x: Source, y: Source | None, steps: Batches, adder: Adder, count
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.reduce.plan.schedules import SERIAL
     >>> x = source_of(np.float32([2**24, 1, 2**30, 1]))
-    >>> [(node.id, float(node.error)) for node in worst_nodes(x, None, SERIAL.steps(4), Adder(), 2)]
+    >>> [(node.id, float(node.error)) for node in worst_nodes(x, None, SERIAL.batches(4), Adder(), 2)]
     [(4, -1.0), (6, -1.0)]
     """
-    n, format = steps.terms, adder.accumulator
+    n, format = batches.terms, adder.accumulator
     sides = [x] if y is None else [x, y]
     if not all(holds(DOUBLE, each) for each in (format, *(side.format for side in sides))):
         raise UnsupportedError(f"nodes of {n:,} terms are ranked in binary64, which does not hold these formats")
-    if any(step.rest.shape[1] > 1 for step in steps.each):
+    if any(chains.rest.shape[1] > 1 for chains in batches.each):
         raise UnsupportedError(f"nodes of more than two numbers are not ranked in sums of {n:,} terms")
     engine = engine_for(x, y, adder)
-    numbers = np.empty(n + steps.nodes, engine.blank(1).dtype)
+    numbers = np.empty(n + batches.nodes, engine.blank(1).dtype)
     numbers[:n] = engine.leaf(np.arange(n))
 
     def keep(ids: Array, values: Array) -> None:
         numbers[ids] = values
 
-    evaluate(steps, engine, keep)
-    codes = numbers.view(container(format)) if isinstance(engine, Floats) else numbers
-    pairs = np.array(steps.plan().nodes, np.int64).reshape(-1, 2)
+    evaluate(batches, engine, keep)
+    codes = numbers.view(container(format)) if isinstance(engine, FloatEngine) else numbers
+    pairs = np.array(batches.plan().nodes, np.int64).reshape(-1, 2)
     missed = _missed(sides, adder, pairs, decode(codes, format, np.float64))
     found = np.argsort(-missed, kind="stable")[: _CLOSE * count]
 

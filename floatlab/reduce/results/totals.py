@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, convert
-from floatlab.reduce.inputs import Settings, as_matrices, check_row, check_size, settle
+from floatlab.numbers.context import AnyContext
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.reduction import Reduction, number_after
-from floatlab.reduce.simulate.adders import drawing
+from floatlab.reduce.results.inputs import Settings, as_matrices, check_row, check_size, read_operands
+from floatlab.reduce.results.reduction import Reduction, draw_after_nodes
+from floatlab.reduce.simulate.adders import stream_context
 from floatlab.reduce.simulate.machines import Machine
-from floatlab.reduce.simulate.simulation import simulate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-    from floatlab.reduce.inputs import AnyAdder
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+from floatlab.reduce.simulate.simulation import AnyAdder, simulate
 
 
-def reduced(operation: str, sources: list[Source], settings: Settings) -> Reduction:
+def reduce_terms(operation: str, sources: list[Source], settings: Settings) -> Reduction:
     """Return the sum of one row of terms, or the dot product of two, as the settings say; errors are `sum`'s."""
     x, y = sources[0], sources[1] if len(sources) > 1 else None
     code = int(simulate(x, y, settings.schedule, settings.adder)[()])
     found = result = Datum(settings.adder.accumulator, code)
     if found.format != settings.format:
-        last = drawing(settings.adder.context, number_after(settings.schedule, len(x.codes)))
+        last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, len(x.codes)))
         result = convert(found, settings.format, last).result
     return Reduction(operation, x, y, settings.schedule, settings.adder, found, result, settings.machine)
 
 
-def multiplied(x: Source, y: Source, settings: Settings) -> Array:
+def multiply_matrices(x: Source, y: Source, settings: Settings) -> Array:
     """Return the codes (rows, columns) of the product of x (rows, n) and y (n, columns); errors are `matmul`'s."""
     (rows, n), columns = x.codes.shape, y.codes.shape[1]
     check_size(rows, columns)
@@ -47,22 +42,22 @@ def multiplied(x: Source, y: Source, settings: Settings) -> Array:
     codes = simulate(*sides, settings.schedule, settings.adder)
     if settings.format == settings.adder.accumulator:
         return codes
-    last = drawing(settings.adder.context, number_after(settings.schedule, n))
+    last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, n))
     return np.asarray(encode(Source(codes, settings.adder.accumulator), settings.format, context=last))
 
 
 @in_default_mode
-def reordered(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
+def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
     """Return the sum of the same terms in another order, or with other additions; errors are `sum`'s.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> found = sum([2**24, 1, 1, 1])
-    >>> float(found), float(reordered(found, PAIRWISE))
+    >>> float(found), float(reorder(found, PAIRWISE))
     (16777216.0, 16777218.0)
     """
     sides = [found.x] if found.y is None else [found.x, found.y]
     settings = Settings(found.result.format, adder or found.adder, schedule or found.schedule, None)
-    return reduced(found.operation, sides, settings)
+    return reduce_terms(found.operation, sides, settings)
 
 
 @in_default_mode
@@ -94,11 +89,11 @@ def sum(
     >>> sum([0.1] * 10, format="bf16", accumulator="fp32").result
     Datum(bfloat16 0x3f80 = 1)
     """
-    sources, settings = settle(
+    sources, settings = read_operands(
         {"x": x}, schedule, format, terms=terms, accumulator=accumulator, adder=adder, context=context
     )
     check_row(sources[0], "x")
-    return reduced("sum", sources, settings)
+    return reduce_terms("sum", sources, settings)
 
 
 @in_default_mode
@@ -123,14 +118,14 @@ def dot(
     and fixes everything but the schedule and the result's format. The other arguments, and the errors, are those of
     `sum`.
 
-    >>> from floatlab.reduce.presets import PRESETS
+    >>> from floatlab.reduce.results.presets import PRESETS
     >>> a, b = PRESETS["forum"].data
     >>> [hex(dot(a, b, fma=fma).result.code) for fma in (False, True)]
     ['0x3d6533f0', '0x3d6533f6']
     >>> dot([1024, 1, 1], [1024, 1, -1], machine="hopper.f16.f32").result
     Datum(binary32 0x49800000 = 1048576)
     """
-    sources, settings = settle(
+    sources, settings = read_operands(
         {"a": a, "b": b}, schedule, format, terms=terms, accumulator=accumulator, products=products, fma=fma,
         adder=adder, context=context, machine=machine,
     )  # fmt: skip
@@ -139,7 +134,7 @@ def dot(
     if len(sources[0].codes) != len(sources[1].codes):
         lengths = " and ".join(str(len(source.codes)) for source in sources)
         raise UnsupportedError(f"a dot product pairs the numbers of a and b, and these have {lengths}")
-    return reduced("dot", sources, settings)
+    return reduce_terms("dot", sources, settings)
 
 
 @in_default_mode
@@ -169,11 +164,11 @@ def matmul(
     >>> matmul(a, b)[3, 4] == np.float32(dot(a[3], b[:, 4]))
     np.True_
     """
-    sources, settings = settle(
+    sources, settings = read_operands(
         {"a": a, "b": b}, schedule, format, terms=terms, accumulator=accumulator, products=products, fma=fma,
         adder=adder, context=context, machine=machine,
     )  # fmt: skip
     x, y, shape = as_matrices(*sources)
-    codes, kind = multiplied(x, y, settings), native_dtype(settings.format)
+    codes, kind = multiply_matrices(x, y, settings), native_dtype(settings.format)
     values = decode(codes, settings.format) if kind is None else codes.view(kind)
     return values.reshape(shape)

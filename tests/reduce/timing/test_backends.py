@@ -9,9 +9,9 @@ import pytest
 from floatlab.arrays import quantize
 from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
-from floatlab.reduce.explain.judgements import Cause
+from floatlab.reduce.results.judgements import DifferenceCause
 from floatlab.reduce.timing.backends import ALL, in_one_format, multiply_on, parse_backends
-from tests.reduce.test_devices import Tensor, fake_cupy, fake_torch
+from tests.reduce.timing.test_devices import Tensor, fake_cupy, fake_torch
 
 rng = np.random.default_rng(4)
 A, B = rng.random((30, 200)).astype(np.float32), rng.random((200, 20)).astype(np.float32)
@@ -35,7 +35,7 @@ def test_absent_backends_are_named_and_numpy_is_there():
     assert min(run.sent, run.first, run.fetched, *run.rest.runs) > 0
     assert np.array_equal(run.codes.view(np.float32), A @ B)
     assert run.repeats
-    assert run.judgement.causes == (Cause.ORDER,)
+    assert run.judgement.causes == (DifferenceCause.ORDER,)
     assert not found.pairs
     assert steps[0] == -6 * 5
     assert sum(steps[1:]) == 5  # the rest of the steps are those of the absent
@@ -55,12 +55,13 @@ def test_installed_libraries_differ_by_rounding_only(dtype):
     assert len(found.pairs) == len(found.runs) * (len(found.runs) - 1) // 2
     exact = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[3], b[:, 4], strict=True))
     for run in found.runs:
-        assert Cause.ORDER in run.judgement.causes  # among others in binary16, where inputs of bfloat16 make as much
+        # In binary16 it is among others: inputs rounded to bfloat16 make as much of a difference there.
+        assert DifferenceCause.ORDER in run.judgement.causes
         assert run.codes.dtype.itemsize == held.itemsize
         value = Fraction(float(run.codes.view(held)[3, 4]))
         assert abs(value - exact) <= 200 * exact * Fraction(float(ml_dtypes.finfo(held).eps))
     for pair in found.pairs:
-        assert Cause.ORDER in pair.judgement.causes
+        assert DifferenceCause.ORDER in pair.judgement.causes
         assert 0 < pair.equal <= 600
         assert pair.q_rms <= pair.q_largest
 
@@ -73,10 +74,10 @@ def test_a_gpu_that_rounds_its_inputs_is_found_out(monkeypatch):
     found = multiply_on(A, B, ("numpy", "torch:cuda"), 2)
     (pair,) = found.pairs
     assert pair.names == ("numpy", "torch:cuda")
-    assert Cause.TF32 in pair.judgement.causes
-    assert Cause.ORDER not in pair.judgement.causes
+    assert DifferenceCause.TF32 in pair.judgement.causes
+    assert DifferenceCause.ORDER not in pair.judgement.causes
     gpu = found.runs[1]
-    assert Cause.TF32 in gpu.judgement.causes
+    assert DifferenceCause.TF32 in gpu.judgement.causes
     assert found.nearest.name == "numpy"
     assert "allow_tf32 True" in gpu.settings
     # Sent, then each product waited for before the clock is read, then fetched: the last, and the first to compare.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from floatlab.arrays.streams import MOST_AT_ONCE
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Literal, read
+from floatlab.numbers.context import AnyContext
 from floatlab.numbers.reading import whole_number
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
@@ -24,17 +26,7 @@ from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine, parse_machine
-from floatlab.reduce.simulate.tensor_cores import TensorCore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    AnyAdder = Adder | Compensated | TensorCore
-
+from floatlab.reduce.simulate.simulation import AnyAdder
 
 _DEEPEST = 64  # axes that arrays have at most
 _MOST_INTEGER = 1 << 53  # float64 has all integers up to here
@@ -51,7 +43,7 @@ class Settings(Record):
     machine: Machine | None
 
 
-def settle(
+def read_operands(
     operands: dict[str, Any], schedule: Any = None, format: Any = None, *, terms: Any = None, accumulator: Any = None,
     products: Any = None, fma: bool = False, adder: str = "rounded", context: AnyContext = None,
     machine: Any = None,

@@ -13,11 +13,11 @@ from floatlab import Context, PlanError, UnsupportedError, dot, matmul, parse_fo
 from floatlab import sum as total
 from floatlab.arrays.sources import Source
 from floatlab.reduce import PRESETS, Adder, Compensated, Term, parse_schedule
-from floatlab.reduce.reduction import MAX_TRACED
+from floatlab.reduce.results.reduction import MAX_TRACED
+from floatlab.reduce.results.worst_nodes import worst_nodes
 from floatlab.reduce.simulate.compensated import RULES
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
-from floatlab.reduce.worst_nodes import worst_nodes
-from tests.reduce.test_schedules import schedules
+from tests.reduce.plan.test_schedules import schedules
 from tests.reduce.values import source, terms
 
 # The four-term dot product of Whitehead and Fit-Florea: exact rationals, MPFR and C with hardware FMA agree on these.
@@ -333,7 +333,7 @@ def test_the_worst_nodes_of_long_sums_are_those_of_all_nodes(text, generator, mo
         for found in (total(a, text), dot(a, b, text), dot(a, b, text, fma=True), dot(a, b, text, products="binary16")):
             wanted = sorted((abs(node.error) for node in found.nodes if node.error), reverse=True)[:5]
             with monkeypatch.context() as patch:
-                patch.setattr("floatlab.reduce.reduction.MAX_TRACED", 10)
+                patch.setattr("floatlab.reduce.results.reduction.MAX_TRACED", 10)
                 ranked = found.worst(5)
             known = {node.id: node for node in found.nodes}
             assert [abs(node.error) for node in ranked] == wanted
@@ -347,4 +347,4 @@ def test_the_worst_nodes_know_which_products_are_fused(pairs, generator):
     adder, schedule = Adder(fma=True, pairs=pairs), parse_schedule("pairwise")
     nodes, _ = adder.traced(schedule.plan(50), terms(x, y))
     wanted = sorted((abs(node.error or 0) for node in nodes), reverse=True)[:5]
-    assert [abs(node.error) for node in worst_nodes(x, y, schedule.steps(50), adder, 5)] == wanted
+    assert [abs(node.error) for node in worst_nodes(x, y, schedule.batches(50), adder, 5)] == wanted

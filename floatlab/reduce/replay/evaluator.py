@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -12,23 +13,17 @@ from floatlab.arrays.lanes.pairs import is_enough, to_odd, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.projection import round_exact
-from floatlab.reduce.explain.candidates import Trial
 from floatlab.reduce.plan.orders import Fused
+from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import simulate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 SAMPLE = 1024  # elements of large products that every way is tried on; fewer, where sums are long
 _LEAST = 64
@@ -36,7 +31,7 @@ _TERMS = 1 << 21  # in the sample
 _WHOLE = 1 << 30  # multiply-adds; of larger products only the sample is compared
 
 
-class Bench:
+class Evaluator:
     """The inputs of products, and the codes that each way makes of them, computed once.
 
     The factors are (rows, n) and (n, columns); without a second one, the rows are sums. `context` is what ways round by
@@ -53,8 +48,8 @@ class Bench:
         most = min(SAMPLE, max(_LEAST, _TERMS // self.terms))
         if size > most:
             self.places = np.sort(np.random.default_rng(754).choice(size, most, replace=False))
-        self._sampled: dict[Trial, Array] = {}
-        self._whole: dict[Trial, Array] = {}
+        self._sampled: dict[Candidate, Array] = {}
+        self._whole: dict[Candidate, Array] = {}
 
     @property
     def formats(self) -> tuple[Format, ...]:
@@ -87,16 +82,16 @@ class Bench:
         y = np.ascontiguousarray(self.right.codes)[:, None, :]
         return Source(x[:, :, None], self.left.format), Source(y, self.right.format)
 
-    def sampled(self, trial: Trial) -> Array:
+    def sampled(self, candidate: Candidate) -> Array:
         """Return the codes of the sample; raises what `simulate` raises."""
-        plain = trial.plain
+        plain = candidate.plain
         if plain not in self._sampled:
             self._sampled[plain] = self._codes(plain, *self._pairs) if plain.schedule else self._exact(self.places)
         return self._sampled[plain]
 
-    def whole(self, trial: Trial) -> Array:
+    def whole(self, candidate: Candidate) -> Array:
         """Return the codes of all elements, in C order."""
-        plain = trial.plain
+        plain = candidate.plain
         if not self.is_sampled:
             return self.sampled(plain)
         if plain not in self._whole:
@@ -104,24 +99,24 @@ class Bench:
             self._whole[plain] = made
         return self._whole[plain]
 
-    def compared(self, trial: Trial) -> Array:
+    def compared(self, candidate: Candidate) -> Array:
         """Return the codes of all elements, or, where that is too much, of the sample."""
-        return self.sampled(trial) if self.is_huge else self.whole(trial)
+        return self.sampled(candidate) if self.is_huge else self.whole(candidate)
 
-    def _codes(self, trial: Trial, x: Source, y: Source | None) -> Array:
-        if trial.machines and y is not None:
-            x, y = (_read(side, trial.machines[0]) for side in (x, y))
-        assert trial.schedule is not None
-        assert trial.adder is not None
-        adder, made = trial.adder, trial.adder.accumulator
+    def _codes(self, candidate: Candidate, x: Source, y: Source | None) -> Array:
+        if candidate.machines and y is not None:
+            x, y = (_read(side, candidate.machines[0]) for side in (x, y))
+        assert candidate.schedule is not None
+        assert candidate.adder is not None
+        adder, made = candidate.adder, candidate.adder.accumulator
         separate = isinstance(adder, Adder) and not adder.fma and adder.products != made
         if y is not None and isinstance(adder, Adder) and separate and x.codes.ndim == 2:
             # Products that are rounded on their own are terms of a sum, which the processor's formats add.
             terms = operate("multiply", [x, y], adder.products, context=adder.context, as_codes=True)
-            codes = simulate(Source(terms, adder.products), None, trial.schedule, adder)
+            codes = simulate(Source(terms, adder.products), None, candidate.schedule, adder)
         else:
-            codes = simulate(x, y, trial.schedule, adder)
-        rules = DEFAULT if trial.machines else self.context
+            codes = simulate(x, y, candidate.schedule, adder)
+        rules = DEFAULT if candidate.machines else self.context
         return codes if made == self.into else np.asarray(encode(Source(codes, made), self.into, context=rules))
 
     def _exact(self, places: Iterable[int]) -> Array:

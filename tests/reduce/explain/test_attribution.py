@@ -11,10 +11,10 @@ import floatlab as fl
 from floatlab.arrays.sources import source_of
 from floatlab.errors import FloatlabError
 from floatlab.reduce.explain.attribution import Cause, Verdict, attribute
-from floatlab.reduce.explain.candidates import EXACTLY, trials
-from floatlab.reduce.explain.evaluator import Bench
-from floatlab.reduce.explain.observations import parse_printed
-from floatlab.reduce.presets import PRESETS
+from floatlab.reduce.replay.candidates import EXACTLY, list_candidates
+from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.replay.observations import parse_printed
+from floatlab.reduce.results.presets import PRESETS
 from floatlab.reduce.reveal.revelation import examine
 from floatlab.reduce.simulate.adders import Joined
 
@@ -123,10 +123,10 @@ def test_exact_products_of_matrices_equal_exact_sums_one_by_one():
     a[3], b[4, 5], a[5, 2], b[:, 7] = 0, np.inf, np.nan, 2.0**-140
     left, right = a, b.T.copy()
 
-    bench = Bench(source_of(left), source_of(right), fl.parse_format("fp32"))
-    assert bench.is_sampled
-    whole = bench.whole(EXACTLY)
-    assert (whole[bench.places] == bench.sampled(EXACTLY)).all()
+    evaluator = Evaluator(source_of(left), source_of(right), fl.parse_format("fp32"))
+    assert evaluator.is_sampled
+    whole = evaluator.whole(EXACTLY)
+    assert (whole[evaluator.places] == evaluator.sampled(EXACTLY)).all()
     i, j = 11, 13
     total = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(left[i], right[:, j], strict=True))
     assert whole.reshape(40, 40)[i, j] == fl.encode(total, "fp32").code
@@ -135,14 +135,18 @@ def test_exact_products_of_matrices_equal_exact_sums_one_by_one():
 def test_products_rounded_on_their_own_are_the_same_as_the_terms_of_a_sum():
     rng = np.random.default_rng(10)
     a, b = (rng.standard_normal((40, 30)).astype(np.float32) for _ in range(2))
-    bench = Bench(source_of(a), source_of(b.T.copy()), fl.parse_format("fp32"))
-    kinds = [each for each in trials(30, (bench.into, bench.into), bench.into) if each.adder and not each.machines]
+    evaluator = Evaluator(source_of(a), source_of(b.T.copy()), fl.parse_format("fp32"))
+    kinds = [
+        each
+        for each in list_candidates(30, (evaluator.into, evaluator.into), evaluator.into)
+        if each.adder and not each.machines
+    ]
     mixed = [each for each in kinds if each.adder.products != each.adder.accumulator]
     assert mixed
     for each in mixed[:3]:
         wanted = fl.matmul(a, b.T, each.schedule, products="fp32", accumulator="fp64", format="fp32")
-        assert (bench.whole(each)[bench.places] == bench.sampled(each)).all()
-        assert (bench.whole(each).view(np.float32).reshape(40, 40) == wanted).all()
+        assert (evaluator.whole(each)[evaluator.places] == evaluator.sampled(each)).all()
+        assert (evaluator.whole(each).view(np.float32).reshape(40, 40) == wanted).all()
 
 
 def test_evidence_that_is_weak_is_told_so():
@@ -276,7 +280,7 @@ def test_results_of_torch_are_attributed_where_its_order_is_claimed(dtype):
             ("torch.dot", a[0].clone(), b[:, 0].clone(), torch.dot(a[0].clone(), b[:, 0].clone())),
         ):
             found = attribute(x, y, made)
-            explained = found.explanations[0][0].fits or found.patches[0] is not None
+            explained = found.explanations[0][0].fits or found.tile_edges[0] is not None
             assert examine(name, n, dtype).claim is None or explained, (name, n, found.text)
 
 
@@ -295,14 +299,14 @@ def test_targets_are_tried_where_nothing_else_gives_all_or_where_they_are_named(
     (best, *_) = [each for each in found.explanations[0] if isinstance(each.adder, Joined)]
     assert best.fits
     assert best.text == "blocked(35) (odd here), one side in binary32, the other in binary64"
-    assert {each.accumulator.name for each in best.trial.adders} == {"binary32", "binary64"}
+    assert {each.accumulator.name for each in best.candidate.adders} == {"binary32", "binary64"}
     assert attribute(x, y, odd(x, y), schedules=["serial"], machines=[]).fitting in (((),), found.fitting)
     named = attribute(x, None, fl.sum(x, "numpy").result, schedules=["serial"], targets=["numpy.sum"])
     assert "numpy (numpy.sum here)" in fitting(named.explanations[0])
 
 
 def test_of_huge_products_a_sample_is_compared(monkeypatch):
-    monkeypatch.setattr("floatlab.reduce.explain.evaluator._WHOLE", 1000)
+    monkeypatch.setattr("floatlab.reduce.replay.evaluator._WHOLE", 1000)
     rng = np.random.default_rng(15)
     a, b = (rng.random((50, 50), np.float32) for _ in "ab")
     plain, fused = fl.matmul(a, b), fl.matmul(a, b, fma=True)
@@ -321,7 +325,7 @@ def test_ways_are_counted_while_they_are_tried():
         return told.append
 
     found = attribute(*FORUM, PRINTED, started=started)
-    assert told == [(found.trial_count, "ways"), *[1] * found.trial_count]
+    assert told == [(found.candidate_count, "ways"), *[1] * found.candidate_count]
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -330,13 +334,13 @@ def test_edges_that_were_made_in_another_way_are_found(axis):
     a, b = (rng.random((40, 40), np.float32) for _ in "ab")
     made, edge = fl.matmul(a, b, fma=True), (slice(37, 40), slice(None))[:: 1 if axis == 0 else -1]
     made[edge] = fl.matmul(a, b)[edge]
-    (patch,) = attribute(a, b, made, targets=[]).patches
-    assert (patch.axis, patch.places, patch.rest.text, patch.explanation.text) == (
+    (edge,) = attribute(a, b, made, targets=[]).tile_edges
+    assert (edge.axis, edge.places, edge.rest.text, edge.explanation.text) == (
         axis, (37, 38, 39), "serial with FMA", "serial",
     )  # fmt: skip
     made[20, 20] += 1  # then no few rows or columns are all that is left
-    assert attribute(a, b, made, targets=[]).patches == (None,)
-    assert attribute(a, b, fl.matmul(a, b)).patches == (None,)
+    assert attribute(a, b, made, targets=[]).tile_edges == (None,)
+    assert attribute(a, b, fl.matmul(a, b)).tile_edges == (None,)
 
 
 def test_a_library_that_begins_with_zero_is_recognised_by_sums_of_nothing_but_minus_zero():

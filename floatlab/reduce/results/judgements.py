@@ -11,25 +11,21 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.sources import format_of
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.reduce.product_error import quotients, root_mean_square
+from floatlab.reduce.results.product_error import quotients, root_mean_square
+from floatlab.reduce.results.totals import matmul
 from floatlab.reduce.simulate.exact_sum import matrix_totals
-from floatlab.reduce.totals import matmul
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _SIDE = 48  # rows and columns that causes are tried on
 _ORDERS = (("serial", False), ("serial", True), ("pairwise", False), ("lanes(8)", True), ("reversed", False))
@@ -42,7 +38,7 @@ _NEAR = 3.0  # and a difference is explained by those that are within this ratio
 _FEW = 0.05  # of the elements: so few that are beyond rounding are told apart from the others
 
 
-class Cause(Enum):
+class DifferenceCause(Enum):
     """Why two products differ."""
 
     ORDER = "order"  # of the additions, fused or not: rounding
@@ -60,7 +56,7 @@ class Effect(Record):
     Of a cause that was tried in several ways these are the largest, and `least` is the smallest root mean square.
     """
 
-    cause: Cause
+    cause: DifferenceCause
     rms: float
     largest: float
     least: float
@@ -80,7 +76,7 @@ class Judgement(Answering, Record):
     rms: float
     largest: float
     effects: tuple[Effect, ...]
-    causes: tuple[Cause, ...]
+    causes: tuple[DifferenceCause, ...]
     looked_at: int
     elements: int
     beyond: int
@@ -96,7 +92,7 @@ class Judgement(Answering, Record):
     @property
     def is_rounding(self) -> bool:
         """Whether another order of the additions explains it all, and nothing else that was tried does."""
-        return self.causes == (Cause.ORDER,) and not self.beyond
+        return self.causes == (DifferenceCause.ORDER,) and not self.beyond
 
     @property
     def limit(self) -> float:
@@ -105,7 +101,7 @@ class Judgement(Answering, Record):
 
 
 @in_default_mode
-def judge(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | None = None) -> Judgement:
+def judge_difference(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | None = None) -> Judgement:
     """Return how far a product of a (rows, n) and b (n, columns) is from another one, or from the exact product.
 
     All are float arrays; `format`, whose u it is, is that of `actual` where none is given. Raises UnsupportedError for
@@ -113,16 +109,16 @@ def judge(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | No
 
     >>> rng = np.random.default_rng(1)
     >>> a, b = rng.random((64, 100), np.float32), rng.random((100, 64), np.float32)
-    >>> judge(a, b, a @ b).causes, judge(a, b, quantize(a, "bf16") @ b).causes
-    ((<Cause.ORDER: 'order'>,), (<Cause.BF16: 'bf16'>,))
+    >>> judge_difference(a, b, a @ b).causes, judge_difference(a, b, quantize(a, "bf16") @ b).causes
+    ((<DifferenceCause.ORDER: 'order'>,), (<DifferenceCause.BF16: 'bf16'>,))
     """
     first = _matrix(actual, "actual")
     format = format or format_of(first.dtype)
     assert format is not None
-    return Case(a, b, format).judged(first, expected)
+    return ProductJudge(a, b, format).judged(first, expected)
 
 
-class Case:
+class ProductJudge:
     """Two factors, and what each cause does to their product: any number of products can be judged by it."""
 
     def __init__(self, a: Any, b: Any, format: Format) -> None:
@@ -211,40 +207,40 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
     def measured(made: Array) -> tuple[float, float]:
         return _measured(quotients((made.astype(np.float64) - high) - low, size, format))
 
-    def ordered(cause: Cause, x: Array, y: Array, into: Format, times: int = 1) -> Effect:
+    def ordered(cause: DifferenceCause, x: Array, y: Array, into: Format, times: int = 1) -> Effect:
         made = [measured(matmul(x, y, schedule, into, fma=fma)) for schedule, fma in _ORDERS]
         several, most = [times * rms for rms, _ in made], times * max(most for _, most in made)
         return Effect(cause, max(several), most, min(several))
 
     # Two results may lie on both sides of the exact one.
-    found = [ordered(Cause.ORDER, x, y, format, 2)]
+    found = [ordered(DifferenceCause.ORDER, x, y, format, 2)]
     single = parse_format("fp32")
     if format.precision > single.precision:
         left, right = (np.asarray(quantize(side, single)) for side in (x, y))
-        found.append(ordered(Cause.SINGLE, left, right, single))
+        found.append(ordered(DifferenceCause.SINGLE, left, right, single))
     for name in _NARROWER:
         narrow = [np.asarray(quantize(side, name, overflow="saturate"), np.float64) for side in (x, y)]
         if all(np.array_equal(new, old) for new, old in zip(narrow, (x, y), strict=True)):
             continue  # the inputs have no more digits, and rounding them makes no difference
         rms, largest = measured(matrix_totals(*narrow)[0])
-        found.append(Effect(Cause(name), rms, largest, rms))
+        found.append(Effect(DifferenceCause(name), rms, largest, rms))
     terms = np.unique(np.linspace(0, x.shape[1] - 1, _DROPPED).astype(np.int64))
     missing = np.stack([np.multiply.outer(x[:, k], y[k]).astype(np.float64) for k in terms])
     rms, largest = _measured(quotients(missing, size, format))
-    found.append(Effect(Cause.TERM, rms, largest, rms))
+    found.append(Effect(DifferenceCause.TERM, rms, largest, rms))
     return tuple(found)
 
 
-def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[Cause, ...]:
+def _explained(rms: float, effects: tuple[Effect, ...]) -> tuple[DifferenceCause, ...]:
     """Return the causes that make such a difference, with those that cannot be told from them."""
     order, *others = effects
     # What would have made a far larger difference is not what made this one.
     alike = [each.cause for each in others if each.rms <= min(_ALIKE * order.rms, _NEAR * rms)]
     if rms <= order.rms:
-        return (Cause.ORDER, *alike)
+        return (DifferenceCause.ORDER, *alike)
     fitting = [each for each in others if each.least / _NEAR <= rms <= each.rms * _NEAR]
     if not fitting:
         return ()
     nearest = min(fitting, key=lambda each: abs(np.log(rms / min(max(rms, each.least), each.rms))))
     near = [each.cause for each in fitting if max(each.rms, nearest.rms) <= 1.5 * min(each.rms, nearest.rms)]
-    return (Cause.ORDER, *near) if alike and nearest.cause in alike else tuple(near)
+    return (DifferenceCause.ORDER, *near) if alike and nearest.cause in alike else tuple(near)

@@ -7,22 +7,8 @@ from hypothesis import strategies as st
 
 from floatlab.errors import PlanError
 from floatlab.reduce import Plan, parse_schedule
-from floatlab.reduce.plan.schedules import (
-    NAMED,
-    Adjacent,
-    Blocked,
-    ByHand,
-    Folded,
-    Fused,
-    Halving,
-    Lanes,
-    Permuted,
-    Reversed,
-    Serial,
-    Sorted,
-    SplitK,
-    Unrolled,
-)
+from floatlab.reduce.plan.orders import NAMED, Adjacent, ByHand, Folded, Fused, Permuted, Reversed, Serial, Sorted
+from floatlab.reduce.plan.schedules import Blocked, Halving, Lanes, SplitK, Unrolled
 
 ANY_SIZE = [
     "serial", "reversed", "pairwise", "numpy", "adjacent", "folded", "blocked(3)", "blocked(4, pairwise)",
@@ -53,9 +39,9 @@ def schedules():
 
 @given(schedules(), st.integers(1, 60))
 def test_every_schedule_is_a_tree_of_all_terms(schedule, n):
-    steps, plan = schedule.steps(n), schedule.plan(n)
+    batches, plan = schedule.batches(n), schedule.plan(n)
     assert sorted(plan.order) == list(range(n))
-    assert (steps.nodes, steps.depth) == (len(plan.nodes), plan.depth)
+    assert (batches.nodes, batches.depth) == (len(plan.nodes), plan.depth)
 
 
 @given(schedules() | st.builds(Sorted, st.sampled_from(["up", "down"]), schedules()))
@@ -116,9 +102,9 @@ def test_trees_of_known_schedules():
 
 def test_long_regular_schedules_are_a_few_steps():
     for text, most in (("serial", 1), ("lanes(8)", 4), ("numpy", 40), ("pairwise", 24), ("fused(16)", 3)):
-        steps = parse_schedule(text).steps(1_000_000)
-        assert len(steps.each) <= most
-        assert steps.nodes == (999_999 if text != "fused(16)" else 62_500)
+        batches = parse_schedule(text).batches(1_000_000)
+        assert len(batches.each) <= most
+        assert batches.nodes == (999_999 if text != "fused(16)" else 62_500)
 
 
 @pytest.mark.parametrize("text", ["permuted((1 0))", "((0 1) 2)", "blocked(4, (0 1))"])
@@ -130,7 +116,7 @@ def test_a_schedule_for_so_many_terms_refuses_others(text):
 @pytest.mark.parametrize("n", [0, -1, 1 << 40])
 def test_sums_of_nothing_or_too_much_have_no_order(n):
     with pytest.raises(PlanError, match="from 1 to"):
-        parse_schedule("serial").steps(n)
+        parse_schedule("serial").batches(n)
 
 
 def test_sorted_depends_on_the_numbers():

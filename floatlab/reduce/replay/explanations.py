@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Datum
 from floatlab.record import Individual
-from floatlab.reduce.explain.candidates import Trial, way_text
-from floatlab.reduce.explain.evaluator import Bench
-from floatlab.reduce.explain.observations import Observed, Printed
 from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.replay.candidates import Candidate, candidate_text, candidates_along
+from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.replay.observations import Observed, Printed
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.tensor_cores import TensorCore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Explanation(Individual):
@@ -33,7 +29,7 @@ class Explanation(Individual):
     `codes` has the results that were compared, in C order; None where they were the sample, but the whole is not huge.
     """
 
-    trial: Trial
+    candidate: Candidate
     format: Format
     matching: int
     total: int
@@ -47,17 +43,17 @@ class Explanation(Individual):
     @property
     def schedule(self) -> Schedule | None:
         """The order; None for the exact sum."""
-        return self.trial.schedule
+        return self.candidate.schedule
 
     @property
     def same(self) -> tuple[Schedule, ...]:
         """Other schedules that were tried and are the same tree here."""
-        return self.trial.same
+        return self.candidate.same
 
     @property
     def adder(self) -> Adder | PartlyFused | Joined | TensorCore | None:
         """What a node does; None for the exact sum, rounded once."""
-        return self.trial.adder
+        return self.candidate.adder
 
     @property
     def fma(self) -> bool:
@@ -77,7 +73,7 @@ class Explanation(Individual):
     @property
     def machines(self) -> tuple[Machine, ...]:
         """The machines whose model this is."""
-        return self.trial.machines
+        return self.candidate.machines
 
     @property
     def share(self) -> Fraction:
@@ -92,7 +88,7 @@ class Explanation(Individual):
     @property
     def text(self) -> str:
         """The way, shortly."""
-        return way_text(self.trial, self.format)
+        return candidate_text(self.candidate, self.format)
 
     @property
     def said(self) -> str:
@@ -110,23 +106,42 @@ class Explanation(Individual):
         return f"{100 * float(self.share):.3g} % of {of} elements equal {self.text}"
 
 
-def explain(bench: Bench, trial: Trial, goal: Observed, wholly: bool = False) -> Explanation:
+def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: bool = False) -> Explanation:
     """Return what a way explains of a result: the sample, and the whole where it gives all of that, or `wholly`.
 
     Of a huge product the sample is all that is compared.
     """
-    codes = bench.sampled(trial)
-    matching = _matching(codes, _at(goal, bench), bench.into)
-    if bench.is_sampled and not bench.is_huge:
+    codes = evaluator.sampled(candidate)
+    matching = _matching(codes, _at(goal, evaluator), evaluator.into)
+    if evaluator.is_sampled and not evaluator.is_huge:
         if matching < len(codes) and not wholly:
-            return Explanation(trial, bench.into, matching, len(codes), bench.size, None)
-        codes = bench.whole(trial)
-        matching = _matching(codes, goal, bench.into)
-    return Explanation(trial, bench.into, matching, len(codes), bench.size, codes)
+            return Explanation(candidate, evaluator.into, matching, len(codes), evaluator.size, None)
+        codes = evaluator.whole(candidate)
+        matching = _matching(codes, goal, evaluator.into)
+    return Explanation(candidate, evaluator.into, matching, len(codes), evaluator.size, codes)
 
 
-def _at(goal: Observed, bench: Bench) -> Observed:
-    return Source(goal.codes[bench.places], goal.format) if isinstance(goal, Source) else goal
+def replay_along(
+    evaluator: Evaluator,
+    schedule: Schedule,
+    real: Observed,
+    order: str = "",
+    fused: Callable[[], tuple[int, ...]] | None = None,
+) -> Iterator[Explanation]:
+    """Try accumulators, products, fused multiply-adds and remainders; stop at the first that gives all results.
+
+    `fused` asks the library which products it fuses, where nothing simpler gives all.
+    """
+    for candidate in candidates_along(
+        schedule, evaluator.terms, evaluator.formats, evaluator.into, order, evaluator.context, fused
+    ):
+        yield (found := replay(evaluator, candidate, real))
+        if found.fits:
+            return
+
+
+def _at(goal: Observed, evaluator: Evaluator) -> Observed:
+    return Source(goal.codes[evaluator.places], goal.format) if isinstance(goal, Source) else goal
 
 
 def _matching(codes: Array, goal: Observed, format: Format) -> int:

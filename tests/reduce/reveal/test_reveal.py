@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from floatlab.errors import FloatlabError, MissingPartError, PlanError, UnsupportedError
 from floatlab.page.text import to_text
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.orders import Fused, Reversed
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Fused, Lanes, Reversed
+from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Lanes
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.revelation import examine, reveal
 from floatlab.reduce.simulate.adders import PartlyFused
@@ -263,7 +264,7 @@ def test_a_function_of_ones_own():
     assert reveal(lambda x: (x[0] + x[1]) + (x[2] + x[3]), 4) == Plan.from_tree(((0, 1), (2, 3)))
     found = examine(lambda x: float(np.sum(x.astype(np.float64))), 16)
     assert found.claim is not None
-    assert found.claim.trial.adders[0].accumulator.name == "binary64"
+    assert found.claim.candidate.adders[0].accumulator.name == "binary64"
 
 
 def test_few_units_at_a_time_where_results_count_no_further():

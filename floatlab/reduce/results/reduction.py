@@ -12,20 +12,16 @@ from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Flags, convert
 from floatlab.presenter import Answering
 from floatlab.record import Individual
-from floatlab.reduce.bounds import final_bound, first_bound, running_bound
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.orders import Permuted, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.simulate.adders import Adder, Node, Term, drawing
+from floatlab.reduce.results.bounds import final_bound, first_bound, running_bound
+from floatlab.reduce.results.worst_nodes import worst_nodes
+from floatlab.reduce.simulate.adders import Adder, Node, Term, stream_context
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
 from floatlab.reduce.simulate.machines import Machine
-from floatlab.reduce.simulate.simulation import places_of
-from floatlab.reduce.worst_nodes import worst_nodes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.inputs import AnyAdder
+from floatlab.reduce.simulate.simulation import AnyAdder, places_of
 
 MAX_TRACED = 1 << 14  # terms; of more, no derivation is kept for every node
 
@@ -77,9 +73,9 @@ class Reduction(Answering, Individual):
         return Permuted(tuple(places_of(self.x, self.y, self.schedule).tolist()), self.schedule.inner)
 
     @property
-    def steps(self) -> Batches:
-        """The order as steps over arrays."""
-        return self.settled.steps(len(self))
+    def batches(self) -> Batches:
+        """The order as batches over arrays."""
+        return self.settled.batches(len(self))
 
     @property
     def plan(self) -> Plan:
@@ -112,7 +108,7 @@ class Reduction(Answering, Individual):
         (-99999.0, [((0, 1), -1.0)])
         """
         if len(self) > MAX_TRACED and isinstance(self.adder, Adder):
-            return worst_nodes(self.x, self.y, self.steps, self.adder, count)
+            return worst_nodes(self.x, self.y, self.batches, self.adder, count)
         errors = {node.id: abs(node.error or Fraction(0)) for node in self.nodes}
         return nlargest(count, (node for node in self.nodes if errors[node.id]), key=lambda node: errors[node.id])
 
@@ -126,7 +122,7 @@ class Reduction(Answering, Individual):
         """
         if self.result.format == self.accumulated.format:
             return None
-        last = drawing(self.adder.context, number_after(self.schedule, len(self)))
+        last = stream_context(self.adder.context, draw_after_nodes(self.schedule, len(self)))
         return convert(self.accumulated, self.result.format, last)
 
     @property
@@ -184,7 +180,7 @@ class Reduction(Answering, Individual):
             return None
         sides = [self.x.format] if self.y is None else [self.x.format, self.y.format]
         own = [] if self.y is not None else sides
-        found = first_bound(self.steps, totals[1], self.y is not None, own, self.adder)
+        found = first_bound(self.batches, totals[1], self.y is not None, own, self.adder)
         return self._finally(found, totals[0])
 
     @property
@@ -212,7 +208,7 @@ def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | None:
     return None if found is None else (found[0].as_fraction(), found[1].as_fraction())
 
 
-def number_after(schedule: Schedule, terms: int) -> int:
+def draw_after_nodes(schedule: Schedule, terms: int) -> int:
     """Return the number that the last rounding draws with: the one after those of all nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
-    return terms + inner.steps(terms).nodes
+    return terms + inner.batches(terms).nodes

@@ -1,4 +1,4 @@
-"""The three evaluations agree: one number at a time, codes in steps, and the processor's floats."""
+"""The three evaluations agree: one number at a time, codes in batches, and the processor's floats."""
 
 import os
 import subprocess
@@ -17,10 +17,10 @@ from floatlab.reduce import Adder, Compensated, Plan, TensorCore, parse_schedule
 from floatlab.reduce.plan.outline import subtree
 from floatlab.reduce.simulate.adders import Joined, PartlyFused
 from floatlab.reduce.simulate.compensated import RULES
-from floatlab.reduce.simulate.engines import Codes, Floats
+from floatlab.reduce.simulate.engines import CodeEngine, FloatEngine
 from floatlab.reduce.simulate.serial import update
 from floatlab.reduce.simulate.simulation import evaluate, simulate
-from tests.reduce.test_schedules import ANY_SIZE, schedules
+from tests.reduce.plan.test_schedules import ANY_SIZE, schedules
 from tests.reduce.values import source, terms
 
 FORMATS = ["binary16", "bfloat16", "binary32", "binary64", "e4m3fn", "e5m2", "e4m3fnuz", "tf32", "e2m1fn", "e6m9"]
@@ -116,8 +116,8 @@ def test_matrices_in_tiles_are_their_elements(text, fma, generator, monkeypatch)
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     a, b = source(rng, single, (30, 19, 1), 0.001), source(rng, single, (30, 1, 23), 0.001)
     found = simulate(a, b, parse_schedule(text), Adder(fma=fma))
-    steps = parse_schedule(text).steps(30)
-    assert (found == evaluate(steps, Codes(a, b, Adder(fma=fma)))).all()
+    batches = parse_schedule(text).batches(30)
+    assert (found == evaluate(batches, CodeEngine(a, b, Adder(fma=fma)))).all()
 
 
 def test_stochastic_draws_do_not_depend_on_tiles(generator, monkeypatch):
@@ -165,7 +165,9 @@ def test_fused_updates_are_rounded_once(few, is_built, generator, monkeypatch):
         update(sums, x[None], y[None], True)
         single = parse_format("fp32")
         sides = [Source(each.view(np.uint32)[None], single) for each in (x, y)]
-        wanted = Codes(*sides, Adder(fma=True)).fuse(c.view(np.uint32)[None], np.zeros(1, int), np.zeros(1, int))[0]
+        wanted = CodeEngine(*sides, Adder(fma=True)).fuse(c.view(np.uint32)[None], np.zeros(1, int), np.zeros(1, int))[
+            0
+        ]
         assert (sums.view(np.uint32) == wanted).all()
         assert few or scale or (twice.view(np.uint32) != wanted).mean() > 0.01  # these are hard indeed
 
@@ -180,8 +182,8 @@ def test_doubles_are_fused_once_where_they_are_fused(generator):
             c[~np.isfinite(c)] = 0
         sides = [Source(each.view(np.uint64)[None], double) for each in (x, y)]
         one = np.zeros(1, int)
-        wanted = Codes(*sides, Adder("fp64", fma=True)).fuse(c.view(np.uint64)[None], one, one)
-        engine = Floats(*sides, Adder("fp64", fma=True))
+        wanted = CodeEngine(*sides, Adder("fp64", fma=True)).fuse(c.view(np.uint64)[None], one, one)
+        engine = FloatEngine(*sides, Adder("fp64", fma=True))
         found = engine.codes(engine.fuse(c[None], one, one))
         assert ((found == wanted) | np.isnan(wanted.view(np.float64))).all()
 
@@ -223,7 +225,7 @@ def test_a_plan_for_other_terms_is_refused():
     with pytest.raises(PlanError, match="is for 2 terms"):
         simulate(x, None, parse_schedule(Plan.from_tree((0, 1))), Adder())
     with pytest.raises(UnsupportedError, match="is for 2 terms"):
-        evaluate(parse_schedule("serial").steps(2), Codes(x, None, Adder()))
+        evaluate(parse_schedule("serial").batches(2), CodeEngine(x, None, Adder()))
     with pytest.raises(PlanError, match="is for 2 terms"):
         Adder().traced(Plan.from_tree((0, 1)), terms(x, place=(0,)))
 
@@ -232,15 +234,15 @@ def test_observed_numbers_are_those_of_the_nodes(generator):
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     x, y = source(rng, single, 23, 0), source(rng, single, 23, 0)
     for text, fma in ((text, fma) for text in ANY_SIZE for fma in (False, True)):
-        steps, adder = parse_schedule(text).steps(23), Adder(fma=fma)
-        nodes, _ = adder.traced(steps.plan(), terms(x, y))
-        for kind in (Codes, Floats):
-            engine, seen = kind(x, y, adder), np.zeros(23 + steps.nodes, np.uint32)
+        batches, adder = parse_schedule(text).batches(23), Adder(fma=fma)
+        nodes, _ = adder.traced(batches.plan(), terms(x, y))
+        for kind in (CodeEngine, FloatEngine):
+            engine, seen = kind(x, y, adder), np.zeros(23 + batches.nodes, np.uint32)
 
             def see(ids, values, engine=engine, seen=seen):
                 seen[ids] = engine.codes(values)
 
-            evaluate(steps, engine, see)
+            evaluate(batches, engine, see)
             assert seen[23:].tolist() == [node.value.code for node in nodes]
 
 
@@ -274,7 +276,7 @@ def test_wide_nodes_are_exact_also_where_binary64_is_not(name, generator, monkey
         for side in (None, y):
             fast = simulate(x, side, parse_schedule("fused(5)"), adder)
             with monkeypatch.context() as patched:
-                patched.setattr(Codes, "_in_doubles", lambda self, arguments, shape: None)
+                patched.setattr(CodeEngine, "_in_doubles", lambda self, arguments, shape: None)
                 assert (simulate(x, side, parse_schedule("fused(5)"), adder) == fast).all()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
+from typing import Any
 
 from floatlab.arith.operands import holds
 from floatlab.errors import UnsupportedError
@@ -15,11 +17,6 @@ from floatlab.reduce.plan.orders import Schedule, Sorted
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.machines import MACHINES, Machine, parse_machine
 from floatlab.reduce.simulate.tensor_cores import TensorCore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
 
 SCHEDULES = (
     "serial", "reversed", "pairwise", "numpy", *(f"lanes({1 << k})" for k in range(1, 7)), "adjacent", "folded",
@@ -35,7 +32,7 @@ WIDER = ("binary32", "binary64")
 _COMPARED = 1 << 11  # terms; of more, orders are not compared node by node
 
 
-class Trial(Record):
+class Candidate(Record):
     """One way to compute: an order and an adder; without either, the exact sum, rounded once."""
 
     schedule: Schedule | None
@@ -45,9 +42,9 @@ class Trial(Record):
     order: str = ""  # what the order is called, where its expression is the whole tree
 
     @property
-    def plain(self) -> Trial:
+    def plain(self) -> Candidate:
         """The same way without what it is called."""
-        return Trial(self.schedule, self.adder, self.machines)
+        return Candidate(self.schedule, self.adder, self.machines)
 
     @property
     def adders(self) -> tuple[Adder | PartlyFused, ...]:
@@ -57,29 +54,30 @@ class Trial(Record):
         return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
 
 
-EXACTLY = Trial(None, None)
+EXACTLY = Candidate(None, None)
 
 
-def way_text(trial: Trial, format: Format) -> str:
+def candidate_text(candidate: Candidate, format: Format) -> str:
     """Return a way in words, for results of a format.
 
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.plan.schedules import SERIAL
     >>> single = parse_format("binary32")
-    >>> way_text(Trial(SERIAL, Adder(fma=True)), single)
+    >>> candidate_text(Candidate(SERIAL, Adder(fma=True)), single)
     'serial with FMA'
-    >>> way_text(Trial(SERIAL, Joined(Adder(fma=True), Adder("fp64")), order="numpy.dot's order here"), single)
+    >>> apart = Joined(Adder(fma=True), Adder("fp64"))
+    >>> candidate_text(Candidate(SERIAL, apart, order="numpy.dot's order here"), single)
     "numpy.dot's order here, one side in binary32 with FMA, the other in binary64"
     """
-    if trial.adder is None or trial.schedule is None:
+    if candidate.adder is None or candidate.schedule is None:
         return "exact, rounded once"
-    if trial.machines:
-        return f"model {', '.join(row.name for row in trial.machines)}"
-    name = trial.order or trial.schedule.text
-    if isinstance(trial.adder, Joined):
-        one, other = (each.accumulator.name + _adder_text(each, each.accumulator) for each in trial.adders)
+    if candidate.machines:
+        return f"model {', '.join(row.name for row in candidate.machines)}"
+    name = candidate.order or candidate.schedule.text
+    if isinstance(candidate.adder, Joined):
+        one, other = (each.accumulator.name + _adder_text(each, each.accumulator) for each in candidate.adders)
         return f"{name}, one side in {one}, the other in {other}"
-    return name + _adder_text(trial.adders[0], format)
+    return name + _adder_text(candidate.adders[0], format)
 
 
 def _adder_text(adder: Adder | PartlyFused, format: Format) -> str:
@@ -91,7 +89,7 @@ def _adder_text(adder: Adder | PartlyFused, format: Format) -> str:
     return found + " with FMA" * adder.fma + " but where two products meet" * (adder.fma and not adder.pairs)
 
 
-def trials(
+def list_candidates(
     n: int,
     factors: tuple[Format, ...],
     into: Format,
@@ -100,7 +98,7 @@ def trials(
     machines: Any = None,
     elements: int = 1,
     context: Context = DEFAULT,
-) -> list[Trial]:
+) -> list[Candidate]:
     """Return what is to be tried on sums of n terms, or products of two factors, simple ways first, each once.
 
     All but the models of machines, which have their own rules, round by the context.
@@ -108,17 +106,17 @@ def trials(
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
     kinds = None if formats is None else [parse_format(each) for each in _listed(formats, "formats")]
-    ways = adders(factors, into, kinds, context)
-    found = [Trial(order, adder, same=same) for adder in ways for order, same in orders.items()]
+    ways = list_adders(factors, into, kinds, context)
+    found = [Candidate(order, adder, same=same) for adder in ways for order, same in orders.items()]
     if formats is None and not context.flush_inputs:
         found.append(EXACTLY)
     models: dict[tuple[Schedule, Any, Format], list[Machine]] = {}
     for row in _machines(n, factors, machines):
         models.setdefault((row.schedule, row.adder, row.terms), []).append(row)
-    return found + [Trial(order, adder, tuple(rows)) for (order, adder, _), rows in models.items()]
+    return found + [Candidate(order, adder, tuple(rows)) for (order, adder, _), rows in models.items()]
 
 
-def trials_along(
+def candidates_along(
     schedule: Schedule,
     n: int,
     factors: tuple[Format, ...],
@@ -126,7 +124,7 @@ def trials_along(
     order: str,
     context: Context = DEFAULT,
     fused: Callable[[], tuple[int, ...]] | None = None,
-) -> Iterator[Trial]:
+) -> Iterator[Candidate]:
     """Give the ways to add along an order that a library was seen to have, simple ways first.
 
     Beside those that are tried on every order: products that are both rounded where two of them meet; and a last node
@@ -134,21 +132,21 @@ def trials_along(
     tell which products it fuses, `fused` asks it, after all these.
     """
     nodes = schedule.plan(n).nodes
-    ways: list[Adder | PartlyFused] = [*adders(factors, into, context=context)]
+    ways: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
     if any(len(node) == 2 and max(node) < n for node in nodes):
         ways += [each.replace(pairs=False) for each in ways if each.fma]
-    yield from (Trial(schedule, adder, order=order) for adder in ways)
+    yield from (Candidate(schedule, adder, order=order) for adder in ways)
     joins = len(nodes) > 1 and len(nodes[-1]) == 2
     if joins:
         joined = (Joined(one, other) for one, other in product(ways, ways) if one != other)
-        yield from (Trial(schedule, adder, order=order) for adder in joined)
+        yield from (Candidate(schedule, adder, order=order) for adder in joined)
     if fused is None or len(factors) == 1 or n > _ONE_BY_ONE or any(len(node) > 2 for node in nodes):
         return
     partly = PartlyFused(into, fused())
-    yield Trial(schedule, partly, order=order)
+    yield Candidate(schedule, partly, order=order)
     if joins:
         joined = (Joined(*sides) for each in ways for sides in ((partly, each), (each, partly)))
-        yield from (Trial(schedule, adder, order=order) for adder in joined)
+        yield from (Candidate(schedule, adder, order=order) for adder in joined)
 
 
 def _listed(given: Any, name: str) -> list[Any]:
@@ -175,13 +173,13 @@ def _orders(n: int, schedules: Iterable[Any]) -> dict[Schedule, tuple[Schedule, 
     return found
 
 
-def adders(
+def list_adders(
     factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
 ) -> list[Adder]:
     """Return what nodes may do: accumulators, by default the result's, the terms' and wider ones, products, and FMA.
 
     >>> half, single = parse_format("fp16"), parse_format("fp32")
-    >>> [(each.accumulator.name, each.products.name, each.fma) for each in adders((half, half), single)][1:3]
+    >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]
     [('binary32', 'binary16', False), ('binary16', 'binary16', False)]
     """
     own = [each for each in dict.fromkeys(factors) if all(holds(each, other) for other in factors)]

@@ -5,7 +5,7 @@ import pytest
 
 from floatlab.reduce.plan.schedules import NUMPY, SERIAL
 from floatlab.reduce.reveal.revelation import reveal
-from tests.reduce.published import multiplied, revealed
+from tests.reduce.reveal.published import multiplied, revealed
 
 
 def subtrees(plan):

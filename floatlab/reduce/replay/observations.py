@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,6 @@ from floatlab.errors import LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags, read
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _DECIMAL = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
 _MOST_DIGITS = 1200  # binary64 never needs more than 1,075
