@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from floatlab.errors import FileFormatError, MissingPartError, printable, quoted
-from floatlab.page.theme import SVG, SVG_TEXT
+from floatlab.page.svg import SVG, SVG_TEXT
 from floatlab.writing import replacing
 
 TYPE_CHECKING = False

@@ -37,6 +37,7 @@ class Span(Record):
 
 
 Line = tuple[Span, ...]
+_LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to comes after them
 
 
 def line(*parts: str | Span | Line) -> Line:
@@ -59,6 +60,40 @@ def line(*parts: str | Span | Line) -> Line:
 def text_of(runs: Line) -> str:
     """Return a line's text without its roles."""
     return "".join(run.text for run in runs)
+
+
+def columns_of(content: Line) -> int:
+    """Return how many columns a line takes."""
+    return sum(len(run.text) for run in content)
+
+
+def cut_columns(runs: Line, start: int, end: int) -> Line:
+    """Return the columns from `start` up to `end` of a line."""
+    kept, column = [], 0
+    for run in runs:
+        text = run.text[max(start - column, 0) : max(end - column, 0)]
+        if text:
+            kept.append(Span(text, run.role))
+        column += len(run.text)
+    return tuple(kept)
+
+
+def wrap(runs: Line, width: int) -> list[Line]:
+    """Break a line at spaces, and inside a word only where it is wider than the whole width."""
+    width = max(width, 8)
+    text = text_of(runs)
+    lines, start = [], 0
+    while len(text) - start > width:
+        stop = text.rfind(" ", start, start + width + 1)
+        while stop > start and text[stop - 1] in _LEANING:
+            stop = text.rfind(" ", start, stop)
+        if stop <= start:
+            stop = start + width
+        lines.append(cut_columns(runs, start, stop))
+        start = stop
+        while start < len(text) and text[start] == " ":
+            start += 1
+    return [*lines, cut_columns(runs, start, len(text))]
 
 
 class Block(Record):

@@ -51,7 +51,7 @@ def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str
     """Return the answer that stacks the pages of these derivations."""
 
     def parts() -> list[Page]:
-        from floatlab.verbs.show.page import show_page
+        from floatlab.page.datum import show_page
 
         return [show_page(each, interval) for each in found]
 

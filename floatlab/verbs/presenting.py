@@ -6,9 +6,9 @@ A row a kind of answer, by the name of its class, so that a derivation is drawn 
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
+from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
-from floatlab.page.text import to_text
 from floatlab.verbs.answer import Answer, answer_for
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from floatlab import Context, train
+from floatlab.page.layout import to_text
 from floatlab.page.model import Role, Row
-from floatlab.page.text import to_text
 from floatlab.training import (
     SGD,
     Adam,

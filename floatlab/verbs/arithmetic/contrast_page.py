@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floatlab.arith import Contrast
 from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote, Round
+from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Note, Page, Pair, Role, Row, Span, line, text_of
 from floatlab.page.words import equals, error_words, plural
 from floatlab.record import Record
@@ -17,7 +18,6 @@ from floatlab.verbs.arithmetic.page import (
     summary,
     with_reasons,
 )
-from floatlab.verbs.show.page import coded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from floatlab.numbers.steps import (
     Special,
     Step,
 )
-from floatlab.page.fields import point
+from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, line, text_of
 from floatlab.page.words import (
     GLANCE,
@@ -36,6 +36,7 @@ from floatlab.page.words import (
     flags_line,
     operand_text,
     plural,
+    point,
     replaced_words,
     signed,
     tininess_words,
@@ -43,7 +44,6 @@ from floatlab.page.words import (
 )
 from floatlab.record import Record
 from floatlab.verbs.arithmetic.explain.clauses import sentence
-from floatlab.verbs.show.page import coded, datum_strip
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
 _FUNCTIONS = {"round_to_integral": "rint"}

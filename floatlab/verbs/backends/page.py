@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.verbs.compare.judgement import judgement_words
-from floatlab.verbs.compare.measures import factors_text, number, percent
 from floatlab.verbs.ways.page import seconds
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Datum, Exact, Flags, Ratio
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.numbers.literals import Infinity
-from floatlab.page.fields import point
+from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import (
     abbreviated,
@@ -19,10 +19,10 @@ from floatlab.page.words import (
     flags_line,
     plain_error,
     plural,
+    point,
     signed,
     signed_text,
 )
-from floatlab.verbs.show.page import coded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

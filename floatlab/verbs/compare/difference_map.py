@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
 from floatlab.page.words import counted, listed
-from floatlab.verbs.compare.measures import at_index, percent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def map_page(found: Differences) -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> x = np.zeros((6, 40))
     >>> y = x.copy()
     >>> y[2:4, 10:21] = 1

@@ -7,9 +7,9 @@ from math import isfinite
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
+from floatlab.page.measures import number, share_of_tolerance, steps_text
 from floatlab.page.model import Block, Line, Note, Role, Span, Table, line
 from floatlab.page.words import plural
-from floatlab.verbs.compare.measures import number, share_of_tolerance, steps_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

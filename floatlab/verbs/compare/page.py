@@ -5,11 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from floatlab.arith import holds
-from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Note, Page, Pair, Role, Row, Span, line
-from floatlab.page.words import counted, listed, plural
-from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
-from floatlab.verbs.compare.elements import worst_blocks
-from floatlab.verbs.compare.measures import (
+from floatlab.page.measures import (
     at_index,
     bin_label,
     multiple,
@@ -19,6 +15,10 @@ from floatlab.verbs.compare.measures import (
     steps_text,
     upward,
 )
+from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Note, Page, Pair, Role, Row, Span, line
+from floatlab.page.words import counted, listed, plural
+from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
+from floatlab.verbs.compare.elements import worst_blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def differences_page(found: Differences, judged: str = "") -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> x = np.float32([[1, 2], [3, 4]])
     >>> print(to_text(differences_page(compare(x, x + np.float32([0, 1e-6])))).partition("equal")[0].rstrip())
       actual and expected: within tolerance
@@ -194,7 +194,7 @@ def bin_page(ulps: Ulps, place: int) -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> x = np.float32([1, 2, 3, 4])
     >>> print(to_text(bin_page(compare(x, x + np.float32([0, 0, 1e-6, 2e-6])).ulps, 1)), end="")
       4 to 7 ulps: 2 of 4 elements, 50 %; 50 % are nearer, none is further apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import Derivation, Special
 from floatlab.numbers.steps import Rule
+from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Note, Page, Role, Row, Span, line
 from floatlab.page.words import (
     decision,
@@ -16,7 +17,6 @@ from floatlab.page.words import (
     verdict_line,
 )
 from floatlab.verbs.arithmetic.explain.clauses import sentence
-from floatlab.verbs.show.page import coded, datum_strip
 
 
 def _stage(derivation: Derivation) -> list[Block]:

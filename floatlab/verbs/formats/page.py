@@ -8,7 +8,7 @@ from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, encode
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import decimal_within, exact_text, hexadecimal, rounded_decimal, shortest, special_text
-from floatlab.page.fields import bits_strip
+from floatlab.page.datum import bits_strip
 from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import brief, plural
 

@@ -8,9 +8,9 @@ from floatlab.errors import UnsupportedError, quoted
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
+from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural
-from floatlab.verbs.compare.measures import factors_text, number, percent
 from floatlab.verbs.reduce.page import decimal, format_row, machine_rows, origin_rows, signed, way_words
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ def product_page(found: Product) -> Page:
     """Return the page of a matrix product.
 
     >>> from floatlab.reduce.products import product
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(product_page(product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
       matrix product (2 × 2) · (2 × 1), serial
       a            4 binary64 numbers rounded into binary16, all exactly

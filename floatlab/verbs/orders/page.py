@@ -5,12 +5,11 @@ from __future__ import annotations
 from floatlab.formats.names import short_name
 from floatlab.numbers import Datum, Direction
 from floatlab.numbers.decimals import shortest
-from floatlab.page.fields import bits_strip
+from floatlab.page.datum import bits_strip, coded
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.verbs.arithmetic.relation_page import with_changes_marked
 from floatlab.verbs.reduce.page import limit_rows, signed, truth_rows, way_words
-from floatlab.verbs.show.page import coded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
     """Return a result's bits, and below them those of another one, marked where they differ; `words` say which.
 
     >>> from floatlab import encode
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(result_page(encode(1.5, "fp16"), encode(1, "fp16"), "serial")), end="")
       result       0 01111 1000000000         0x3e00 1.5
                            ^

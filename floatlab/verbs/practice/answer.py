@@ -114,7 +114,7 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
 
 def _stands_there(exercise: Exercise, before: Scene) -> bool:
     """Say whether an answer to be typed can be read off the page before: the other way's number, or an operand."""
-    from floatlab.page.text import to_text
+    from floatlab.page.layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
     return not exercise.choices and any(len(each) > _GLANCED and each in shown for each in exercise.answers)

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from floatlab.numbers import Datum
 from floatlab.numbers.decimals import shortest
+from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.simulate.tensor_cores import TensorCore
 from floatlab.verbs.reduce.page import decimal, machine_rows, signed
-from floatlab.verbs.show.page import coded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def node_page(found: Reduction, id: int) -> Page:
     """Return the page of a node by its id.
 
     >>> from floatlab import sum
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(node_page(sum([1.5, 2**-12, 3], "fused(4)", format="fp16"), 3)), end="")
       node 3 adds 3 numbers at once: 4.5
       added exactly, and rounded once (RNE)

@@ -9,13 +9,13 @@ from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
+from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, flags_line, plural, signed_text
 from floatlab.reduce.reduction import MAX_TRACED
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
-from floatlab.verbs.show.page import coded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     """Return the page of a sum or dot product; `origin` says where its terms come from.
 
     >>> from floatlab import sum
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(reduction_page(sum([2048, 1, 3], format="fp16"))), end="")
       sum of 3 terms, serial: 2052
       terms        3 numbers read into binary16, all exactly

@@ -26,7 +26,7 @@ def reveal_page(found: Findings) -> Page:
     """Return the page of a target's findings.
 
     >>> from floatlab.reduce.reveal.revelation import examine
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(reveal_page(examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4))).partition("asked")[0].rstrip())
       function: 4 terms, serial
       order        serial
@@ -50,7 +50,7 @@ def plan_page(plan: Plan) -> Page:
     """Return the page of an order of evaluation: as an expression where one is found, and as a tree where it is short.
 
     >>> from floatlab.reduce.plan.plan import Plan
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(plan_page(Plan(4, ((0, 1), (2, 3), (4, 5))))), end="")
       order of 4 terms, depth 2
       order        pairwise

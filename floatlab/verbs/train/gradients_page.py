@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import floor, isfinite, log2
 
 from floatlab.page.chart import curve, legend
+from floatlab.page.measures import percent
 from floatlab.page.model import Axis, Block, Chart, Gap, Interval, Lane, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural
 from floatlab.training.gradient_check import Check, Curve, Point
 from floatlab.training.scaling import Underflow
-from floatlab.verbs.compare.measures import percent
 
 _LANES = 24
 _FATES = {
@@ -24,7 +24,7 @@ _FATES = {
 def underflow_page(found: Underflow, name: str = "") -> Page:
     """Return the page of gradients in a format: their exponents against its range, what is lost, the scale that helps.
 
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import measure_underflow
     >>> print(to_text(underflow_page(measure_underflow([1e-9, -3e-8, 1e-6, 0.25], "fp16"))).splitlines()[0])
       4 gradients in binary16: 1 lost, 25 % of those that are not zero
@@ -136,7 +136,7 @@ def fate_of(exponent: int, found: Underflow) -> str:
 def check_page(curves: list[Curve], check: Check | None, name: str) -> Page:
     """Return the page of a gradient check: errors against step sizes, and the verdict on what was reported.
 
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import sweep_steps
     >>> curves = [sweep_steps(lambda x: x * x * x, 1.5, way=way) for way in ("forward", "central")]
     >>> page = check_page(curves, None, "x^3")

@@ -22,7 +22,7 @@ _SENTENCES = {
 def learnings_page(learnings: list[list[Learning]], compared: list[Comparison], reference: str) -> Page:
     r"""Return the page of what was learned in each configuration, over seeds.
 
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import compare_learnings, learn
     >>> found = learn("linear", "fp32 bf16", seeds=2, steps=100, samples=8)
     >>> page = learnings_page(found, compare_learnings(found), "fp32")

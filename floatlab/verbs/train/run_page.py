@@ -37,7 +37,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     """Return the page of weights trained under remedies side by side; `given` and `start` are what was typed.
 
     >>> from floatlab import train
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> page = training_page(train("1.125", update="0.00041999", steps=101, remedies="plain master"))
     >>> print(to_text(page).partition("What each")[0].rpartition("remedy")[2].rstrip())
         after 1        2       51      101     error  moves

@@ -7,13 +7,13 @@ from fractions import Fraction
 from floatlab.arrays.lanes.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
 from floatlab.numbers.decimals import rounded_decimal, shortest
+from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
 from floatlab.training.step.thresholds import Threshold, is_drawn
 from floatlab.training.step.update import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import stages
-from floatlab.verbs.show.page import coded, datum_strip
 from floatlab.verbs.train.training_words import exactly_shown, figures, optimizer_words, setup_words
 
 _CELL = 18  # characters of an error in a table
@@ -25,7 +25,7 @@ _LONG = {"g": "gradient", "c": "carried"}
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
     """Return the page of one update; with `brief`, its stages as a table.
 
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import step
     >>> print(to_text(step_page(step("1.125", "0.00041999"), brief=True)).partition("Did")[2], end="")
      it count?

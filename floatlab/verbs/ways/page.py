@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from floatlab.page.measures import factors_text, number
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.timing.ways import BLOCK, apart
-from floatlab.verbs.compare.measures import factors_text, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
