@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from math import ceil, floor, isfinite, log10
 
 from floatlab.page.model import Chart, Curve, Line, Role, Span, line
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MARKS = "abcdefghijklmnopqrstuvwxyz0123456789"
 REFERENCE = "·"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floatlab.arith import Contrast
+from floatlab.numbers import Derivation
 from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote, Round
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Note, Page, Pair, Role, Row, Span, line, text_of
@@ -18,10 +19,6 @@ from floatlab.verbs.arithmetic.page import (
     summary,
     with_reasons,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.numbers import Derivation
 
 FUSED = "fused: the product keeps all its digits"
 SEPARATE = "separate: the product is rounded first"

@@ -7,31 +7,13 @@ from floatlab.numbers import Derivation, Flags
 from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.record import Record
+from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.contrast_page import product_end, side_by_side, verdict_rows, ways
 from floatlab.verbs.arithmetic.explain.result import verdict_reason
 from floatlab.verbs.arithmetic.explain.step import reason
 from floatlab.verbs.arithmetic.page import TAIL, Stage, align_blocks, heading, stages
 
 Blocks = tuple[Block, ...]
-
-
-class Scene(Record):
-    """One step of a derivation as it is looked at.
-
-    `page` holds everything seen so far, the newest rows marked; `reason` says why the step does
-    what it does; `flags` are those raised so far, `separate_flags` those of the separate way beside
-    a fused one; `frames` are pictures between the scene before
-    and this one, such as the smaller term on its way to the right; `steps` are the steps that it
-    shows, each by its derivation and its place there.
-    """
-
-    name: str
-    page: Page
-    reason: Line
-    flags: Flags
-    frames: tuple[Page, ...] = ()
-    steps: tuple[tuple[Derivation, int], ...] = ()
-    separate_flags: Flags | None = None
 
 
 def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:

@@ -9,10 +9,7 @@ from floatlab.numbers.decimals import shortest
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural, signed_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.explain.attribution import Attribution, Explanation, Patch, Path
+from floatlab.reduce.explain.attribution import Attribution, Explanation, Patch, Path
 
 _MOST = 6  # explanations and pairs that are listed
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from floatlab.arith.blocks import BlockDerivation, quantize_blocks
 from floatlab.errors import LiteralError, quoted
 from floatlab.formats.blocks import BlockFormat, parse_block_format
@@ -10,16 +12,10 @@ from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.answer import Answer
+from floatlab.page.model import Page
+from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.operand import read_operand
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question
 
 
 def block(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import Any
 
-from floatlab.arrays.compare.measure import WORST, Differences
+from floatlab.arrays.compare.measure import WORST, Differences, Element
 from floatlab.arrays.compare.measure import compare as measure
 from floatlab.arrays.compare.tolerances import NUMPY
 from floatlab.arrays.conversion import decode
@@ -15,20 +17,12 @@ from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
-from floatlab.verbs.answer import Answer
+from floatlab.page.model import Page
+from floatlab.reduce.explain.attribution import Attribution
+from floatlab.reduce.explain.judgements import Judgement
+from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.edits import code_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.arrays.compare.measure import Element
-    from floatlab.page.model import Page
-    from floatlab.reduce.explain.attribution import Attribution
-    from floatlab.reduce.explain.judgements import Judgement
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question
 
 
 @in_default_mode

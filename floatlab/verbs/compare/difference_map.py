@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from floatlab.arrays.compare.measure import Differences
+from floatlab.arrays.compare.structure import Extent, Map, Structure
 from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
 from floatlab.page.words import counted, listed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.arrays.compare.measure import Differences
-    from floatlab.arrays.compare.structure import Extent, Map, Structure
 
 _FEW = 0.05  # of an axis: so small a part of its indices is counted out
 _NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # how many elements of a part of an array

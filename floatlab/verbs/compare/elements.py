@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from math import isfinite
 
+from floatlab.arrays.compare.measure import Differences, Element
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.page.measures import number, share_of_tolerance, steps_text
 from floatlab.page.model import Block, Line, Note, Role, Span, Table, line
 from floatlab.page.words import plural
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.arrays.compare.measure import Differences, Element
 
 
 def worst_blocks(found: Differences) -> list[Block]:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from floatlab.page.model import Block, Gap, Note, Role, Row, Span, Table, line
 from floatlab.page.words import counted, listed
-from floatlab.reduce.explain.judgements import Cause
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.explain.judgements import Judgement
+from floatlab.reduce.explain.judgements import Cause, Judgement
 
 _CAUSES = {
     Cause.ORDER: "another order of addition, fused or not",

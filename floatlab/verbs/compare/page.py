@@ -5,6 +5,9 @@ from __future__ import annotations
 from math import inf
 
 from floatlab.arith import holds
+from floatlab.arrays.compare.distances import Ulps
+from floatlab.arrays.compare.measure import Differences, Errors, Operand
+from floatlab.arrays.compare.tolerances import Extreme, Tolerance
 from floatlab.page.measures import (
     at_index,
     bin_label,
@@ -19,12 +22,6 @@ from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Note, Pa
 from floatlab.page.words import counted, listed, plural
 from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
 from floatlab.verbs.compare.elements import worst_blocks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.arrays.compare.distances import Ulps
-    from floatlab.arrays.compare.measure import Differences, Errors, Operand
-    from floatlab.arrays.compare.tolerances import Extreme, Tolerance
 
 
 def differences_page(found: Differences, judged: str = "") -> Page:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from floatlab.arith import Lack, lacks
 from floatlab.formats import Format
 from floatlab.numbers import encode
@@ -9,10 +11,6 @@ from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Mark, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, listed
 from floatlab.verbs.formats.page import specials_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 _TICKS = 8  # at most about so many on the scale
 _MANY = 3  # other formats from which on a list says no reasons

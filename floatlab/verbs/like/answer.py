@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from floatlab.errors import LiteralError, MissingPartError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Literal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal, to_python_float
+from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries
 from floatlab.verbs.answer import Answer, answer_for
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.page.model import Page
 
 
 def compare_libraries(

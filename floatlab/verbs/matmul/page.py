@@ -11,11 +11,8 @@ from floatlab.numbers.decimals import shortest
 from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, plural
+from floatlab.reduce.products import Element, Product
 from floatlab.verbs.reduce.page import decimal, format_row, machine_rows, origin_rows, signed, way_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.products import Element, Product
 
 SHORT = 16  # elements: of so many all are shown
 _OFFERED = 32  # elements to choose from

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 from floatlab.formats.names import short_name
 from floatlab.numbers import Datum, Direction
 from floatlab.numbers.decimals import shortest
 from floatlab.page.datum import bits_strip, coded
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
+from floatlab.reduce.reduction import Reduction
 from floatlab.verbs.arithmetic.relation_page import with_changes_marked
 from floatlab.verbs.reduce.page import limit_rows, signed, truth_rows, way_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from floatlab.reduce.reduction import Reduction
 
 _GLANCE = 48  # characters of an order that is told
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")

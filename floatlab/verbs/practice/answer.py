@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError, LiteralError
 from floatlab.formats import Format
@@ -23,18 +25,13 @@ from floatlab.numbers.steps import (
     Round,
     Rule,
     Special,
+    Step,
 )
 from floatlab.record import Record
+from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.answer import compute
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.registry import ARITIES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from floatlab.numbers.steps import Step
-    from floatlab.verbs.arithmetic.step_pages import Scene
 
 _TYPED = 18  # characters of a number that a person is asked to type
 _NUMBER_BITS = 10_000  # guesses longer than this are compared as text only

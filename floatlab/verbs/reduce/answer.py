@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from floatlab.arrays.sources import source_of
+from floatlab.arrays.streams import ArraySource
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
@@ -12,22 +16,14 @@ from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
+from floatlab.page.model import Page
 from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.presets import Preset
 from floatlab.reduce.products import Product, product
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.arrays.streams import ArraySource
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
+from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.question import Question
 
 OPERANDS = {"sum": 1, "dot": 2, "matmul": 2}
 _NUMBERS = {1: "one array", 2: "two arrays"}

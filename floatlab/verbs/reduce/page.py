@@ -5,26 +5,22 @@ from __future__ import annotations
 from fractions import Fraction
 from heapq import nlargest
 
+from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted, flags_line, plural, signed_text
-from floatlab.reduce.reduction import MAX_TRACED
+from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.reduction import MAX_TRACED, Reduction
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.tensor_cores import TensorCore
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.arrays.sources import Source
-    from floatlab.formats import Format
-    from floatlab.reduce.inputs import AnyAdder
-    from floatlab.reduce.plan.orders import Schedule
-    from floatlab.reduce.reduction import Reduction
-    from floatlab.reduce.simulate.machines import Machine
 
 SHORT = 16  # terms: of so many every rounding is shown
 _TRACED = 1024  # terms: of so many the worst are found among products, too
@@ -77,7 +73,7 @@ def _way(found: Reduction) -> str:
     return way_words(found.schedule, found.adder)
 
 
-def way_words(schedule: Schedule, adder: AnyAdder) -> str:
+def way_words(schedule: Schedule, adder: Adder | Compensated | TensorCore) -> str:
     """Say the order and what an addition is."""
     if isinstance(adder, Compensated):
         return f"{schedule.text}, compensated ({adder.rule})"
@@ -131,7 +127,7 @@ def _formats(found: Reduction) -> list[Block]:
     return [format_row(found.x, found.y, found.adder, found.result.format)]
 
 
-def format_row(x: Source, y: Source | None, adder: AnyAdder, into: Format) -> Row:
+def format_row(x: Source, y: Source | None, adder: Adder | Compensated | TensorCore, into: Format) -> Row:
     """Say what is rounded to which format."""
     parts = {"terms": x.format.name}
     if y is not None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.outline import Part, outline, subtree
-from floatlab.reduce.simulate.adders import PartlyFused
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from floatlab.reduce.plan.orders import Schedule
-    from floatlab.reduce.plan.plan import Plan
-    from floatlab.reduce.reveal.revelation import Findings
-    from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.reveal.revelation import Findings
+from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 _SHORT = 12  # terms: a tree of so many is written out
 _MOST_RANGES = 6

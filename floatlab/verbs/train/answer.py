@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from contextlib import redirect_stdout
+from typing import Any
 
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.files import open_array
@@ -12,7 +14,11 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
+from floatlab.page.model import Chart, Page
 from floatlab.training import (
+    Comparison,
+    Configuration,
+    Learning,
     Setup,
     Training,
     UpdateTrace,
@@ -31,19 +37,10 @@ from floatlab.training.gradients import Gradients
 from floatlab.training.network.networks import parse_configurations
 from floatlab.training.run.trainer import MAX_VALUES
 from floatlab.training.validation import checked_number, exactly
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.question import Question
 from floatlab.verbs.train.check_functions import function_of
 from floatlab.verbs.train.forms import form_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from floatlab.page.model import Chart, Page
-    from floatlab.training import Comparison, Configuration, Learning
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
 
 STEPS, NETWORK_STEPS = 100, 500  # what is done unless told
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")

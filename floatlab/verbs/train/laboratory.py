@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from floatlab.errors import UnsupportedError
@@ -32,10 +33,6 @@ from floatlab.verbs.train.answer import (
 )
 from floatlab.verbs.train.forms import form_of
 from floatlab.verbs.train.laboratory_page import Look, Switch, look_at_losses, look_at_weights
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
 _MOST = 1 << 23  # and beyond it

@@ -6,6 +6,8 @@ A line that was changed on the way goes on under the other case of its letter, f
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +20,6 @@ from floatlab.training.run.training_run import TrainingRun
 from floatlab.verbs.train.network_page import learnings_page, losses_chart
 from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.training_words import CAUSES, figures
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
 _NOWHERE = math.nan  # a point there is drawn nowhere, and widens the scale all the same
 

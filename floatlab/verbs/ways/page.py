@@ -5,11 +5,7 @@ from __future__ import annotations
 from floatlab.page.measures import factors_text, number
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
-from floatlab.reduce.timing.ways import BLOCK, apart
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.timing.ways import Way
+from floatlab.reduce.timing.ways import BLOCK, Way, apart
 
 
 def ways_page(ways: tuple[Way, ...], shapes: tuple[tuple[int, ...], ...]) -> Page:
