@@ -132,7 +132,7 @@ def _differences(found: Any) -> Answer:
 
 def _judgement(found: Any) -> Answer:
     from floatlab.verbs.compare.json import judgement_to_wire
-    from floatlab.verbs.compare.judgement import judgement_blocks, judgement_words
+    from floatlab.verbs.judge.page import judgement_blocks, judgement_words
     from floatlab.wire.encode import SCHEMA
 
     return _plain(

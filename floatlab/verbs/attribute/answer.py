@@ -18,7 +18,7 @@ from floatlab.page.model import Page
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.explain.observations import format_of_result, parse_printed
 from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.reduce.answer import operands_of, preset_of
+from floatlab.verbs.named_arrays import operands_of, preset_of
 
 
 @in_default_mode

@@ -9,7 +9,7 @@ from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import Standing, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.ways import RUNS
 from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.reduce.answer import operands_of
+from floatlab.verbs.named_arrays import operands_of
 
 
 def backends_answer(

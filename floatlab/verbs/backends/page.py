@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from floatlab.page.measures import factors_text, number, percent
+from floatlab.page.measures import factors_text, number, percent, seconds
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.explain.judgements import Judgement
 from floatlab.reduce.timing.backends import BackendTiming, Pair, Standing
-from floatlab.verbs.compare.judgement import judgement_words
-from floatlab.verbs.ways.page import seconds
+from floatlab.verbs.judge.page import judgement_words
 
 _ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
 

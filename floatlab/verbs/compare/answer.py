@@ -126,7 +126,7 @@ def answer_of(found: Differences, judged: Judgement | None = None, explained: At
         return [differences_page(found, in_short(judged)), causes(judged)]
 
     def in_short(judged: Judgement) -> str:
-        from floatlab.verbs.compare.judgement import judgement_words
+        from floatlab.verbs.judge.page import judgement_words
 
         ways = "" if explained is None else f"; bit for bit {', or '.join(each.value for each in explained.verdicts)}"
         return judgement_words(judged) + ways
@@ -134,7 +134,7 @@ def answer_of(found: Differences, judged: Judgement | None = None, explained: At
     def causes(judged: Judgement) -> Page:
         from floatlab.page.model import Page
         from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks
-        from floatlab.verbs.compare.judgement import judgement_blocks
+        from floatlab.verbs.judge.page import judgement_blocks
 
         formats = found.actual.format.name, found.expected.format.name
         blocks = judgement_blocks(judged)

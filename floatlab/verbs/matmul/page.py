@@ -10,9 +10,9 @@ from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.sums import decimal, format_row, machine_rows, origin_rows, signed, way_words
 from floatlab.page.words import counted, plural
 from floatlab.reduce.products import Element, Product
-from floatlab.verbs.reduce.page import decimal, format_row, machine_rows, origin_rows, signed, way_words
 
 SHORT = 16  # elements: of so many all are shown
 _OFFERED = 32  # elements to choose from

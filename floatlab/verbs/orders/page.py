@@ -10,10 +10,11 @@ from floatlab.numbers import Datum, Direction
 from floatlab.numbers.decimals import shortest
 from floatlab.page.datum import bits_strip, coded
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
+from floatlab.page.sums import signed, way_words
 from floatlab.page.words import counted
 from floatlab.reduce.reduction import Reduction
 from floatlab.verbs.arithmetic.relation_page import with_changes_marked
-from floatlab.verbs.reduce.page import limit_rows, signed, truth_rows, way_words
+from floatlab.verbs.reduce.page import limit_rows, truth_rows
 
 _GLANCE = 48  # characters of an order that is told
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")

@@ -8,11 +8,11 @@ from floatlab.numbers import Datum
 from floatlab.numbers.decimals import shortest
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.sums import decimal, machine_rows, signed
 from floatlab.page.words import counted
 from floatlab.reduce.reduction import Reduction
 from floatlab.reduce.simulate.adders import Node, Term
 from floatlab.reduce.simulate.tensor_cores import TensorCore
-from floatlab.verbs.reduce.page import decimal, machine_rows, signed
 
 _DIGITS = 12
 

@@ -7,19 +7,15 @@ from heapq import nlargest
 
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
-from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
+from floatlab.numbers.decimals import rounded_decimal, shortest
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
-from floatlab.page.words import counted, flags_line, plural, signed_text
-from floatlab.reduce.plan.orders import Schedule
+from floatlab.page.sums import decimal, few, format_row, machine_rows, origin_rows, signed, way_words
+from floatlab.page.words import counted, flags_line, plural
 from floatlab.reduce.reduction import MAX_TRACED, Reduction
 from floatlab.reduce.simulate.adders import Adder
-from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.machines import Machine
-from floatlab.reduce.simulate.tensor_cores import TensorCore
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
 
 SHORT = 16  # terms: of so many every rounding is shown
@@ -27,7 +23,6 @@ _TRACED = 1024  # terms: of so many the worst are found among products, too
 _SEARCHED = 1 << 21  # terms: the worst of more would take many seconds, and gigabytes, to find
 _WORST = 5
 _SPELT = 6  # numbers that a node adds: of more the first and the last are named
-_PLAIN = range(-4, 9)  # exponents of numbers that are written without one
 _HEADER = ("id", "of", "code", "value", "ulps", "in result")
 _NOUNS = {"sum": "sum", "dot": "dot product"}
 
@@ -73,38 +68,6 @@ def _way(found: Reduction) -> str:
     return way_words(found.schedule, found.adder)
 
 
-def way_words(schedule: Schedule, adder: Adder | Compensated | TensorCore) -> str:
-    """Say the order and what an addition is."""
-    if isinstance(adder, Compensated):
-        return f"{schedule.text}, compensated ({adder.rule})"
-    return f"{schedule.text}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule.text
-
-
-def machine_rows(machine: Machine | None) -> list[Block]:
-    """Say whose model it is that was asked for."""
-    if machine is None:
-        return []
-    note = f"; {machine.note}" if machine.note else ""
-    return [Row("machine", line(f"{machine.words}{note}"))]
-
-
-def origin_rows(x: Source, y: Source | None) -> list[Block]:
-    """Say what numbers were before they were read into their format, and how many of them that changed."""
-    sides = {"terms": x} if y is None else {"a": x, "b": y}
-    return [Row(name, line(_origin_words(side))) for name, side in sides.items() if side.origin is not None]
-
-
-def _origin_words(source: Source) -> str:
-    origin, count = source.origin, source.codes.size
-    assert origin is not None
-    words = counted(count, "number" if origin.format is None else f"{origin.format.name} number")
-    done = "read into" if origin.format is None else "rounded into"
-    changed = f"{origin.inexact:,} of them inexactly"
-    if origin.inexact in (0, count):
-        changed = "all " * (count > 1) + ("inexactly" if origin.inexact else "exactly")
-    return f"{words} {done} {source.format.name}, {changed}"
-
-
 def truth_rows(found: Reduction) -> list[Block]:
     """Say what the exact sum is, and how far the result is from it."""
     exact, ulps = found.exact, found.error_ulps
@@ -125,20 +88,6 @@ def truth_rows(found: Reduction) -> list[Block]:
 
 def _formats(found: Reduction) -> list[Block]:
     return [format_row(found.x, found.y, found.adder, found.result.format)]
-
-
-def format_row(x: Source, y: Source | None, adder: Adder | Compensated | TensorCore, into: Format) -> Row:
-    """Say what is rounded to which format."""
-    parts = {"terms": x.format.name}
-    if y is not None:
-        parts["terms"] = " and ".join(dict.fromkeys([x.format.name, y.format.name]))
-        if isinstance(adder, Adder | Compensated):
-            parts["products"] = adder.products.name
-    parts["sums"] = adder.accumulator.name
-    if set(parts.values()) == {into.name}:
-        return Row("rounded to", line(f"{into.name} everywhere"))
-    parts["result"] = into.name
-    return Row("rounded to", line(", ".join(f"{name} {format}" for name, format in parts.items())))
 
 
 def limit_rows(found: Reduction) -> list[Block]:
@@ -166,11 +115,6 @@ def array_words(source: Source) -> str:
     return ",".join(shortest(Datum(source.format, code)) for code in source.codes.tolist())
 
 
-def few(x: Fraction) -> str:
-    """Return a measure in three digits."""
-    return rounded_decimal(x, 3, _PLAIN)
-
-
 def _bound(x: Fraction, result: Datum) -> str:
     """Return a bound in ulps of a result, or as it is where that is no number or zero."""
     if not result.is_finite or not result.magnitude:
@@ -191,28 +135,6 @@ def _upward(x: Fraction) -> str:
 def _exponent(x: Fraction) -> int:
     """Return the exponent of a positive number's first decimal digit."""
     return int(f"{rounded_decimal(x, 3, range(0))}e".split("e")[1] or 0)
-
-
-def decimal(x: Fraction, digits: int) -> str:
-    """Return a number in so many digits: complete where it has no more, else after ≈.
-
-    >>> decimal(Fraction(1, 8), 6), decimal(Fraction(1, 3), 6)
-    ('0.125', '≈ 0.333333')
-    """
-    text = rounded_decimal(x, digits)
-    if Fraction(text) != x:
-        return f"≈ {text}"
-    return terminating_decimal(x, digits + 6) or text
-
-
-def signed(x: Fraction, digits: int = 3) -> str:
-    """Return a signed error in so many digits.
-
-    >>> signed(Fraction(-1, 3)), signed(Fraction(-112345))
-    ('−0.333', '−112,000')
-    """
-    text = rounded_decimal(x, digits, _PLAIN)
-    return signed_text(f"{int(text):,}" if text.lstrip("-").isdigit() else text)
 
 
 def _every(found: Reduction) -> list[Block]:

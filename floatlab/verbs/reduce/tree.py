@@ -14,13 +14,14 @@ from math import gcd
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.page.model import Line, Role, Span, Table, line
+from floatlab.page.sums import decimal, signed
 from floatlab.page.words import counted
 from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reduction import Reduction
 from floatlab.reduce.simulate.adders import Term
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
-from floatlab.verbs.reduce.page import decimal, missed, signed
+from floatlab.verbs.reduce.page import missed
 
 Key = tuple[str | int, ...]
 

@@ -14,7 +14,7 @@ from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import in_one_format
 from floatlab.reduce.timing.ways import Way, apart, four_ways
 from floatlab.verbs.answer import Answer
-from floatlab.verbs.reduce.answer import operands_of
+from floatlab.verbs.named_arrays import operands_of
 
 
 @in_default_mode

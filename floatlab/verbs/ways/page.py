@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.measures import factors_text, number
+from floatlab.page.measures import factors_text, number, seconds
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import counted
 from floatlab.reduce.timing.ways import BLOCK, Way, apart
@@ -40,12 +40,3 @@ def ways_page(ways: tuple[Way, ...], shapes: tuple[tuple[int, ...], ...]) -> Pag
 def _distances(ways: tuple[Way, ...]) -> tuple[tuple[tuple[Span, ...], ...], ...]:
     rows = zip(ways, apart(ways), strict=True)
     return tuple((line(way.name), *(line(f"{each:,}") for each in row)) for way, row in rows)
-
-
-def seconds(time: float) -> str:
-    """Return a time to three digits.
-
-    >>> seconds(0.00123456), seconds(2.5)
-    ('1.23 ms', '2.5 s')
-    """
-    return f"{time:.3g} s" if time >= 1 else f"{time * 1e3:.3g} ms" if time >= 1e-3 else f"{time * 1e6:.3g} µs"
