@@ -8,8 +8,8 @@ from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, encode
 from floatlab.training import Training, UpdateTrace
 from floatlab.verbs.question import Question
-from floatlab.verbs.train.answer import numbers_named
-from floatlab.verbs.train.check_functions import NAMES, function_of
+from floatlab.verbs.train.check.functions import NAMES, function_of
+from floatlab.verbs.train.inputs import numbers_named
 
 
 def test_numbers_stay_as_they_were_typed(tmp_path):

@@ -21,11 +21,12 @@ from floatlab.training import (
     sweep_steps,
 )
 from floatlab.training.step.update import Why
-from floatlab.verbs.train.gradients_page import check_page, fate_of, underflow_page
-from floatlab.verbs.train.network_page import learnings_page, verdict_words
-from floatlab.verbs.train.run_page import training_page, values_chart
-from floatlab.verbs.train.step_page import stage_table, step_page, why_words
-from floatlab.verbs.train.training_words import (
+from floatlab.verbs.train.check.page import check_page
+from floatlab.verbs.train.network.page import learnings_page, verdict_words
+from floatlab.verbs.train.run.page import training_page, values_chart
+from floatlab.verbs.train.step.page import stage_table, step_page, why_words
+from floatlab.verbs.train.underflow.page import fate_of, underflow_page
+from floatlab.verbs.train.words import (
     CAUSES,
     exactly_shown,
     figures,

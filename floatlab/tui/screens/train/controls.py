@@ -14,9 +14,9 @@ from floatlab.tui.screens.task import Task
 from floatlab.tui.widgets.marking import Marking
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.question import Question
-from floatlab.verbs.train.answer import NETWORKS
-from floatlab.verbs.train.check_functions import NAMES as FUNCTIONS
+from floatlab.verbs.train.check.functions import NAMES as FUNCTIONS
 from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned
+from floatlab.verbs.train.network.answer import NETWORKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from floatlab.page.chart import curve, named
 from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, line, text_of
 from floatlab.page.words import counted, listed, plural
 from floatlab.training.network.learner import Comparison, Learning
-from floatlab.verbs.train.training_words import optimizer_words
+from floatlab.verbs.train.words import optimizer_words
 
 _SENTENCES = {
     "linear": "linear regression",

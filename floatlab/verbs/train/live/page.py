@@ -17,9 +17,9 @@ from floatlab.record import Record
 from floatlab.training import Comparison, Learning, Training
 from floatlab.training.run.laboratory import Trajectory
 from floatlab.training.run.training_run import TrainingRun
-from floatlab.verbs.train.network_page import learnings_page, losses_chart
-from floatlab.verbs.train.run_page import error_text, value_text, values_chart
-from floatlab.verbs.train.training_words import CAUSES, figures
+from floatlab.verbs.train.network.page import learnings_page, losses_chart
+from floatlab.verbs.train.run.page import error_text, value_text, values_chart
+from floatlab.verbs.train.words import CAUSES, figures
 
 _NOWHERE = math.nan  # a point there is drawn nowhere, and widens the scale all the same
 
@@ -84,11 +84,7 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
 
 
 def look_at_losses(
-    found: list[list[Learning]],
-    compared: list[Comparison],
-    reference: str,
-    goal: int,
-    switches: Sequence[Switch] = (),
+    found: list[list[Learning]], compared: list[Comparison], reference: str, goal: int, switches: Sequence[Switch] = ()
 ) -> Look:
     """Return how networks stand in their configurations, on the way to a number of steps."""
     chart = losses_chart(found)

@@ -14,7 +14,7 @@ from floatlab.page.words import bracketed, error_words, signed_text, verdict_lin
 from floatlab.training.step.thresholds import Threshold, is_drawn
 from floatlab.training.step.update import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import stages
-from floatlab.verbs.train.training_words import exactly_shown, figures, optimizer_words, setup_words
+from floatlab.verbs.train.words import exactly_shown, figures, optimizer_words, setup_words
 
 _CELL = 18  # characters of an error in a table
 _PICTURED = 3  # stages: of so many, each is drawn digit by digit

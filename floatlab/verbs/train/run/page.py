@@ -16,14 +16,7 @@ from floatlab.page.model import Block, Chart, Curve, Gap, Line, Note, Page, Role
 from floatlab.page.words import counted, plural
 from floatlab.training.run.laboratory import Training, Trajectory
 from floatlab.training.run.training_run import TrainingRun
-from floatlab.verbs.train.training_words import (
-    CAUSES,
-    exactly_shown,
-    figures,
-    optimizer_words,
-    remedy_words,
-    setup_words,
-)
+from floatlab.verbs.train.words import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
