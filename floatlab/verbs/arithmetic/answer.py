@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from floatlab.arith import Comparison, Contrast, IntegerResult
 from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
@@ -19,6 +18,11 @@ from floatlab.verbs.answer import Answer, Scene, Started
 from floatlab.verbs.operand import read_operand
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import ARITIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["ARITIES", "DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.arith.blocks import BlockDerivation, quantize_blocks
 from floatlab.errors import LiteralError, quoted
 from floatlab.formats.blocks import BlockFormat, parse_block_format
@@ -16,6 +14,10 @@ from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.operand import read_operand
 from floatlab.verbs.question import Question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def block(

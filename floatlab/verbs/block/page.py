@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from floatlab.arith.blocks import BY_EXPONENT, BlockDerivation, Element, ScaleRule, decode_element
 from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Datum, Exact, Flags, Ratio
@@ -25,6 +23,11 @@ from floatlab.page.words import (
     signed,
     signed_text,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+
 
 FEW = 4  # so many elements are shown step by step; more share a table
 _GLANCE = 12  # characters of a number in a table

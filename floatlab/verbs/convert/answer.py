@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Derivation, convert, parse_literal
@@ -12,6 +10,10 @@ from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Started, answer_for
 from floatlab.verbs.question import Question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def convert_through(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.formats import CATALOG, catalog_row, parse_format
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def formats(names: tuple[str, ...] = ()) -> Answer:

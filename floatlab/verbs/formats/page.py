@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from floatlab.formats import Format
 from floatlab.formats import Row as CatalogRow
 from floatlab.formats.census import census
@@ -13,6 +11,11 @@ from floatlab.numbers.decimals import decimal_within, exact_text, hexadecimal, r
 from floatlab.page.datum import bits_strip
 from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Span, Table, line
 from floatlab.page.words import brief, plural
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+
 
 _CODE_TABLE_LIMIT = 256
 _CELL = 12  # characters of a value in a code table

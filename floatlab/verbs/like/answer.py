@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.errors import LiteralError, MissingPartError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Literal
@@ -12,6 +10,10 @@ from floatlab.numbers.reading import read_literal, to_python_float
 from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries
 from floatlab.verbs.answer import Answer, answer_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def compare_libraries(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import Any
 
 from floatlab.arith import readings
 from floatlab.formats import Format
@@ -30,6 +29,11 @@ from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.explain.result import capital, encoding_reason
 from floatlab.verbs.arithmetic.explain.rounding import integral_reason, rounding_reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _GLANCED = 1_000_000  # factors below this are written out
 _STICKY = "Of what follows, rounding needs to know only that it is not zero: that is the sticky bit."
