@@ -102,11 +102,7 @@ def _exponent_words(datum: Datum) -> str:
 def _neighbours(datum: Datum) -> Row:
     below, above = datum.next_down, datum.next_up
     missing = line(Span("none", Role.HINT))
-    return Row(
-        "neighbours",
-        coded(below) if below != datum else missing,
-        coded(above) if above != datum else missing,
-    )
+    return Row("neighbours", coded(below) if below != datum else missing, coded(above) if above != datum else missing)
 
 
 def show_page(derivation: Derivation, interval: bool = False) -> Page:
@@ -114,21 +110,19 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     datum, fmt = derivation.result, derivation.result.format
     blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
     if fmt.name == "tf32":
-        blocks.append(
-            Row("in 32 bits", line(Span(f"0x{datum.code << 13:08x}", Role.CODE)), line("as a register holds it"))
-        )
+        blocks.append(Row("in 32 bits", Span(f"0x{datum.code << 13:08x}", Role.CODE), "as a register holds it"))
     if datum.is_finite:
-        blocks.append(Row("significand", significand(datum), line(_exponent_words(datum))))
+        blocks.append(Row("significand", significand(datum), _exponent_words(datum)))
     blocks += _rounding(derivation)
     if datum.is_finite:
-        blocks.append(Row("exactly", line(Span(exact_text(datum, PAGE_DIGITS), Role.VALUE))))
+        blocks.append(Row("exactly", Span(exact_text(datum, PAGE_DIGITS), Role.VALUE)))
         blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
     if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
         blocks.append(_neighbours(datum))
     if words := replaced_words(derivation):
-        blocks.append(Row("replaced", line(Span(words, Role.HINT))))
+        blocks.append(Row("replaced", Span(words, Role.HINT)))
     if words := in_words(datum):
-        blocks.append(Row("note", line(Span(words, Role.HINT))))
+        blocks.append(Row("note", Span(words, Role.HINT)))
     if interval:
         from floatlab.page.number_line import scale_rows  # here, since most pages have no number line
 
@@ -142,16 +136,16 @@ def _rounding(derivation: Derivation) -> list[Block]:
     if derivation.operation == "decode":
         return []
     if rounded is None:
-        return [Row("read", line(operand_text(derivation)), flags_line(derivation.flags))]
+        return [Row("read", operand_text(derivation), flags_line(derivation.flags))]
     seen = read_line(derivation)
     rows: list[Block] = [Row("read", seen, typed)]
     far = far_away(derivation)
     decided = line("larger than every number") if far and rounded.overflowed else decision(rounded, direction)
     rows.append(Row(f"round {direction.value}", decided, verdict_line(derivation)))
     if words := tininess_words(rounded):
-        rows.append(Row("", line(words)))
+        rows.append(Row("", words))
     if rounded.carried and not rounded.overflowed and not far:
-        rows.append(Row("", line("the carry runs into the exponent")))
+        rows.append(Row("", "the carry runs into the exponent"))
     return rows
 
 
@@ -160,20 +154,20 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     interval = preimage(datum, context)
     name = context.rounding.value
     if interval is None:
-        return [Row("interval", line(f"no real number rounds here ({name})"))]
+        return [Row("interval", f"no real number rounds here ({name})")]
     low, high = interval.low, interval.high
     if low is not None and low == high:
-        return [Row("interval", line(f"only {exact_decimal(low, PAGE_DIGITS)} itself ({name})"))]
+        return [Row("interval", f"only {exact_decimal(low, PAGE_DIGITS)} itself ({name})")]
     left = "−∞" if low is None else exact_decimal(low, PAGE_DIGITS)
     right = "+∞" if high is None else exact_decimal(high, PAGE_DIGITS)
     signs = ["≤" if closed else "<" for closed in (interval.low_closed, interval.high_closed)]
     x = "|x|" if interval.mirrored else "x"
-    rows: list[Block] = [Row("interval", line(f"{left} {signs[0]} {x} {signs[1]} {right}"))]
+    rows: list[Block] = [Row("interval", f"{left} {signs[0]} {x} {signs[1]} {right}")]
     if context.rounding is Direction.SR:
-        return [*rows, Row("", line("every x in it may round here; nearer ones do so more often"))]
+        return [*rows, Row("", "every x in it may round here; nearer ones do so more often")]
     if context.rounding in (Direction.RNE, Direction.RNA):
         words = _ties_in_words(interval, datum)
-        rows += [Row("", line(words))] if words else []
+        rows += [Row("", words)] if words else []
     return rows
 
 

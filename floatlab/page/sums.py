@@ -7,7 +7,7 @@ from fractions import Fraction
 from floatlab.arrays.sources import Source
 from floatlab.formats import Format
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
-from floatlab.page.model import Block, Row, line
+from floatlab.page.model import Block, Row
 from floatlab.page.words import counted, signed_text
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.simulate.adders import Adder
@@ -30,13 +30,13 @@ def machine_rows(machine: Machine | None) -> list[Block]:
     if machine is None:
         return []
     note = f"; {machine.note}" if machine.note else ""
-    return [Row("machine", line(f"{machine.words}{note}"))]
+    return [Row("machine", f"{machine.words}{note}")]
 
 
 def origin_rows(x: Source, y: Source | None) -> list[Block]:
     """Say what numbers were before they were read into their format, and how many of them that changed."""
     sides = {"terms": x} if y is None else {"a": x, "b": y}
-    return [Row(name, line(_origin_words(side))) for name, side in sides.items() if side.origin is not None]
+    return [Row(name, _origin_words(side)) for name, side in sides.items() if side.origin is not None]
 
 
 def _origin_words(source: Source) -> str:
@@ -59,9 +59,9 @@ def format_row(x: Source, y: Source | None, adder: Adder | Compensated | TensorC
             parts["products"] = adder.products.name
     parts["sums"] = adder.accumulator.name
     if set(parts.values()) == {into.name}:
-        return Row("rounded to", line(f"{into.name} everywhere"))
+        return Row("rounded to", f"{into.name} everywhere")
     parts["result"] = into.name
-    return Row("rounded to", line(", ".join(f"{name} {format}" for name, format in parts.items())))
+    return Row("rounded to", ", ".join(f"{name} {format}" for name, format in parts.items()))
 
 
 def few(x: Fraction) -> str:

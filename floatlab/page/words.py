@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
-from floatlab.numbers.decimals import (
-    decimal_within,
-    ratio_text,
-    rounded_decimal,
-    shortest,
-    terminating_decimal,
-)
+from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, shortest, terminating_decimal
 from floatlab.numbers.exact import Exact, SquareRoot
 from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import GUARD_DIGITS

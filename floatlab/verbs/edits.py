@@ -206,10 +206,7 @@ EDITS: dict[str, Edit] = {
         Edit("nan", "NaN", "not a number", _nan),
         Edit("largest", "max", "the largest number", _landmark(lambda d: d.format.largest_magnitude, "")),
         Edit(
-            "normal",
-            "norm",
-            "the smallest normal number",
-            _landmark(lambda d: d.format.smallest_normal_magnitude, ""),
+            "normal", "norm", "the smallest normal number", _landmark(lambda d: d.format.smallest_normal_magnitude, "")
         ),
         Edit(
             "subnormal",

@@ -9,7 +9,7 @@ from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.page.measures import number, share_of_tolerance, steps_text
-from floatlab.page.model import Block, Line, Note, Role, Span, Table, line
+from floatlab.page.model import Block, Line, Role, Span, Table, Text, heading, line
 from floatlab.page.words import plural
 
 
@@ -20,8 +20,8 @@ def worst_blocks(found: Differences) -> list[Block]:
     rows = tuple(_element_cells(each, found) for each in found.worst)
     header = ("index", "actual", "expected", "ulps", "of the tolerance")
     count = plural(len(rows), "The worst element", f"The worst {len(rows)} elements")
-    heading = f"{count}, by the share of rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)}"
-    return [Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(3, 4))]
+    head = f"{count}, by the share of rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)}"
+    return [heading(head), Table(header, rows, right=(3, 4))]
 
 
 def _element_cells(each: Element, found: Differences) -> tuple[Line, ...]:
@@ -40,21 +40,17 @@ def elements_table(found: Differences) -> Table:
     ['1', '3', '2', '512', '0.5', '49,932 times', '0x4200', '0x4000', '1']
     """
     header = ("index", "actual", "expected", "ulps", "relative", "uses", "bits", "bits", "absolute")
-    rows = []
+    rows: list[tuple[Text, ...]] = []
     for each in found.worst:
         x, y = _data(each, found)
         relative = abs(each.absolute / each.expected) if each.expected and isfinite(each.absolute) else None
-        measures = (
-            _steps(each),
-            "·" if relative is None else number(relative),
-            share_of_tolerance(each.share),
-        )
+        measures = (_steps(each), "·" if relative is None else number(relative), share_of_tolerance(each.share))
         absolute = number(each.absolute) if isfinite(each.absolute) else "·"
         rows.append((
-            line(_index(each)), line(_value(x)), line(_value(y)), *map(line, measures),
-            line(_code(x)), line(_code(y)), line(absolute),
+            _index(each), _value(x), _value(y), *measures,
+            _code(x), _code(y), absolute,
         ))  # fmt: skip
-    return Table(header, tuple(rows), right=(3, 4, 5, 8))
+    return Table(header, rows, right=(3, 4, 5, 8))
 
 
 def _data(each: Element, found: Differences) -> tuple[Datum, Datum]:

@@ -8,17 +8,8 @@ from floatlab.arith import holds
 from floatlab.arrays.compare.distances import Ulps
 from floatlab.arrays.compare.measure import Differences, Errors, Operand
 from floatlab.arrays.compare.tolerances import Extreme, Tolerance
-from floatlab.page.measures import (
-    at_index,
-    bin_label,
-    multiple,
-    number,
-    percent,
-    shape_text,
-    steps_text,
-    upward,
-)
-from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Note, Page, Pair, Role, Row, Span, line
+from floatlab.page.measures import at_index, bin_label, multiple, number, percent, shape_text, steps_text, upward
+from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Note, Page, Pair, Role, Row, Span, heading, line
 from floatlab.page.words import counted, listed, plural
 from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
 from floatlab.verbs.compare.elements import worst_blocks
@@ -39,7 +30,7 @@ def differences_page(found: Differences, judged: str = "") -> Page:
                    atol 1e-08 allow
     """
     title = f"{found.actual.name} and {found.expected.name}: {_summary(found)}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *_verdict_rows(found), *_inputs_rows(found, judged)]
+    blocks: list[Block] = [heading(title), *_verdict_rows(found), *_inputs_rows(found, judged)]
     if found.shape is not None and found.size:
         blocks += _amounts(found)
         for part in (histogram_blocks(found), _near_enough(found), where_blocks(found), worst_blocks(found)):
@@ -69,23 +60,21 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
     operands = [
         _operand_row(label, each, named) for label, each in (("actual", found.actual), ("expected", found.expected))
     ]
-    return [*operands, Row("verdict", line(Span(verdict_words(found), Role.GOOD if found.within else Role.BAD)))]
+    return [*operands, Row("verdict", Span(verdict_words(found), Role.GOOD if found.within else Role.BAD))]
 
 
 def _inputs_rows(found: Differences, judged: str) -> list[Block]:
     """Say whether it is rounding; where that is not known of what may be a product, what would tell."""
     if judged:
-        return [Row("rounding?", line(judged))]
+        return [Row("rounding?", judged)]
     if not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
-    return [
-        Row("", line(Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT)))
-    ]
+    return [Row("", Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT))]
 
 
 def _operand_row(label: str, operand: Operand, named: bool) -> Block:
     words = line(Span(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
-    return Row(label, line(operand.name), words) if named and operand.name != label else Row(label, words)
+    return Row(label, operand.name, words) if named and operand.name != label else Row(label, words)
 
 
 def verdict_words(found: Differences) -> str:
@@ -125,28 +114,28 @@ def _amounts(found: Differences) -> list[Block]:
     rows: list[Block] = []
     if found.equal_bits is not None:
         rows.append(
-            Row("equal bits", line(f"{found.equal_bits:,} of {found.size:,}, {percent(found.equal_bits, found.size)}"))
+            Row("equal bits", f"{found.equal_bits:,} of {found.size:,}, {percent(found.equal_bits, found.size)}")
         )
     if found.equal_bits == found.size and not found.failing:
         return rows
     if found.equal != found.equal_bits:
-        rows.append(Row("equal values", line(f"{found.equal:,}, {percent(found.equal, found.size)}")))
-    rows += [Row("", line(Span(words, Role.FLAG))) for words in _special_words(found)]
+        rows.append(Row("equal values", f"{found.equal:,}, {percent(found.equal, found.size)}"))
+    rows += [Row("", Span(words, Role.FLAG)) for words in _special_words(found)]
     rows.append(Row("absolute", *_error_lines(found.absolute)))
     rows.append(Row("relative", *_error_lines(found.relative)))
     ulps = found.ulps
     if ulps is not None and ulps.largest is not None:
         where = at_index(ulps.largest.index) if ulps.largest.value else ""
         largest = line(f"largest {steps_text(int(ulps.largest.value))}{where}")
-        rows.append(Row("ulps", largest, line(Span(f"of {ulps.format.name}", Role.HINT))))
+        rows.append(Row("ulps", largest, Span(f"of {ulps.format.name}", Role.HINT)))
         if ulps.largest.value:
             shares = ", ".join(f"{share:g} % ≤ {steps_text(most)}" for share, most in ulps.percentiles)
-            rows.append(Row("", line(shares)))
+            rows.append(Row("", shares))
     rounded = [each for each in (found.actual, found.expected) if ulps and not holds(ulps.format, each.format)]
     if rounded and ulps is not None:
         names = listed([f"{each.name} ({each.format.name})" for each in rounded])
         words = f"{names} {plural(len(rounded), 'is', 'are')} rounded to {ulps.format.name} before ulps are counted"
-        rows.append(Row("", line(Span(words, Role.HINT))))
+        rows.append(Row("", Span(words, Role.HINT)))
     return rows
 
 
@@ -182,8 +171,8 @@ def histogram_blocks(found: Differences) -> list[Block]:
         # Room for the label is kept on the right; the shortest bar is one character.
         bar = Interval(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
         lanes.append(Lane(bin_label(low, high), (), (bar,)))
-    heading = f"How many elements are how many ulps of {ulps.format.name} apart"
-    return [Note(line(Span(heading, Role.HEADING))), Axis(tuple(lanes))]
+    head = f"How many elements are how many ulps of {ulps.format.name} apart"
+    return [heading(head), Axis(tuple(lanes))]
 
 
 def bin_page(ulps: Ulps, place: int) -> Page:
@@ -206,7 +195,7 @@ def bin_page(ulps: Ulps, place: int) -> Page:
 
 
 def _near_enough(found: Differences) -> list[Block]:
-    blocks: list[Block] = [Note(line(Span("Near enough, as NumPy and PyTorch define it", Role.HEADING)))]
+    blocks: list[Block] = [heading("Near enough, as NumPy and PyTorch define it")]
     for each in (found.allclose, found.assert_close):
         blocks += _tolerance_rows(each, found.size)
     return blocks
@@ -236,5 +225,5 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
         if least is not None
     ]
     words = f"smallest that passes: {', or '.join(ways)}" if ways else "no tolerance would pass"
-    rows.append(Row("", line(Span(words, Role.HINT if ways else Role.FLAG))))
+    rows.append(Row("", Span(words, Role.HINT if ways else Role.FLAG)))
     return rows

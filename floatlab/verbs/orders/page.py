@@ -70,7 +70,7 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
         if result.is_finite and before.is_finite:
             apart += f", {counted(abs(result.ordinal - before.ordinal), 'step')} apart"
         words = f"{words}: {apart}" if words else apart
-    return Page((*blocks, Row("", line(Span(words, Role.HINT)))))
+    return Page((*blocks, Row("", Span(words, Role.HINT))))
 
 
 def figures_page(found: Reduction) -> Page:

@@ -195,11 +195,7 @@ def _round(step: Step, derivation: Derivation, _: int) -> Exercise | None:
         digits = _guard_round_sticky(rounded)
         return Exercise(f"Cut {place}: what are the guard, round and sticky digits?", (), digits)
     happens = _CUT[2] if rounded.tail is Tail.ZERO else _CUT[int(rounded.increment)]
-    return Exercise(
-        f"Cut {place} and rounded {IN_WORDS[direction]}: what becomes of the last digit?",
-        _CUT,
-        (happens,),
-    )
+    return Exercise(f"Cut {place} and rounded {IN_WORDS[direction]}: what becomes of the last digit?", _CUT, (happens,))
 
 
 def _guard_round_sticky(rounded: Rounded) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import rounded_decimal, shortest
 from floatlab.page.datum import coded
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line
 from floatlab.page.sums import decimal, few, format_row, machine_rows, origin_rows, signed, way_words
 from floatlab.page.words import counted, flags_line, plural
 from floatlab.reduce.reduction import MAX_TRACED, Reduction
@@ -53,9 +53,9 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     """
     n = len(found)
     title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {_way(found)}: {shortest(found.result)}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     if origin:
-        blocks.append(Row("terms", line(origin)))
+        blocks.append(Row("terms", origin))
     blocks += machine_rows(found.machine)
     blocks += origin_rows(found.x, found.y)
     blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found), *_formats(found)]
@@ -76,7 +76,7 @@ def truth_rows(found: Reduction) -> list[Block]:
     if exact is None:
         return [Row("exact", line(Span("no number: a term is none", Role.HINT), raised))]
     read = any(side is not None and side.origin is not None and side.origin.inexact for side in (found.x, found.y))
-    rows: list[Block] = [Row("exact", line(decimal(exact, 20)), line("of the terms as read") if read else ())]
+    rows: list[Block] = [Row("exact", decimal(exact, 20), line("of the terms as read") if read else ())]
     if ulps is None:
         return [*rows, Row("error", line(Span("the result is no number", Role.FLAG), raised))]
     if not ulps:
@@ -100,7 +100,7 @@ def limit_rows(found: Reduction) -> list[Block]:
     if found.condition is not None:
         x = "x" if found.y is None else "x·y"
         unit = few(Fraction(len(found)) / 2**found.accumulated.format.precision)
-        rows.append(Row("condition", line(f"{few(found.condition)} = sum of |{x}| / |sum of {x}|; n·u = {unit}")))
+        rows.append(Row("condition", f"{few(found.condition)} = sum of |{x}| / |sum of {x}|; n·u = {unit}"))
     return rows
 
 
@@ -142,8 +142,8 @@ def _every(found: Reduction) -> list[Block]:
     strange = any(each.flags & ~Flags.INEXACT for each in entries)
     header = _HEADER + (("flags",) if strange else ())
     rows = tuple(_cells(each, found, strange) for each in entries)
-    heading = "Every rounding: its error in its own ulps, and in those of the result"
-    return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
+    head = "Every rounding: its error in its own ulps, and in those of the result"
+    return [Gap(), heading(head), Table(header, rows, right=(3, 4, 5))]
 
 
 def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
@@ -196,8 +196,8 @@ def _worst(found: Reduction) -> list[Block]:
     entries = worst_of(found)
     if not entries:
         many = f"of {counted(len(found), 'term')} the worst roundings are not looked for"
-        return [Gap(), Note(line(Span(many, Role.HINT)))] if len(found) > _SEARCHED else []
+        return [Gap(), hint(many)] if len(found) > _SEARCHED else []
     rows = tuple(_cells(each, found, False) for each in entries)
     many = plural(len(rows), "The rounding", f"The {len(rows)} roundings")
-    heading = f"{many} that missed most: by how many of their own ulps, and of the result's"
-    return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(_HEADER, rows, right=(3, 4, 5))]
+    head = f"{many} that missed most: by how many of their own ulps, and of the result's"
+    return [Gap(), heading(head), Table(_HEADER, rows, right=(3, 4, 5))]

@@ -5,23 +5,18 @@ from __future__ import annotations
 from floatlab.numbers import Datum, Derivation
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.page.datum import field_widths
-from floatlab.page.model import Note, Page, Role, Span, Table, line
-from floatlab.page.words import (
-    brief,
-    error_words,
-    flags_line,
-    operand_text,
-)
+from floatlab.page.model import Page, Role, Span, Table, heading, hint, line
+from floatlab.page.words import brief, error_words, flags_line, operand_text
 
 
 def directions_table(derivations: list[Derivation]) -> Page:
     """Compare one value's rounding in every direction."""
     rows = tuple(
         (
-            line(each.context.rounding.value),
-            line(Span(hexadecimal_code(each.result), Role.CODE)),
-            line(brief(each.result)),
-            line(error_words(each).removeprefix("error ")),
+            each.context.rounding.value,
+            Span(hexadecimal_code(each.result), Role.CODE),
+            brief(each.result),
+            error_words(each).removeprefix("error "),
             flags_line(each.flags) if each.flags else line("exact"),
         )
         for each in derivations
@@ -31,9 +26,9 @@ def directions_table(derivations: list[Derivation]) -> Page:
     seed = derivations[0].context.seed
     return Page(
         (
-            Note(line(Span(title, Role.HEADING))),
+            heading(title),
             Table(("", "code", "value", "error", "flags"), rows),
-            Note(line(Span(f"SR drew with seed {seed}; another seed may round the other way", Role.HINT))),
+            hint(f"SR drew with seed {seed}; another seed may round the other way"),
         ),
         title,
     )
@@ -42,16 +37,11 @@ def directions_table(derivations: list[Derivation]) -> Page:
 def dialects_table(data: list[Datum], text: str, title: str) -> Page:
     """Compare what one code means in several formats."""
     rows = tuple(
-        (
-            line(datum.format.name),
-            line(" ".join(text_of_fields(datum))),
-            line(Span(brief(datum), Role.VALUE)),
-            line(datum.number_class.value),
-        )
+        (datum.format.name, " ".join(text_of_fields(datum)), Span(brief(datum), Role.VALUE), datum.number_class.value)
         for datum in data
     )
     title = f"{text} in {title}"
-    return Page((Note(line(Span(title, Role.HEADING))), Table(("format", "bits", "value", "class"), rows)), title)
+    return Page((heading(title), Table(("format", "bits", "value", "class"), rows)), title)
 
 
 def text_of_fields(datum: Datum) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 from floatlab.page.chart import curve, legend
-from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
 from floatlab.training.gradient_check import Check, Curve, Point
 
 
@@ -23,7 +23,7 @@ def check_page(curves: list[Curve], check: Check | None, name: str) -> Page:
     title = f"{name} at {first.x:.9g} in {first.format.name}: its derivative is {first.derivative:.9g}"
     if check is not None:
         title += f"; {check.reported:.9g} {_SAID[check.verdict]}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), Gap(), errors_chart(curves)]
+    blocks: list[Block] = [heading(title), Gap(), errors_chart(curves)]
     blocks += [Note(line(Span("letters  ", Role.LABEL), legend(errors_chart(curves)))), Gap(), _steps_table(curves)]
     if check is not None:
         blocks += [Gap(), *_check_rows(check)]
@@ -50,14 +50,14 @@ def _steps_table(curves: list[Curve]) -> Table:
         best, advised, least = each.best, each.at_advised, each.points[0]
         for what, point in (("best", best), ("by theory", advised), ("smallest", least)):
             rows.append((
-                line(Span(f"{each.way}, {what}", Role.VALUE)),
-                line(f"{point.h:.2e}"),
-                line(f"{point.quotient:.7g}"),
-                line(f"{_measure(point):.2e}"),
-                line(_blame(point)),
+                Span(f"{each.way}, {what}", Role.VALUE),
+                f"{point.h:.2e}",
+                f"{point.quotient:.7g}",
+                f"{_measure(point):.2e}",
+                _blame(point),
             ))  # fmt: skip
     header = ("difference", "h", "quotient", "error" if curves[0].points[0].relative is None else "relative", "mostly")
-    return Table(header, tuple(rows), right=(1, 2, 3))
+    return Table(header, rows, right=(1, 2, 3))
 
 
 def _blame(point: Point) -> str:
@@ -69,11 +69,11 @@ def _blame(point: Point) -> str:
 def _check_rows(check: Check) -> list[Block]:
     role = {"agrees": Role.GOOD, "a bug": Role.BAD}.get(check.verdict, Role.FLAG)
     return [
-        Note(line(Span("The derivative that was reported", Role.HEADING))),
-        Row("reported", line(f"{check.reported:.9g}"), line(f"quotient {check.quotient:.9g}")),
-        Row("mismatch", line(f"{check.mismatch:.3g}"), line(f"h {check.h:.3g}")),
+        heading("The derivative that was reported"),
+        Row("reported", f"{check.reported:.9g}", f"quotient {check.quotient:.9g}"),
+        Row("mismatch", f"{check.mismatch:.3g}", f"h {check.h:.3g}"),
         Row("explained", line(f"up to {check.bound:.3g}: ", *_parts(check))),
-        Row("verdict", line(Span(_VERDICTS[check.verdict], role))),
+        Row("verdict", Span(_VERDICTS[check.verdict], role)),
     ]
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from floatlab.page.chart import curve, named
-from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, line, text_of
+from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line, text_of
 from floatlab.page.words import counted, listed, plural
 from floatlab.training.network.learner import Comparison, Learning
 from floatlab.verbs.train.words import optimizer_words
@@ -39,20 +39,17 @@ def learnings_page(learnings: list[list[Learning]], compared: list[Comparison], 
     )
     shape = " → ".join(f"{each}" for each in problem.layers)
     blocks: list[Block] = [
-        Note(line(Span(title, Role.HEADING))),
-        Row("problem", line(_SENTENCES.get(problem.name, problem.name))),
-        Row("", line(f"{len(problem.x)} samples, {shape}, {counted(problem.parameters, 'parameter')}")),
-        Row("optimizer", line(optimizer_words(first.optimizer))),
+        heading(title),
+        Row("problem", _SENTENCES.get(problem.name, problem.name)),
+        Row("", f"{len(problem.x)} samples, {shape}, {counted(problem.parameters, 'parameter')}"),
+        Row("optimizer", optimizer_words(first.optimizer)),
         Gap(),
         losses_chart(learnings),
         Gap(),
         _table(learnings, compared, reference),
         Gap(),
-        *(
-            Row("" if i else "verdict", line(Span(*said)))
-            for i, said in enumerate(verdict_words(compared, reference, seeds))
-        ),
-        Note(line(Span(_explained(seeds, reference), Role.HINT))),
+        *(Row("" if i else "verdict", Span(*said)) for i, said in enumerate(verdict_words(compared, reference, seeds))),
+        hint(_explained(seeds, reference)),
     ]
     for i, (row, each) in enumerate(zip(learnings, compared, strict=True)):
         ended = next((one.diverged for one in row if one.diverged is not None), None)
@@ -92,7 +89,7 @@ def _table(learnings: list[list[Learning]], compared: list[Comparison], referenc
         ]
         rows.append(tuple(cells))
     header = ("configuration", "loss", "ratio", "unmoved", *(("skipped",) if skips else ()), "verdict")
-    return Table(header, tuple(rows), right=(1, 3, 4) if skips else (1, 3))
+    return Table(header, rows, right=(1, 3, 4) if skips else (1, 3))
 
 
 def mean_loss(each: Comparison) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import floor, log2
 
 from floatlab.page.measures import percent
-from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Note, Page, Role, Row, Span, line
+from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Note, Page, Role, Row, Span, heading, line
 from floatlab.page.words import counted, plural
 from floatlab.training.scaling import Underflow
 
@@ -36,30 +36,30 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         else "none lost"
     )
     title = f"{counted(found.total, 'gradient')} in {fmt.name}: {lost}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     if name:
-        blocks.append(Row("gradients", line(name)))
+        blocks.append(Row("gradients", name))
     scale = "none" if found.scale == 1 else f"× {_power(found.scale)}"
-    blocks.append(Row("loss scale", line(scale)))
-    blocks.append(Row("range", line(f"2^{fmt.qmin} to 2^{fmt.emax}, normal from 2^{fmt.emin}")))
+    blocks.append(Row("loss scale", scale))
+    blocks.append(Row("range", f"2^{fmt.qmin} to 2^{fmt.emax}, normal from 2^{fmt.emin}"))
     zeros = found.total - found.nonzero - found.not_finite
     if zeros:
-        blocks.append(Row("", line(f"{zeros:,} {plural(zeros, 'is', 'are')} zero already")))
+        blocks.append(Row("", f"{zeros:,} {plural(zeros, 'is', 'are')} zero already"))
     if found.not_finite:
         words = f"{found.not_finite:,} {plural(found.not_finite, 'is', 'are')} infinite or NaN already"
-        blocks.append(Row("", line(Span(words, Role.BAD))))
+        blocks.append(Row("", Span(words, Role.BAD)))
     if not n:
-        return Page((*blocks, Note(line("there is nothing to lose: none is a number other than zero"))), title)
+        return Page((*blocks, Note("there is nothing to lose: none is a number other than zero")), title)
     scaled = "" if found.scale == 1 else ", once they are scaled"
-    heading = f"How large they are{scaled}: powers of two"
-    blocks += [Gap(), Note(line(Span(heading, Role.HEADING))), histogram(found), Gap()]
+    head = f"How large they are{scaled}: powers of two"
+    blocks += [Gap(), heading(head), histogram(found), Gap()]
     for label, count, role in (
         ("zero", found.flushed, Role.BAD),
         ("subnormal", found.subnormal, Role.LOST),
         ("overflow", found.overflowed, Role.BAD),
     ):
         words = f"{count:,} of {n:,}, {percent(count, n)}"
-        blocks.append(Row(label, line(Span(words, role if count else Role.PLAIN))))
+        blocks.append(Row(label, Span(words, role if count else Role.PLAIN)))
     return Page((*blocks, *_advice(found)), title)
 
 
@@ -68,18 +68,18 @@ def _advice(found: Underflow) -> list[Block]:
     if found.least_scale is not None and found.safe_scale is not None:
         whose = "" if found.scale == 1 else " of what was given"
         reach = f"{_power(found.least_scale)} keeps all{whose} from becoming zero"
-        rows.append(Row("scales", line(reach)))
-        rows.append(Row("", line(f"{_power(found.safe_scale)} is the largest power of two without overflow")))
+        rows.append(Row("scales", reach))
+        rows.append(Row("", f"{_power(found.safe_scale)} is the largest power of two without overflow"))
         if found.least_scale <= found.safe_scale:
             ends = dict.fromkeys((_power(found.least_scale), _power(found.safe_scale)))
             which = "any loss scale from" if len(ends) > 1 else "a loss scale of"
-            rows.append(Row("verdict", line(Span(f"{which} {' to '.join(ends)} loses none of them", Role.GOOD))))
+            rows.append(Row("verdict", Span(f"{which} {' to '.join(ends)} loses none of them", Role.GOOD)))
         else:
             left = found.flushed_by_safe_scale or 0
             words = (
                 f"no scale keeps all: {_power(found.safe_scale)} still loses {left:,}, {percent(left, found.nonzero)}"
             )
-            rows.append(Row("verdict", line(Span(words, Role.BAD))))
+            rows.append(Row("verdict", Span(words, Role.BAD)))
     return rows
 
 
