@@ -9,7 +9,7 @@ from floatlab.numbers import Context, Datum, encode
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import decimal_within, exact_text, hexadecimal, rounded_decimal, shortest, special_text
 from floatlab.page.datum import bits_strip
-from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Span, Table, heading, line
+from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Span, Table, heading, hint, line
 from floatlab.page.words import brief, plural
 
 TYPE_CHECKING = False
