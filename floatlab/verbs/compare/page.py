@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isfinite
 
 from floatlab.arith import holds
 from floatlab.arrays.compare.distances import Ulps
-from floatlab.arrays.compare.measure import Differences, Errors, Operand
+from floatlab.arrays.compare.measure import Differences, Element, Errors, Operand
 from floatlab.arrays.compare.tolerances import Extreme, Tolerance
-from floatlab.page.measures import at_index, bin_label, multiple, number, percent, shape_text, steps_text, upward
-from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Note, Page, Pair, Role, Row, Span, heading, line
+from floatlab.numbers import Datum
+from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.decimals import shortest
+from floatlab.page.measures import (
+    at_index,
+    bin_label,
+    multiple,
+    number,
+    percent,
+    shape_text,
+    share_of_tolerance,
+    steps_text,
+    upward,
+)
+from floatlab.page.model import (
+    Axis,
+    Block,
+    Gap,
+    Interval,
+    Lane,
+    Line,
+    Note,
+    Page,
+    Pair,
+    Role,
+    Row,
+    Span,
+    Table,
+    Text,
+    heading,
+    line,
+)
 from floatlab.page.words import counted, listed, plural
 from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
-from floatlab.verbs.compare.elements import worst_blocks
 
 
 def differences_page(found: Differences, judged: str = "") -> Page:
@@ -227,3 +256,63 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
     words = f"smallest that passes: {', or '.join(ways)}" if ways else "no tolerance would pass"
     rows.append(Row("", Span(words, Role.HINT if ways else Role.FLAG)))
     return rows
+
+
+def worst_blocks(found: Differences) -> list[Block]:
+    """Return the worst elements as a page lists them, under a heading; nothing where all are the same."""
+    if not found.worst:
+        return []
+    rows = tuple(_element_cells(each, found) for each in found.worst)
+    header = ("index", "actual", "expected", "ulps", "of the tolerance")
+    count = plural(len(rows), "The worst element", f"The worst {len(rows)} elements")
+    head = f"{count}, by the share of rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)}"
+    return [heading(head), Table(header, rows, right=(3, 4))]
+
+
+def _element_cells(each: Element, found: Differences) -> tuple[Line, ...]:
+    cells = [line(_value(datum), " ", _code(datum)) for datum in _data(each, found)]
+    return (line(_index(each)), *cells, line(_steps(each)), line(share_of_tolerance(each.share)))
+
+
+def elements_table(found: Differences) -> Table:
+    """Return the worst elements with a column for all that is known of each, for tables whose columns turn.
+
+    >>> import numpy as np
+    >>> from floatlab.arrays.compare.measure import compare
+    >>> from floatlab.page.model import text_of
+    >>> [row] = elements_table(compare(np.float16([1, 3]), np.float16([1, 2]))).rows
+    >>> [text_of(cell) for cell in row]
+    ['1', '3', '2', '512', '0.5', '49,932 times', '0x4200', '0x4000', '1']
+    """
+    header = ("index", "actual", "expected", "ulps", "relative", "uses", "bits", "bits", "absolute")
+    rows: list[tuple[Text, ...]] = []
+    for each in found.worst:
+        x, y = _data(each, found)
+        relative = abs(each.absolute / each.expected) if each.expected and isfinite(each.absolute) else None
+        measures = (_steps(each), "·" if relative is None else number(relative), share_of_tolerance(each.share))
+        absolute = number(each.absolute) if isfinite(each.absolute) else "·"
+        rows.append((
+            _index(each), _value(x), _value(y), *measures,
+            _code(x), _code(y), absolute,
+        ))  # fmt: skip
+    return Table(header, rows, right=(3, 4, 5, 8))
+
+
+def _data(each: Element, found: Differences) -> tuple[Datum, Datum]:
+    return Datum(found.actual.format, each.actual_code), Datum(found.expected.format, each.expected_code)
+
+
+def _value(datum: Datum) -> Span:
+    return Span(shortest(datum), Role.VALUE)
+
+
+def _code(datum: Datum) -> Span:
+    return Span(hexadecimal_code(datum), Role.CODE)
+
+
+def _index(each: Element) -> str:
+    return ", ".join(map(str, each.index)) or "·"
+
+
+def _steps(each: Element) -> str:
+    return "·" if each.ulps < 0 else steps_text(each.ulps)
