@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         subtract,
         to_integer,
     )
-    from floatlab.arrays import FloatArray
     from floatlab.arrays.compare.measure import Differences, compare
+    from floatlab.arrays.container.array import FloatArray
     from floatlab.errors import (
         ContextError,
         FileFormatError,
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
     from floatlab.reduce.explain.attribution import attribute
     from floatlab.reduce.reveal.revelation import reveal
-    from floatlab.training import train
+    from floatlab.training.run.laboratory import train
     from floatlab.wire.decode import from_json
 
 __version__ = "0.1.0"

@@ -10,8 +10,8 @@ from textual.widgets import Input
 from floatlab.confinement import exists, is_folder, whole_path
 from floatlab.errors import FloatlabError
 from floatlab.files.listing import FileEntry, entries
+from floatlab.page.measures import bytes_text, shape_text
 from floatlab.tui.widgets.pickers import Choice, Picker
-from floatlab.verbs.compare.measures import bytes_text, shape_text
 
 _UP = ".."
 _PATH = 48  # characters of a path in the title

@@ -7,14 +7,13 @@ from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Literal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
+from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries
 from floatlab.verbs.answer import Answer, answer_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from floatlab.page.model import Page
 
 
 def compare_libraries(

@@ -14,20 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from floatlab.training import (
-        Check,
-        Learning,
-        LearningComparison,
-        Point,
-        Setup,
-        StepSweep,
-        Threshold,
-        Training,
-        Underflow,
-        UpdateTrace,
-    )
-    from floatlab.training.run.laboratory import Trajectory
+    from floatlab.training.gradient_check import Check, Point, StepSweep
+    from floatlab.training.network.learner import Learning, LearningComparison
+    from floatlab.training.run.laboratory import Training, Trajectory
     from floatlab.training.run.training_run import TrainingRun
+    from floatlab.training.scaling import Underflow
+    from floatlab.training.setup import Setup
+    from floatlab.training.update.thresholds import Threshold
+    from floatlab.training.update.trace import UpdateTrace
 
     Wire = dict[str, Any]
 

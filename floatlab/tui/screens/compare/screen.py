@@ -25,8 +25,7 @@ from floatlab.tui.widgets.drawing import EMPTY, Drawing, Still
 from floatlab.tui.widgets.pickers import Choice
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
-from floatlab.verbs.compare.elements import elements_table
-from floatlab.verbs.compare.page import bin_page, histogram_blocks, summary_page, verdict_words
+from floatlab.verbs.compare.page import bin_page, elements_table, histogram_blocks, summary_page, verdict_words
 from floatlab.verbs.question import Question
 
 TYPE_CHECKING = False

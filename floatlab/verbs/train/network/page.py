@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from floatlab.page.chart import curve, named
-from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, line, text_of
+from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line, text_of
 from floatlab.page.words import counted, listed, plural
 from floatlab.training.network.learner import Learning, LearningComparison
-from floatlab.verbs.train.training_words import optimizer_words
+from floatlab.verbs.train.words import optimizer_words
 
 _SENTENCES = {
     "linear": "linear regression",
@@ -22,7 +22,7 @@ _SENTENCES = {
 def learnings_page(learnings: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Page:
     r"""Return the page of what was learned in each configuration, over seeds.
 
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import compare_learnings, learn
     >>> found = learn("linear", "fp32 bf16", seeds=2, steps=100, samples=8)
     >>> page = learnings_page(found, compare_learnings(found), "fp32")
@@ -39,20 +39,17 @@ def learnings_page(learnings: list[list[Learning]], compared: list[LearningCompa
     )
     shape = " → ".join(f"{each}" for each in problem.layers)
     blocks: list[Block] = [
-        Note(line(Span(title, Role.HEADING))),
-        Row("problem", line(_SENTENCES.get(problem.name, problem.name))),
-        Row("", line(f"{len(problem.x)} samples, {shape}, {counted(problem.parameters, 'parameter')}")),
-        Row("optimizer", line(optimizer_words(first.optimizer))),
+        heading(title),
+        Row("problem", _SENTENCES.get(problem.name, problem.name)),
+        Row("", f"{len(problem.x)} samples, {shape}, {counted(problem.parameters, 'parameter')}"),
+        Row("optimizer", optimizer_words(first.optimizer)),
         Gap(),
         losses_chart(learnings),
         Gap(),
         _table(learnings, compared, reference),
         Gap(),
-        *(
-            Row("" if i else "verdict", line(Span(*said)))
-            for i, said in enumerate(verdict_words(compared, reference, seeds))
-        ),
-        Note(line(Span(_explained(seeds, reference), Role.HINT))),
+        *(Row("" if i else "verdict", Span(*said)) for i, said in enumerate(verdict_words(compared, reference, seeds))),
+        hint(_explained(seeds, reference)),
     ]
     for i, (row, each) in enumerate(zip(learnings, compared, strict=True)):
         ended = next((one.diverged for one in row if one.diverged is not None), None)
@@ -92,7 +89,7 @@ def _table(learnings: list[list[Learning]], compared: list[LearningComparison], 
         ]
         rows.append(tuple(cells))
     header = ("configuration", "loss", "ratio", "unmoved", *(("skipped",) if skips else ()), "verdict")
-    return Table(header, tuple(rows), right=(1, 3, 4) if skips else (1, 3))
+    return Table(header, rows, right=(1, 3, 4) if skips else (1, 3))
 
 
 def mean_loss(each: LearningComparison) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -10,24 +11,28 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, encode
 from floatlab.numbers.datum import exact_text, hexadecimal_code, shortest
 from floatlab.page.chart import curve, named, thinned
-from floatlab.page.model import Block, Chart, Curve, Gap, Line, Note, Page, Role, Row, Span, Table, line, text_of
+from floatlab.page.model import (
+    Block,
+    Chart,
+    Curve,
+    Gap,
+    Line,
+    Page,
+    Role,
+    Row,
+    Span,
+    Table,
+    Text,
+    heading,
+    line,
+    text_of,
+)
 from floatlab.page.words import counted, plural
 from floatlab.training.run.laboratory import Training, Trajectory
 from floatlab.training.run.training_run import TrainingRun
-from floatlab.verbs.train.training_words import (
-    CAUSES,
-    exactly_shown,
-    figures,
-    optimizer_words,
-    remedy_words,
-    setup_words,
-)
+from floatlab.verbs.train.words import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+Array = np.ndarray[Any, np.dtype[Any]]
 
 _EXACT = 26  # characters of an exact value that a row has room for
 
@@ -36,7 +41,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     """Return the page of weights trained under remedies side by side; `given` and `start` are what was typed.
 
     >>> from floatlab import train
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> page = training_page(train("1.125", update="0.00041999", steps=101, remedies="plain master"))
     >>> print(to_text(page).partition("What each")[0].rpartition("remedy")[2].rstrip())
         after 1        2       51      101     error  moves
@@ -49,12 +54,12 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     what = start if start and many == 1 else f"{many:,} weights" if many > 1 else "a weight"
     steps = f"{counted(found.steps, 'update')}" if first.optimizer.adds else f"{counted(found.steps, 'step')}"
     title = f"{what} through {steps}, {counted(len(found.trainers), 'way')}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     if given:
-        blocks.append(Row("update" if first.optimizer.adds else "gradient", line(given)))
+        blocks.append(Row("update" if first.optimizer.adds else "gradient", given))
     blocks += _read(found)
     if not first.optimizer.adds:
-        blocks.append(Row("optimizer", line(optimizer_words(first.optimizer))))
+        blocks.append(Row("optimizer", optimizer_words(first.optimizer)))
     blocks += [Gap(), values_chart(found), Gap(), _table(found), Gap(), *_fates(found), *_carried(found)]
     return Page(tuple(blocks), title)
 
@@ -99,7 +104,7 @@ def _read(found: Training) -> list[Block]:
                 share = abs(datum.exact.as_fraction()) / start.ulp.as_fraction()
                 size = f"{figures(share)} ulp of the weight it meets first"
         words = line(Span(hexadecimal_code(datum), Role.CODE), f" {_exact_words(datum)}")
-        rows.append(Row(f"in {each.name}" if i or len(f"in {each.name}") < 13 else each.name, words, line(size)))
+        rows.append(Row(f"in {each.name}" if i or len(f"in {each.name}") < 13 else each.name, words, size))
     return rows
 
 
@@ -134,16 +139,16 @@ def _table(found: Training) -> Table:
     several = found.trainers[0].count > 1
     heads = [f"{'after ' if not i else ''}{int(longest.at[place]):,}" for i, place in enumerate(places)]
     header = ("remedy", *(() if several else heads), *(("largest error",) if several else ("error",)), "moves")
-    rows = []
+    rows: list[tuple[Text, ...]] = []
     for i, (run, each) in enumerate(zip(runs, lines, strict=True)):
         cells = [] if several else [_cell(run, place) for place in places]
         error = line(Span("none", Role.HINT)) if each.error is None else line(error_text(each.error))
-        rows.append((named(i, each.label), *cells, error, line(f"{each.moves:,}")))
+        rows.append((named(i, each.label), *cells, error, f"{each.moves:,}"))
     if not several and found.reference.is_exact:
         truth = found.reference.curve(longest.at[places])
         cells = [line(Span(f"{x:.6g}", Role.HINT)) for x in truth.tolist()]
-        rows.append((line(Span("· exact", Role.HINT)), *cells, (), ()))
-    return Table(header, tuple(rows), right=tuple(range(1, len(header))))
+        rows.append((Span("· exact", Role.HINT), *cells, (), ()))
+    return Table(header, rows, right=tuple(range(1, len(header))))
 
 
 def _cell(run: TrainingRun, place: int) -> Line:
@@ -159,7 +164,7 @@ def error_text(error: float) -> str:
 
 def _fates(found: Training) -> list[Block]:
     """Say for each remedy what it does, and what became of the weight."""
-    blocks: list[Block] = [Note(line(Span("What each does, and what came of it", Role.HEADING)))]
+    blocks: list[Block] = [heading("What each does, and what came of it")]
     for i, (trainer, each) in enumerate(zip(found.trainers, found.lines, strict=True)):
         what = setup_words(trainer.setup) if each.label == "plain" else remedy_words(each.label)
         fate = _fate(each, trainer.count) if trainer.steps else line("it stands at its start")
@@ -192,14 +197,14 @@ def _carried(found: Training) -> list[Block]:
             continue
         name = text_of(named(i, each.label))
         if run.carried.ndim > 1:
-            blocks.append(Row(name, line(f"largest error {error_text(each.carried_error)}")))
+            blocks.append(Row(name, f"largest error {error_text(each.carried_error)}"))
             continue
         text = exactly_shown(carried_exactly(run))
-        blocks.append(Row(name, line(Span(text, Role.VALUE)), line(f"error {error_text(each.carried_error)}")))
+        blocks.append(Row(name, Span(text, Role.VALUE), f"error {error_text(each.carried_error)}"))
     if not blocks:
         return []
     head = "What they stand for: the master copy, less what a compensation carries"
-    return [Gap(), Note(line(Span(head, Role.HEADING))), *blocks]
+    return [Gap(), heading(head), *blocks]
 
 
 def carried_exactly(run: TrainingRun) -> Fraction:

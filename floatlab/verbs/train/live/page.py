@@ -6,23 +6,20 @@ A line that was changed on the way goes on under the other case of its letter, f
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from floatlab.page.chart import curve, mark_of, role_of, thinned
 from floatlab.page.model import Chart, Curve, Line, Page, Role, Span, Table, line
 from floatlab.record import Record
-from floatlab.training import Learning, LearningComparison, Training
-from floatlab.training.run.laboratory import Trajectory
+from floatlab.training.network.learner import Learning, LearningComparison
+from floatlab.training.run.laboratory import Training, Trajectory
 from floatlab.training.run.training_run import TrainingRun
-from floatlab.verbs.train.network_page import learnings_page, losses_chart
-from floatlab.verbs.train.run_page import error_text, value_text, values_chart
-from floatlab.verbs.train.training_words import CAUSES, figures
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+from floatlab.verbs.train.network.page import learnings_page, losses_chart
+from floatlab.verbs.train.run.page import error_text, value_text, values_chart
+from floatlab.verbs.train.words import CAUSES, figures
 
 _NOWHERE = math.nan  # a point there is drawn nowhere, and widens the scale all the same
 

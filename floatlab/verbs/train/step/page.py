@@ -8,14 +8,14 @@ from floatlab.arrays.recurrences import CONVERT
 from floatlab.numbers import Datum, Derivation, Exact
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import rounded_decimal
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, line
+from floatlab.page.datum import coded, datum_strip
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, heading, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
 from floatlab.training.update.thresholds import Threshold, is_drawn
 from floatlab.training.update.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import stages
-from floatlab.verbs.show.page import coded, datum_strip
-from floatlab.verbs.train.training_words import exactly_shown, figures, optimizer_words, setup_words
+from floatlab.verbs.train.words import exactly_shown, figures, optimizer_words, setup_words
 
 _CELL = 18  # characters of an error in a table
 _PICTURED = 3  # stages: of so many, each is drawn digit by digit
@@ -26,7 +26,7 @@ _LONG = {"g": "gradient", "c": "carried"}
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
     """Return the page of one update; with `brief`, its stages as a table.
 
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import step
     >>> print(to_text(step_page(step("1.125", "0.00041999"), brief=True)).partition("Did")[2], end="")
      it count?
@@ -40,9 +40,9 @@ def step_page(found: UpdateTrace, brief: bool = False) -> Page:
     program = found.program
     sign = "+" if program.optimizer.adds else "−"
     title = f"{shortest(found.before)} {sign} {bracketed(shortest(found.update))}: {_outcome(found)}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), Row("setup", line(setup_words(program.setup)))]
+    blocks: list[Block] = [heading(title), Row("setup", setup_words(program.setup))]
     if not program.optimizer.adds:
-        blocks.append(Row("optimizer", line(optimizer_words(program.optimizer)), _scheduled(found)))
+        blocks.append(Row("optimizer", optimizer_words(program.optimizer), _scheduled(found)))
     blocks += reading_rows(found)
     whole = len(found.stages) <= _PICTURED and not brief
     if not whole:
@@ -124,12 +124,12 @@ def stage_table(found: UpdateTrace) -> Table:
     for each in found.stages:
         made = each.derivation
         rows.append((
-            line(_formula(each, names)),
-            line(each.stage.format.name),
+            _formula(each, names),
+            each.stage.format.name,
             coded(made.result, shortest(made.result)),
-            line(_rounding(made)),
+            _rounding(made),
         ))  # fmt: skip
-    return Table(("stage", "format", "becomes", "rounding"), tuple(rows))
+    return Table(("stage", "format", "becomes", "rounding"), rows)
 
 
 def _rounding(made: Derivation) -> str:
@@ -142,19 +142,19 @@ def _rounding(made: Derivation) -> str:
 
 def verdict_blocks(found: UpdateTrace) -> list[Block]:
     """Say whether w moved, why or why not, where the sum lies among w's neighbours, and what would have counted."""
-    blocks: list[Block] = [Note(line(Span("Did it count?", Role.HEADING)))]
+    blocks: list[Block] = [heading("Did it count?")]
     good = found.why in (Why.MOVED, Why.COMPENSATED, Why.IN_MASTER)
     moved = "yes" if found.moved else "no"
-    blocks.append(Row("moved", line(Span(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD))))
+    blocks.append(Row("moved", Span(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD)))
     blocks.append(datum_strip(found.after, "w now"))
     if found.carried is not None:
-        blocks.append(Row("stands for", line(Span(exactly_shown(found.carried), Role.VALUE))))
+        blocks.append(Row("stands for", Span(exactly_shown(found.carried), Role.VALUE)))
     if found.update_ulps is not None and found.update.exact:
         size = line(f"{figures(found.update_ulps)} ulp of w")
         ratio = found.ratio
         blocks.append(Row("update", size, line(f"{figures(ratio)} of w") if ratio is not None else ()))
     if found.chance is not None:
-        blocks.append(Row("chance", line(f"{figures(found.chance)} that such a step moves w")))
+        blocks.append(Row("chance", f"{figures(found.chance)} that such a step moves w"))
     for label, each in (("up", found.up), ("down", found.down)):
         blocks.append(Row(f"counts {label}", *threshold_words(each, _kept(found), found.program.kept)))
     return blocks

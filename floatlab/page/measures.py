@@ -110,3 +110,12 @@ def bytes_text(size: int) -> str:
         if size >= scale:
             return f"{size / scale:.3g} {unit}" if size < 1000 * scale else f"{size // scale:,} {unit}"
     return f"{size} {'byte' if size == 1 else 'bytes'}"
+
+
+def seconds(time: float) -> str:
+    """Return a time to three digits.
+
+    >>> seconds(0.00123456), seconds(2.5)
+    ('1.23 ms', '2.5 s')
+    """
+    return f"{time:.3g} s" if time >= 1 else f"{time * 1e3:.3g} ms" if time >= 1e-3 else f"{time * 1e6:.3g} µs"

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Note, Role, Row, Span, Table, line
+from floatlab.page.model import Block, Gap, Role, Row, Span, Table, heading
 from floatlab.page.words import counted, listed
-from floatlab.reduce.results.judgements import DifferenceCause
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.results.judgements import Judgement
+from floatlab.reduce.results.judgements import DifferenceCause, Judgement
 
 _CAUSES = {
     DifferenceCause.ORDER: "another order of addition, fused or not",
@@ -23,22 +19,14 @@ _CAUSES = {
 
 def judgement_blocks(found: Judgement) -> list[Block]:
     """Return what a page of differences says of a product, given its inputs."""
-    rows = tuple(
-        (line(_CAUSES[each.cause]), line(_number(each.rms)), line(_number(each.largest))) for each in found.effects
-    )
+    rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
     return [
         Gap(),
-        Note(
-            line(
-                Span(
-                    f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}", Role.HEADING
-                )
-            )
-        ),
-        Row("q", line(_size(found)), line(_limit(found))),
-        *([] if found.looked_at == found.elements else [Row("", line(_looked_at(found)))]),
+        heading(f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
+        Row("q", _size(found), _limit(found)),
+        *([] if found.looked_at == found.elements else [Row("", _looked_at(found))]),
         Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
-        Row("verdict", line(Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE))),
+        Row("verdict", Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)),
     ]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
@@ -11,11 +13,6 @@ from floatlab.record import Record
 from floatlab.reduce.reveal.targets import import_target
 from floatlab.training.gradient_check import RoundedNumber, StepSweep
 from floatlab.training.validation import checked_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 
 def _sigmoid(x: float) -> float:

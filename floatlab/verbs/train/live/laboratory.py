@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from floatlab.errors import UnsupportedError
-from floatlab.training import (
-    Learner,
-    Learning,
-    LearningComparison,
-    Training,
-    UpdateTrace,
-    compare_learnings,
-    make_problem,
-    parse_remedy,
-)
+from floatlab.training.network.learner import Learner, Learning, LearningComparison, compare_learnings
 from floatlab.training.network.networks import Configuration, parse_configurations
+from floatlab.training.network.problems import make_problem
+from floatlab.training.run.laboratory import Training
+from floatlab.training.setup import parse_remedy
+from floatlab.training.update.trace import UpdateTrace
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.node_questions import Happening, asked
-from floatlab.verbs.train.answer import (
-    NETWORK_STEPS,
-    NETWORKS,
-    STEPS,
-    learned_answer,
-    reference_of,
-    setup_of,
-    shape_of,
-    train_question,
-    training_answer,
-)
 from floatlab.verbs.train.forms import form_of
-from floatlab.verbs.train.laboratory_page import Look, Switch, look_at_losses, look_at_weights
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from floatlab.verbs.train.inputs import setup_of
+from floatlab.verbs.train.live.page import Look, Switch, look_at_losses, look_at_weights
+from floatlab.verbs.train.network.answer import NETWORK_STEPS, NETWORKS, learned_answer, reference_of, shape_of
+from floatlab.verbs.train.run.answer import STEPS, train_question, training_answer
 
 _KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
 _MOST = 1 << 23  # and beyond it
@@ -242,10 +226,7 @@ class Networks(Laboratory):
         name, shape = question.option("problem", "network"), shape_of(question)
         problems = [make_problem(name, seed, **shape) for seed in range(first, first + seeds)]
         make = partial(
-            Learner,
-            lr=question.option("lr"),
-            optimizer=question.option("optimizer"),
-            every=max(self.wanted // 100, 1),
+            Learner, lr=question.option("lr"), optimizer=question.option("optimizer"), every=max(self.wanted // 100, 1)
         )
         self.learners = [[make(problem, each) for problem in problems] for each in chosen]
 
