@@ -18,7 +18,7 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.codec import decode_array
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.quotients import DIGITS, divide_to_odd, narrow_to_odd, quotient
-from floatlab.arrays.lanes.reading import DOUBLE, checked_codes, container
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, checked_codes, container
 from floatlab.arrays.results import rules_of
 from floatlab.arrays.scales import BlockScales, dtype_of, multiplies_in_single, scales_for
 from floatlab.arrays.sources import source_of
@@ -30,7 +30,6 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.context import AnyContext
 from floatlab.record import Record
-from floatlab.training.setup import SINGLE
 
 SLAB = 1 << 17  # elements that are worked on at a time
 _SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from floatlab.arith.operands import common_format, holds
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.reading import DOUBLE, container
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.operands import broadcast, floating_dtype, is_floating, operand, shared_dtype
 from floatlab.arrays.results import written
 from floatlab.arrays.sources import Source, format_of, source_of
@@ -18,7 +18,6 @@ from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
-from floatlab.training.setup import SINGLE
 
 NAN_RANK = -(1 << 63)  # no number of 64 bits has it
 NOT_COMPARABLE = -1  # a NaN is no distance from a number

@@ -16,12 +16,11 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.quotients import TINY, is_quotient, quotient
-from floatlab.arrays.lanes.reading import DOUBLE, container
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.types import Array, DType
 from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.format import Format
 from floatlab.numbers import Context, Direction
-from floatlab.training.setup import SINGLE
 
 _TABLED = 8  # bits of a scale whose numbers stand in a table
 

@@ -9,9 +9,8 @@ from floatlab import Context, Direction, parse_format
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
 from floatlab.arrays.lanes.numpy_integers import draws, encode_block
-from floatlab.arrays.lanes.reading import DOUBLE, container
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
-from floatlab.training.setup import SINGLE
 from tests.arrays.values import telling
 
 SOURCES = {SINGLE: np.float32, DOUBLE: np.float64}

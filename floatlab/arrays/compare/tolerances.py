@@ -15,10 +15,10 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import quantize
+from floatlab.arrays.lanes.reading import SINGLE
 from floatlab.arrays.streams import ArraySource
 from floatlab.arrays.types import Array
 from floatlab.record import Record
-from floatlab.training.setup import SINGLE
 
 NUMPY = (1e-5, 1e-8)  # the defaults of numpy.allclose: rtol, atol
 # The defaults of torch.testing.assert_close by dtype; other dtypes have to be equal.

@@ -26,6 +26,7 @@ from floatlab.arrays.container.operands import finished, shared_context, shared_
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.dispatch import sweep
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
+from floatlab.arrays.lanes.reading import SINGLE
 from floatlab.arrays.operations import operate
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
@@ -33,7 +34,6 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.context import DEFAULT
-from floatlab.training.setup import SINGLE
 
 SCHEDULES = ("serial", "pairwise")
 _TILE = 1 << 20  # products that stand in memory at once

@@ -15,12 +15,11 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.lanes import compiled, dispatch
 from floatlab.arrays.lanes.pairs import is_enough
-from floatlab.arrays.lanes.reading import DOUBLE, WORDS, reading_for
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, WORDS, reading_for
 from floatlab.arrays.lanes.rounding_parameters import recipe_for
 from floatlab.arrays.types import Array, Work
 from floatlab.formats import Format
 from floatlab.numbers import Context, Direction
-from floatlab.training.setup import SINGLE
 
 
 @lru_cache(maxsize=256)

@@ -30,7 +30,7 @@ from floatlab.arrays.lanes.pairs import (
     two_sum,
 )
 from floatlab.arrays.lanes.pieces import in_pieces
-from floatlab.arrays.lanes.reading import DOUBLE, WORDS, container
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, WORDS, container
 from floatlab.arrays.lanes.scalar import OneByOne
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
@@ -38,7 +38,6 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Flags
 from floatlab.numbers.context import NanRule, Overflow
 from floatlab.record import Record
-from floatlab.training.setup import SINGLE
 
 _LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64
 

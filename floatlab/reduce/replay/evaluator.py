@@ -10,7 +10,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.pairs import is_enough, to_odd, two_sum
-from floatlab.arrays.lanes.reading import DOUBLE, container
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
@@ -24,7 +24,6 @@ from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import simulate
-from floatlab.training.setup import SINGLE
 
 SAMPLE = 1024  # elements of large products that every way is tried on; fewer, where sums are long
 _LEAST = 64

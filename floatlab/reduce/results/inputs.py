@@ -10,7 +10,7 @@ import numpy as np
 
 from floatlab.arith.operands import common_format, exact_integer, holds, in_own_format, reading_context
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.reading import SINGLE, container
 from floatlab.arrays.operands import is_floating, is_typed
 from floatlab.arrays.results import rules_of
 from floatlab.arrays.sources import Origin, Source, source_of
@@ -27,7 +27,6 @@ from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine, parse_machine
 from floatlab.reduce.simulate.simulation import AnyAdder
-from floatlab.training.setup import SINGLE
 
 _DEEPEST = 64  # axes that arrays have at most
 _MOST_INTEGER = 1 << 53  # float64 has all integers up to here

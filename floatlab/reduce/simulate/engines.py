@@ -17,7 +17,7 @@ from floatlab.arrays.lanes import compiled
 from floatlab.arrays.lanes.dispatch import sweep
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.lanes.pairs import is_enough, two_sum
-from floatlab.arrays.lanes.reading import DOUBLE, WORDS, container
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, WORDS, container
 from floatlab.arrays.recurrences import Recurrence, RecurrenceStage
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
@@ -33,7 +33,6 @@ from floatlab.reduce.simulate.serial import (
     fused_trail,
     update,
 )
-from floatlab.training.setup import SINGLE
 
 _FEW = 64  # sums; below that NumPy's own loop along the terms is quicker than one call a term
 MANY = 64  # terms; from that on such a loop is worth its beginning

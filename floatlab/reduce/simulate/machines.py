@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.lanes.reading import SINGLE
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
@@ -18,7 +19,6 @@ from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
-from floatlab.training.setup import SINGLE
 
 MMA_SIM = "P. Xie et al., MMA-Sim, arXiv:2511.10909"
 KHATTAK = "F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor cores, arXiv:2512.07004"

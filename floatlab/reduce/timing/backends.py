@@ -16,7 +16,7 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE
 from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.types import Array
@@ -38,7 +38,6 @@ from floatlab.reduce.timing.devices import (
     first_line,
 )
 from floatlab.reduce.timing.ways import RUNS, Timing
-from floatlab.training.setup import SINGLE
 
 ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 

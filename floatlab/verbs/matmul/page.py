@@ -21,9 +21,9 @@ _QUICK = 1 << 22  # products: of so many the worst are quickly found
 def product_page(found: Product) -> Page:
     """Return the page of a matrix product.
 
-    >>> from floatlab.reduce.products import product
+    >>> from floatlab.reduce.results.products import matrix_product
     >>> from floatlab.page.layout import to_text
-    >>> print(to_text(product_page(product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
+    >>> print(to_text(product_page(matrix_product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
       matrix product (2 × 2) · (2 × 1), serial
       a            4 binary64 numbers rounded into binary16, all exactly
       b            2 numbers read into binary16, all exactly
