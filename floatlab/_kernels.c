@@ -40,13 +40,22 @@ enum { OPERATIONS = 10 };                          /* in the order of arrays/com
 static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
 static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
 
-/* Where numbers lie: buffers are rows of as many elements as a call has; a step goes on by `stride` rows. */
+/* Where numbers lie: buffers are rows of as many elements as a call has; a step goes on by `stride` rows.  Buffers are
+   told by their place among those of a call, the written ones first, or -1 for none; `resolve` puts pointers instead. */
 typedef struct {
-    int64_t buffer; /* its place among the buffers of a call, the written ones first, or -1 */
+    union {
+        int64_t buffer;
+        char *start; /* in the first step */
+    };
     int64_t row, stride;
-    int64_t size;    /* bytes of an element */
-    int64_t reading; /* the buffer that says how these codes become words: a table for one byte, else a Reading; or -1 */
+    int64_t size; /* bytes of an element */
+    union {
+        int64_t number;
+        const void *reading; /* how these codes become words: a table for one byte, else a Reading; NULL: they are words */
+    };
 } Place;
+
+enum { TO = 3, FLAGS, MARKS, PLACES };
 
 /* An operation and a rounding, as arrays/compiled.py packs them in this order. */
 typedef struct {
@@ -58,7 +67,7 @@ typedef struct {
     int64_t own;       /* 1 where processors have this conversion */
     int64_t largest;   /* the largest word that the path takes, or -1 */
     uint64_t seed;
-    Place operands[3], to, flags, marks;
+    Place places[PLACES]; /* of operands first */
     uint64_t rule[45]; /* a Rule of the words' width */
 } Stage;
 
@@ -74,12 +83,6 @@ typedef struct {
 static char *buffer_of(const Call *c, int64_t number)
 {
     return number < 0 || number >= c->many ? NULL : c->held[number].buf;
-}
-
-static char *start_of(const Call *c, const Place *p, Py_ssize_t step)
-{
-    char *start = buffer_of(c, p->buffer);
-    return start ? start + (p->row + step * p->stride) * c->count * p->size : NULL;
 }
 
 /* Conversions in hardware, in the direction of the processor: binary32 to binary16 (x86 with F16C), binary64 to binary32.
@@ -171,6 +174,16 @@ static int is_room(const Call *c, const Place *p, int64_t size)
     return !buffer_of(c, p->buffer) || (p->size == size && p->buffer < c->written && fits(c, p));
 }
 
+/* Find a place that fits in memory; `stride` is in bytes from then on. */
+static void resolve(const Call *c, Place *p)
+{
+    char *start = buffer_of(c, p->buffer);
+    Py_ssize_t row = start ? c->count * (Py_ssize_t)p->size : 0;
+    p->start = row ? start + p->row * row : start;
+    p->stride = row && c->steps > 1 ? p->stride * row : 0;
+    p->reading = buffer_of(c, p->number);
+}
+
 static int has_kernel(int64_t word_size, int64_t size)
 {
     int small = size == 1 || size == 2 || size == 4;
@@ -189,7 +202,7 @@ static int is_reading(const Call *c, int64_t number, int64_t size, int64_t word_
 }
 
 /* Return what is wrong with a stage, or NULL: then no number of it leads to an undefined shift or access. */
-static const char *fault_of(const Call *c, const Stage *s)
+static const char *fault_of(const Call *c, Stage *s)
 {
     if (s->operation < 0 || s->operation >= OPERATIONS || !has_kernel(s->word_size, s->code_size))
         return "there is no such operation, or no kernel for such words and codes";
@@ -197,18 +210,24 @@ static const char *fault_of(const Call *c, const Stage *s)
         (s->own && s->code_size != s->word_size / 2) || !(s->word_size == 4 ? is_sound32(s->rule) : is_sound64(s->rule)))
         return "a recipe has a number that is none of a format's";
     for (int i = 0; i < arity[s->operation]; i++) {
-        const Place *p = &s->operands[i];
-        if (!has_kernel(s->word_size, p->size) || !is_reading(c, p->reading, p->size, s->word_size))
+        const Place *p = &s->places[i];
+        if (!has_kernel(s->word_size, p->size) || !is_reading(c, p->number, p->size, s->word_size) ||
+            (s->way == READ && !buffer_of(c, p->number)))
             return "a reading does not go with its operand";
         if (!buffer_of(c, p->buffer) || !fits(c, p))
             return "an operand is no aligned buffer with a whole row for each step";
     }
-    if (buffer_of(c, s->to.reading) && !is_reading(c, s->to.reading, s->code_size, s->word_size))
+    const Place *to = &s->places[TO];
+    if (buffer_of(c, to->number) && !is_reading(c, to->number, s->code_size, s->word_size))
         return "a reading does not go with what is written";
-    int in_words = buffer_of(c, s->to.reading) || s->way == READ;
-    if (!buffer_of(c, s->to.buffer) || !is_room(c, &s->to, in_words ? s->word_size : s->code_size) ||
-        !is_room(c, &s->flags, 1) || !is_room(c, &s->marks, 1) || (s->operation && !buffer_of(c, s->marks.buffer)))
+    int in_words = buffer_of(c, to->number) || s->way == READ;
+    if (!buffer_of(c, to->buffer) || !is_room(c, to, in_words ? s->word_size : s->code_size) ||
+        !is_room(c, &s->places[FLAGS], 1) || !is_room(c, &s->places[MARKS], 1) ||
+        (s->operation && !buffer_of(c, s->places[MARKS].buffer)))
         return "there is no aligned room of whole rows for each step";
+    for (int i = 0; i < PLACES; i++)
+        if (i < arity[s->operation] || i >= TO)
+            resolve(c, &s->places[i]);
     return NULL;
 }
 

@@ -34,14 +34,12 @@ typedef struct {
 
 /* How codes become words; packed likewise. */
 typedef struct {
-    Unsigned shifts; /* 1 where codes are words without their last digits */
+    Unsigned ieee; /* 1 where every code beyond infinity is a NaN with a payload */
     Unsigned cut, adjust, qmin, magnitudes, sign, sign_shift;
     Int top, infinity;
     Int normal;          /* the smallest magnitude that only changes its bias */
     Unsigned subnormals; /* a mask */
-    Unsigned payload;    /* the digits that NaNs keep, */
-    Unsigned quiet;      /* and the bit that they get */
-    Unsigned minus_zero; /* the NaN that stands in the place of -0, or 0 */
+    Unsigned no_zero;    /* the code in the place of -0 that is a NaN, or -1 */
 } NAME(Reading);
 
 /* Whether no number of a rule leads to an undefined shift; results may still be nonsense. */
@@ -190,16 +188,16 @@ static INLINE Unsigned NAME(fixed)(Unsigned word, const NAME(Rule) *r, int with_
 }
 
 /* Loops return the largest magnitude that they met.  Where that is beyond the format's, `whole` does the chunk again. */
-typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, uint8_t *, Py_ssize_t, const void *);
+typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, void *, Py_ssize_t, const void *);
 
-#define ROUND_LOOP(name, Code, with_flags, code)                                                                       \
+#define ROUND_LOOP(name, Code, Flags, with_flags, code)                                                                \
     CLONES static Int NAME(name)(const Unsigned *restrict words, const Unsigned *restrict draws, void *restrict to,    \
-                                 uint8_t *restrict flags, Py_ssize_t count, const void *numbers)                       \
+                                 void *restrict raised_to, Py_ssize_t count, const void *restrict numbers)             \
     {                                                                                                                  \
         Code *restrict codes = to;                                                                                     \
-        NAME(Rule) rule, *r = &rule;                                                                                   \
+        Flags *restrict flags = raised_to;                                                                             \
+        const NAME(Rule) *restrict r = numbers;                                                                        \
         Int most = 0;                                                                                                  \
-        memcpy(&rule, numbers, sizeof rule);                                                                           \
         (void)draws, (void)flags;                                                                                      \
         for (Py_ssize_t i = 0; i < count; i++) {                                                                       \
             Unsigned word = words[i], raised;                                                                          \
@@ -207,37 +205,54 @@ typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, uint8_t *
             most = magnitude > most ? magnitude : most;                                                                \
             codes[i] = (Code)(code);                                                                                   \
             if (with_flags)                                                                                            \
-                flags[i] = (uint8_t)raised;                                                                            \
+                flags[i] = (Flags)raised;                                                                              \
         }                                                                                                              \
         return most;                                                                                                   \
     }
 
-/* Every path into codes of one size, without and with flags; of `whole`, with given and with drawn directions. */
-#define ROUND_LOOPS(Code)                                                                                              \
-    ROUND_LOOP(whole_##Code, Code, 1, NAME(whole)(word, r, 0, 0, &raised))                                             \
-    ROUND_LOOP(whole_drawn_##Code, Code, 1, NAME(whole)(word, r, 1, draws[i], &raised))                                \
-    ROUND_LOOP(any_##Code, Code, 0, NAME(any)(word, r, 0, 0, 0, &raised))                                              \
-    ROUND_LOOP(any_flags_##Code, Code, 1, NAME(any)(word, r, 1, 0, 0, &raised))                                        \
-    ROUND_LOOP(drawn_##Code, Code, 0, NAME(any)(word, r, 0, 1, draws[i], &raised))                                     \
-    ROUND_LOOP(drawn_flags_##Code, Code, 1, NAME(any)(word, r, 1, 1, draws[i], &raised))                               \
-    ROUND_LOOP(fixed_##Code, Code, 0, NAME(fixed)(word, r, 0, 0, &raised))                                             \
-    ROUND_LOOP(fixed_flags_##Code, Code, 1, NAME(fixed)(word, r, 1, 0, &raised))                                       \
-    ROUND_LOOP(magic_##Code, Code, 0, NAME(magic)(word, r, 0, 0, &raised))                                             \
-    ROUND_LOOP(magic_flags_##Code, Code, 1, NAME(magic)(word, r, 1, 0, &raised))                                       \
-    static const NAME(Round) NAME(loops_##Code)[][2] = { /* in the order of the paths */                               \
-        {NAME(whole_##Code), NAME(whole_drawn_##Code)}, {NAME(any_##Code), NAME(any_flags_##Code)},                    \
-        {NAME(drawn_##Code), NAME(drawn_flags_##Code)}, {NAME(fixed_##Code), NAME(fixed_flags_##Code)},                \
-        {NAME(magic_##Code), NAME(magic_flags_##Code)},                                                                \
-    };
+/* Every quick path into codes of one type, without and with flags. */
+#define ROUND_LOOPS(Code, Flags)                                                                                       \
+    ROUND_LOOP(any_##Code, Code, Flags, 0, NAME(any)(word, r, 0, 0, 0, &raised))                                       \
+    ROUND_LOOP(any_flags_##Code, Code, Flags, 1, NAME(any)(word, r, 1, 0, 0, &raised))                                 \
+    ROUND_LOOP(drawn_##Code, Code, Flags, 0, NAME(any)(word, r, 0, 1, draws[i], &raised))                              \
+    ROUND_LOOP(drawn_flags_##Code, Code, Flags, 1, NAME(any)(word, r, 1, 1, draws[i], &raised))                        \
+    ROUND_LOOP(fixed_##Code, Code, Flags, 0, NAME(fixed)(word, r, 0, 0, &raised))                                      \
+    ROUND_LOOP(fixed_flags_##Code, Code, Flags, 1, NAME(fixed)(word, r, 1, 0, &raised))                                \
+    ROUND_LOOP(magic_##Code, Code, Flags, 0, NAME(magic)(word, r, 0, 0, &raised))                                      \
+    ROUND_LOOP(magic_flags_##Code, Code, Flags, 1, NAME(magic)(word, r, 1, 0, &raised))
+#define LOOPS(Code) /* in the order of the paths */                                                                    \
+    {{NAME(any_##Code), NAME(any_flags_##Code)}, {NAME(drawn_##Code), NAME(drawn_flags_##Code)},                       \
+     {NAME(fixed_##Code), NAME(fixed_flags_##Code)}, {NAME(magic_##Code), NAME(magic_flags_##Code)}}
 
-ROUND_LOOPS(uint8_t)
-ROUND_LOOPS(uint16_t)
-ROUND_LOOPS(uint32_t)
-#if BITS == 64
-ROUND_LOOPS(uint64_t)
+/* binary32 words become codes of their size at once; others are narrowed afterwards, which vectorises better. */
+#if BITS == 32
+ROUND_LOOPS(uint8_t, uint8_t)
+ROUND_LOOPS(uint16_t, uint8_t)
+ROUND_LOOPS(uint32_t, uint8_t)
+static const NAME(Round) NAME(loops)[3][4][2] = {LOOPS(uint8_t), LOOPS(uint16_t), LOOPS(uint32_t)};
+#else
+ROUND_LOOPS(uint64_t, uint64_t)
+static const NAME(Round) NAME(loops)[1][4][2] = {LOOPS(uint64_t)};
 #endif
-ROUND_LOOP(fixed_values, Unsigned, 0, NAME(fixed)(word, r, 0, 1, &raised))
-ROUND_LOOP(magic_values, Unsigned, 0, NAME(magic)(word, r, 0, 1, &raised))
+ROUND_LOOP(whole_given, Unsigned, Unsigned, 1, NAME(whole)(word, r, 0, 0, &raised))
+ROUND_LOOP(whole_drawn, Unsigned, Unsigned, 1, NAME(whole)(word, r, 1, draws[i], &raised))
+ROUND_LOOP(fixed_values, Unsigned, Unsigned, 0, NAME(fixed)(word, r, 0, 1, &raised))
+ROUND_LOOP(magic_values, Unsigned, Unsigned, 0, NAME(magic)(word, r, 0, 1, &raised))
+
+CLONES static void NAME(narrow)(const Unsigned *restrict from, void *restrict to, int64_t size, Py_ssize_t count)
+{
+    uint8_t *bytes = to;
+    uint16_t *halves = to;
+    uint32_t *singles = to;
+    for (Py_ssize_t i = 0; size == 1 && i < count; i++)
+        bytes[i] = (uint8_t)from[i];
+    for (Py_ssize_t i = 0; size == 2 && i < count; i++)
+        halves[i] = (uint16_t)from[i];
+    for (Py_ssize_t i = 0; size == 4 && i < count; i++)
+        singles[i] = (uint32_t)from[i];
+    if (size == 8)
+        memcpy(to, from, (size_t)(count * size));
+}
 
 /* Outputs `first`, first + 1, … of SplitMix64(seed), upper halves, as numbers/rounding.py documents. */
 CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, uint64_t seed, uint64_t first)
@@ -255,27 +270,30 @@ CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, uint64
 /* Round a chunk of words into codes, and write flags unless NULL; return REFUSED if the context refuses an element. */
 static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, uint8_t *flags, Py_ssize_t count, uint64_t first)
 {
-    const NAME(Round)(*loops)[2] = s->code_size == 1 ? NAME(loops_uint8_t) : s->code_size == 2 ? NAME(loops_uint16_t)
-#if BITS == 64
-                                   : s->code_size == 8 ? NAME(loops_uint64_t)
-#endif
-                                                       : NAME(loops_uint32_t);
-    Unsigned draws[CHUNK];
-    uint8_t unwanted[CHUNK], all = 0;
+    Unsigned draws[CHUNK], wide[CHUNK], raised[CHUNK], all = 0;
+    const int at_once = BITS == 32, size = at_once ? (int)s->code_size / 2 : 0;
     if (s->drawn)
         NAME(draw)(draws, count, s->seed, first);
-    if (s->way != WHOLE && loops[s->way][flags != NULL](words, draws, codes, flags, count, s->rule) <= s->largest)
-        return 0;
-    flags = flags ? flags : unwanted;
-    loops[WHOLE][s->drawn != 0](words, draws, codes, flags, count, s->rule);
-    for (Py_ssize_t i = 0; i < count && s->refuses; i++)
-        all |= flags[i];
-    return all & REFUSED;
+    if (s->way != WHOLE &&
+        NAME(loops)[size][s->way - ANY][flags != NULL](words, draws, at_once ? codes : wide, at_once ? (void *)flags : raised,
+                                                       count, s->rule) <= s->largest) {
+        if (at_once)
+            return 0;
+    } else {
+        (s->drawn ? NAME(whole_drawn) : NAME(whole_given))(words, draws, wide, raised, count, s->rule);
+        for (Py_ssize_t i = 0; i < count && s->refuses; i++)
+            all |= raised[i];
+    }
+    NAME(narrow)(wide, codes, s->code_size, count);
+    if (flags)
+        NAME(narrow)(raised, flags, 1, count);
+    return (unsigned)all & REFUSED;
 }
 
 /* Return the word of a code, for formats whose numbers the word holds.  Normal numbers only change their bias; subnormal
-   ones, integers below 2^T, get their exponent from a subtraction, which no mode of the processor can round or flush. */
-static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r)
+   ones, integers below 2^T, get their exponent from a subtraction, which no mode of the processor can round or flush.
+   `ieee`: every code beyond infinity is a NaN with a payload. */
+static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int ieee)
 {
     Unsigned magnitude = code & r->magnitudes, sign = (code & r->sign) << r->sign_shift;
     Unsigned word = (magnitude << r->cut) + (r->adjust << T);
@@ -284,45 +302,50 @@ static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r)
     Unsigned below = small.bits + (r->qmin << T);
     below = magnitude ? below & r->subnormals : 0;
     word = (Int)magnitude < r->normal ? below : word;
-    Unsigned special = (word & r->payload) | INFINITE | ((Int)magnitude == r->infinity ? 0 : r->quiet);
+    if (ieee)
+        return (word | ((Int)magnitude > r->top ? INFINITE : 0)) | sign;
+    Unsigned nan = INFINITE | HIDDEN >> 1, special = (Int)magnitude == r->infinity ? INFINITE : nan;
     word = (Int)magnitude > r->top ? special : word;
-    return word | sign | (code == r->sign ? r->minus_zero : 0);
+    return (code == r->no_zero ? nan : word) | sign;
 }
 
-#define READ_LOOP(name, In, Numbers, word)                                                                             \
-    CLONES static void NAME(name)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count,                \
-                                  const NAME(Numbers) *restrict r)                                                     \
+#define READ_LOOP(name, Code, ieee)                                                                                    \
+    CLONES static void NAME(name)(const void *from, Unsigned *restrict words, Py_ssize_t count, const void *numbers)   \
     {                                                                                                                  \
+        const Code *restrict codes = from;                                                                             \
+        NAME(Reading) reading;                                                                                         \
+        memcpy(&reading, numbers, sizeof reading);                                                                     \
         for (Py_ssize_t i = 0; i < count; i++)                                                                         \
-            words[i] = word;                                                                                           \
+            words[i] = NAME(word)(codes[i], &reading, ieee);                                                           \
     }
-#define READ_LOOPS(In)                                                                                                 \
-    READ_LOOP(shift_##In, In, Reading, (Unsigned)codes[i] << r->cut)                                                   \
-    READ_LOOP(read_##In, In, Reading, NAME(word)(codes[i], r))
-
-typedef Unsigned NAME(Table);
-READ_LOOP(look_up, uint8_t, Table, r[codes[i]])
-READ_LOOPS(uint16_t)
-READ_LOOPS(uint32_t)
+READ_LOOP(read_ieee_16, uint16_t, 1)
+READ_LOOP(read_other_16, uint16_t, 0)
+READ_LOOP(read_ieee_32, uint32_t, 1)
+READ_LOOP(read_other_32, uint32_t, 0)
 #if BITS == 64
-READ_LOOPS(uint64_t)
+READ_LOOP(read_ieee_64, uint64_t, 1)
+READ_LOOP(read_other_64, uint64_t, 0)
 #endif
 
-/* Read codes of one byte by a table, others by their fields; without either, they are words. */
+static void NAME(look_up)(const uint8_t *restrict codes, Unsigned *restrict words, Py_ssize_t count, const Unsigned *restrict table)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        words[i] = table[codes[i]];
+}
+
+/* Read codes of one byte by a table, others by their fields. */
 static void NAME(read)(const void *codes, int64_t size, Unsigned *words, Py_ssize_t count, const void *reading)
 {
     const NAME(Reading) *r = reading;
-    if (!r)
-        memmove(words, codes, (size_t)count * sizeof *words);
-    else if (size == 1)
+    if (size == 1)
         NAME(look_up)(codes, words, count, reading);
     else if (size == 2)
-        (r->shifts ? NAME(shift_uint16_t) : NAME(read_uint16_t))(codes, words, count, r);
+        (r->ieee ? NAME(read_ieee_16) : NAME(read_other_16))(codes, words, count, reading);
     else if (size == 4)
-        (r->shifts ? NAME(shift_uint32_t) : NAME(read_uint32_t))(codes, words, count, r);
+        (r->ieee ? NAME(read_ieee_32) : NAME(read_other_32))(codes, words, count, reading);
 #if BITS == 64
     else
-        (r->shifts ? NAME(shift_uint64_t) : NAME(read_uint64_t))(codes, words, count, r);
+        (r->ieee ? NAME(read_ieee_64) : NAME(read_other_64))(codes, words, count, reading);
 #endif
 }
 
@@ -352,9 +375,9 @@ static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
 
 /* Loops mark the elements that another lane must compute, and return the union of the marks. */
 #define OPERATION(name, few, ...)                                                                                      \
-    CLONES static unsigned NAME(name)(const Unsigned *restrict xs, const Unsigned *restrict ys,                        \
+    CLONES static Unsigned NAME(name)(const Unsigned *restrict xs, const Unsigned *restrict ys,                        \
                                       const Unsigned *restrict zs, Unsigned *restrict results,                         \
-                                      uint8_t *restrict marks, Py_ssize_t count, Unsigned zero)                        \
+                                      Unsigned *restrict marks, Py_ssize_t count, Unsigned zero)                       \
     {                                                                                                                  \
         Unsigned any = 0;                                                                                              \
         (void)ys, (void)zs, (void)zero;                                                                                \
@@ -362,13 +385,12 @@ static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
             NAME(Punned) x = {.bits = xs[i]}, y = {.bits = few < 2 ? 0 : ys[i]}, z = {.bits = few < 3 ? 0 : zs[i]}, r; \
             Unsigned odd, exact;                                                                                       \
             __VA_ARGS__                                                                                                \
-            Unsigned mark = exact & ((r.bits & INFINITE) != INFINITE) ? 0 : SPECIAL;                                   \
             results[i] = odd;                                                                                          \
-            marks[i] = (uint8_t)mark;                                                                                  \
-            any |= mark;                                                                                               \
+            marks[i] = exact & ((r.bits & INFINITE) != INFINITE) ? 0 : SPECIAL;                                        \
+            any |= marks[i];                                                                                           \
             (void)y, (void)z;                                                                                          \
         }                                                                                                              \
-        return (unsigned)any;                                                                                          \
+        return any;                                                                                                    \
     }
 
 /* An exact zero from a sum of opposite signs has the direction's sign: `zero`. */
@@ -406,7 +428,7 @@ OPERATION(fma_to_nearest, 3, r.number = FUSED(x.number, y.number, z.number); odd
 OPERATION(divide_to_nearest, 2, r.number = x.number / y.number; odd = r.bits; exact = 1;)
 OPERATION(sqrt_to_nearest, 1, r.number = ROOT(x.number); odd = r.bits; exact = 1;)
 
-typedef unsigned (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, uint8_t *, Py_ssize_t,
+typedef Unsigned (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, Unsigned *, Py_ssize_t,
                                     Unsigned);
 static const NAME(Operation) NAME(operations)[] = {
     NULL, NAME(add), NAME(subtract), NAME(multiply), NAME(divide), NAME(sqrt), NAME(fma), NAME(fma_to_nearest),
@@ -419,47 +441,51 @@ static unsigned NAME(run)(const Stage *s, const Call *c, Py_ssize_t step)
 {
     unsigned all = 0;
     Unsigned operands[3][CHUNK], results[CHUNK], scratch[CHUNK];
-    const void *readings[3], *to_reading = buffer_of(c, s->to.reading);
-    char *from[3], *to = start_of(c, &s->to, step), *flags = start_of(c, &s->flags, step), *marks = start_of(c, &s->marks, step);
+    const Place *const places = s->places, *const out = &places[TO];
+    const int many = arity[s->operation], with_flags = places[FLAGS].start != NULL;
+    const int own = s->own && !with_flags && !out->reading;
+    const NAME(Round) to_values = !out->reading || with_flags ? NULL : s->way == FIXED ? NAME(fixed_values)
+                                                                   : s->way == MAGIC   ? NAME(magic_values)
+                                                                                       : NULL;
     const uint64_t first = c->first + (uint64_t)step * (uint64_t)c->count;
-    const NAME(Round) to_values = !to_reading || flags ? NULL : s->way == FIXED ? NAME(fixed_values)
-                                                            : s->way == MAGIC   ? NAME(magic_values)
-                                                                                : NULL;
-    const int own = s->own && !flags && !to_reading;
-    for (int i = 0; i < arity[s->operation]; i++) {
-        from[i] = start_of(c, &s->operands[i], step);
-        readings[i] = buffer_of(c, s->operands[i].reading);
-    }
-    if (s->way == READ)
-        NAME(read)(from[0], s->operands[0].size, (Unsigned *)to, c->count, readings[0]);
-    for (Py_ssize_t at = 0; at < c->count && s->way != READ; at += CHUNK) {
+    for (Py_ssize_t at = 0; at < c->count; at += CHUNK) {
         const Py_ssize_t some = c->count - at < CHUNK ? c->count - at : CHUNK;
+        char *to = out->start + step * out->stride + at * out->size;
         const Unsigned *words[3] = {NULL, NULL, NULL};
-        for (int i = 0; i < arity[s->operation]; i++) {
-            const char *codes = from[i] + at * s->operands[i].size;
-            words[i] = readings[i] ? operands[i] : (const Unsigned *)codes;
-            if (readings[i])
-                NAME(read)(codes, s->operands[i].size, operands[i], some, readings[i]);
+        for (int i = 0; i < many; i++) {
+            const Place *p = &places[i];
+            const char *codes = p->start + step * p->stride + at * p->size;
+            words[i] = p->reading ? operands[i] : (const Unsigned *)codes;
+            if (p->reading)
+                NAME(read)(codes, p->size, s->way == READ ? (Unsigned *)to : operands[i], some, p->reading);
         }
+        if (s->way == READ)
+            continue;
         if (s->operation) {
-            all |= NAME(operations)[s->operation](words[0], words[1], words[2], results, (uint8_t *)marks + at, some,
-                                                  (Unsigned)(s->negative_zero != 0) << (BITS - 1));
+            uint8_t *marks = (uint8_t *)places[MARKS].start + step * places[MARKS].stride + at;
+            Unsigned zero = (Unsigned)(s->negative_zero != 0) << (BITS - 1);
+            Unsigned marked = NAME(operations)[s->operation](words[0], words[1], words[2], results, scratch, some, zero);
+            if (marked)
+                NAME(narrow)(scratch, marks, 1, some);
+            else
+                memset(marks, 0, (size_t)some);
+            all |= (unsigned)marked;
             words[0] = results;
         }
-        char *there = to + at * s->to.size;
-        const int same = (const char *)words[0] == there; /* loops do not write what they read */
-        void *codes = to_reading || same ? (void *)scratch : there;
+        const int same = (const char *)words[0] == to; /* loops do not write what they read */
+        void *codes = out->reading || same ? (void *)scratch : to;
         if (s->direction)
             fesetround(directions[s->direction]);
-        int done = own && NAME(convert)(words[0], there, some);
+        int done = own && NAME(convert)(words[0], to, some);
         if (to_values && !same)
-            done = to_values(words[0], NULL, there, NULL, some, s->rule) <= s->largest;
+            done = to_values(words[0], NULL, to, NULL, some, s->rule) <= s->largest;
         if (!done) {
-            all |= NAME(round)(s, words[0], codes, flags ? (uint8_t *)flags + at : NULL, some, first + (uint64_t)at);
-            if (to_reading)
-                NAME(read)(codes, s->code_size, (Unsigned *)there, some, to_reading);
+            uint8_t *flags = with_flags ? (uint8_t *)places[FLAGS].start + step * places[FLAGS].stride + at : NULL;
+            all |= NAME(round)(s, words[0], codes, flags, some, first + (uint64_t)at);
+            if (out->reading)
+                NAME(read)(codes, s->code_size, (Unsigned *)to, some, out->reading);
             else if (same)
-                memcpy(there, codes, (size_t)(some * s->to.size));
+                memcpy(to, codes, (size_t)(some * out->size));
         }
         if (s->direction)
             fesetround(FE_TONEAREST);

@@ -148,21 +148,14 @@ def _reading_bytes(reading: Reading | None) -> Any:
     if reading.table is not None:
         return reading.table
     fmt, word = reading.format, reading.word
-    shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == word.width
-    infinite, nan = word.infinity_magnitude, word.infinity_magnitude | word.quiet_bit
-    return np.frombuffer(
-        _as_bytes(
-            (
-                shifted, reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
-                fmt.signed << (fmt.width - 1), word.width - fmt.width, fmt.largest_magnitude, fmt.infinity_magnitude,
-                0 if reading.same_range else fmt.smallest_normal_magnitude, -int(fmt.subnormals),
-                -int(fmt.ieee_nans), 0 if fmt.ieee_nans else nan ^ infinite,
-                nan if fmt.nan_in_place_of_negative_zero else 0,
-            ),
-            word.width // 8,
-        ),
-        np.uint8,
+    sign = fmt.signed << (fmt.width - 1)
+    numbers = (
+        fmt.ieee_nans, reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
+        sign, word.width - fmt.width, fmt.largest_magnitude, fmt.infinity_magnitude,
+        0 if reading.same_range else fmt.smallest_normal_magnitude, -int(fmt.subnormals),
+        sign if fmt.nan_in_place_of_negative_zero else -1,
     )  # fmt: skip
+    return np.array([int(each) & (1 << word.width) - 1 for each in numbers], container(word))
 
 
 class Run:

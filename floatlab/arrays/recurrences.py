@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 CONVERT = "convert"
 # Rows that the compiled lane does binary64's own operations with: x + y is 1·x + y there.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
-_HISTORY = 1 << 15  # numbers of a history: 256 KB
+_HISTORY = 1 << 17  # numbers of a history: 1 MB
 
 
 class Stage(Record):
@@ -70,11 +70,15 @@ def drawing(context: Context, index: int) -> Context:
 class _History:
     """The rows before a step and after each of the next ones, as many as stay in a processor's cache."""
 
-    def __init__(self, rows: Array, steps: int) -> None:
-        """Start with rows; those that no stage writes stay as they are, after whatever step."""
+    def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
+        """Start with rows, of which some are kept as they are by all stages; in memory that an earlier one had."""
         self.room = max(1, min(steps, _HISTORY // max(rows.size, 1)))
-        self.states = np.empty((self.room + 1, *rows.shape))
-        self.states[...] = rows
+        shape = self.room + 1, *rows.shape
+        fits = memory is not None and memory.shape[1:] == rows.shape and len(memory) > self.room
+        self.memory: Array = memory if memory is not None and fits else np.empty(shape)
+        self.states = self.memory[: self.room + 1]
+        self.states[0] = rows
+        self.states[1:, kept] = rows[kept]
 
     def fill(self, row: int, numbers: Array) -> None:
         """Put numbers into a row: of each step and element, or one a step."""
@@ -82,21 +86,20 @@ class _History:
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
         """Return how many of these steps count, up to one in which a row is not finite, and whether there is one."""
-        if finite:
-            good = np.isfinite(self.states[1 : did + 1, finite]).all(axis=(1, 2))
-            if not good.all():
-                return int(np.argmin(good)) + 1, True
-        return did, False
+        are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
+        if all(each.all() for each in are_finite):
+            return did, False
+        good = np.logical_and.reduce([each.all(axis=1) for each in are_finite])
+        return int(np.argmin(good)) + 1, True
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
         """Note for each element the last step that changed a watched row, and how many did."""
-        if not watched:
-            return
         moved = np.zeros((did, self.states.shape[2]), np.bool_)
         for row in watched:
             moved |= self.states[1 : did + 1, row] != self.states[:did, row]
-        moves += moved.sum(axis=0)
-        np.copyto(last, start + did - np.argmax(moved[::-1], axis=0), where=moved.any(axis=0))
+        moves += moved.sum(axis=0, dtype=np.int32)
+        latest = np.where(moved, np.arange(1, did + 1, dtype=np.int32)[:, None], np.int32(0)).max(axis=0)
+        np.copyto(last, start + latest, where=latest > 0)
 
     def restart(self, did: int) -> None:
         """Go on from the rows after a step."""
@@ -128,6 +131,9 @@ class Recurrence:
                 recurrence_format(stage.format)
         self._parts = self._compiled_parts() if lanes.is_compiled(self.lane) else None
         self._programs: dict[frozenset[str], compiled.Program] = {}
+        written = {stage.to for stage in stages}
+        self._kept = [row for name, row in self.names.items() if name not in written]
+        self._memory: Array | None = None
         if self.lane == "compiled" and self._parts is None:
             raise UnsupportedError("lane compiled cannot do all of these stages; lane numpy can")
 
@@ -208,7 +214,8 @@ class Recurrence:
         outputs = outputs or {}
         last = np.zeros(count, np.int64) if last is None else last
         moves = np.zeros(count, np.int64) if moves is None else moves
-        history = _History(rows, steps if self.is_compiled else 1)
+        history = _History(rows, steps if self.is_compiled else 1, self._kept, self._memory)
+        self._memory = None  # which nobody else may use meanwhile
         done, pace = 0, history.room
         while done < steps:
             start = first + done
@@ -236,6 +243,7 @@ class Recurrence:
             if is_over:
                 break
         rows[...] = history.states[0]
+        self._memory = history.memory
         return done
 
     def _step(self, rows: Array, number: int) -> None:

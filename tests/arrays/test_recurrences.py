@@ -144,7 +144,7 @@ def test_the_kernel_checks_what_it_is_given(program):
         (operand, -1), (operand, 3), (operand, 2**62), (operand + 1, -1), (operand + 1, 10), (operand + 1, 2**62),
         (operand + 2, -1), (operand + 2, 10), (operand + 2, 2**63 - 1), (operand + 3, 0), (operand + 3, 3),
         (operand + 3, 16), (operand + 4, 0), (to, -1), (to, 2), (to + 1, 10), (to + 2, 8), (to + 3, 2), (to + 4, 0),
-        (marks_place, -1), (marks_place, 0), (marks_place + 1, 1), (marks_place + 3, 8),
+        (marks_place, -1), (marks_place, 3), (marks_place + 1, 1), (marks_place + 3, 8),
         (0, 2), (1, 10), (1, -1), (3, 3), (4, 6), (4, -1), (4, 2), (7, 4), (8, 1),
     ):  # fmt: skip
         packed = good[: 8 * field] + number.to_bytes(8, sys.byteorder, signed=True) + good[8 * field + 8 :]
