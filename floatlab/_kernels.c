@@ -33,6 +33,7 @@
 #endif
 
 enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ };    /* paths of rounding; READ: what was read is written as it is */
+enum { OTHER, IEEE, SHIFTED };                     /* paths of reading, from slow to quick */
 enum { INVALID = 1, UNDERFLOW = 8, INEXACT = 16 }; /* the values of `Flags` */
 enum { SPECIAL = 64, REFUSED = 128 };              /* and what arrays/compiled.py handles */
 enum { PIECE = 8192 };                             /* bytes of words in a chunk */
@@ -94,7 +95,8 @@ __attribute__((target("avx,f16c"))) static void to_halves(const uint32_t *words,
 {
     Py_ssize_t i = 0;
     for (; i + 8 <= count; i += 8)
-        _mm_storeu_si128((__m128i *)(codes + i), _mm256_cvtps_ph(_mm256_loadu_ps((const float *)words + i), _MM_FROUND_CUR_DIRECTION));
+        _mm_storeu_si128((__m128i *)(codes + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps((const float *)words + i), _MM_FROUND_CUR_DIRECTION));
     for (; i < count; i++) {
         __m128 one = _mm_castsi128_ps(_mm_cvtsi32_si128((int)words[i]));
         codes[i] = (uint16_t)_mm_cvtsi128_si32(_mm_cvtps_ph(one, _MM_FROUND_CUR_DIRECTION));
@@ -126,33 +128,23 @@ CLONES static int convert64(const uint64_t *restrict words, void *restrict to, P
     return 1;
 }
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define NAME(name) PASTE(name, BITS)
-
+/* What differs between the two words is named after their BITS. */
+typedef float Float32;
+typedef double Float64;
+#define fused32 __builtin_fmaf
+#define fused64 __builtin_fma
+#define root32 __builtin_sqrtf
+#define root64 __builtin_sqrt
+#define PASTE_(a, b, c) a##b##c
+#define PASTE(a, b, c) PASTE_(a, b, c)
+#define NAME(name) PASTE(name, BITS, )
+#define Int PASTE(int, BITS, _t)
+#define Unsigned PASTE(uint, BITS, _t)
+#define Float NAME(Float)
 #define BITS 32
-#define T 23
-#define Int int32_t
-#define Unsigned uint32_t
-#define Float float
-#define FUSED __builtin_fmaf
-#define ROOT __builtin_sqrtf
 #include "_kernels_word.h"
 #undef BITS
-#undef T
-#undef Int
-#undef Unsigned
-#undef Float
-#undef FUSED
-#undef ROOT
-
 #define BITS 64
-#define T 52
-#define Int int64_t
-#define Unsigned uint64_t
-#define Float double
-#define FUSED __builtin_fma
-#define ROOT __builtin_sqrt
 #include "_kernels_word.h"
 
 _Static_assert(sizeof(Rule64) == sizeof(((Stage *)0)->rule), "a stage has room for the longer rule");
@@ -272,7 +264,8 @@ static PyObject *run(PyObject *self, PyObject *args)
     Call c = {0};
     PyObject *written, *read, *result = NULL;
     unsigned long long first;
-    if (!PyArg_ParseTuple(args, "y*O!O!nnK", &c.program, &PyTuple_Type, &written, &PyTuple_Type, &read, &c.count, &c.steps, &first))
+    if (!PyArg_ParseTuple(args, "y*O!O!nnK", &c.program, &PyTuple_Type, &written, &PyTuple_Type, &read, &c.count, &c.steps,
+                          &first))
         return NULL;
     c.first = first;
     if (take(&c, written, read)) {

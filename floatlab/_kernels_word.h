@@ -1,9 +1,10 @@
 /* Rounding, reading and arithmetic for one width of word; included once for binary32 words and once for binary64 words.
 
-   The includer defines BITS (32 or 64), T (trailing significand bits), Int, Unsigned, Float, FUSED and ROOT, and makes the processor
-   round to nearest and keep subnormal numbers while these functions run.  The loops have no branches, so that compilers
-   vectorise them.  Each element is shifted by its own amount, which vector instructions can do from AVX2 on. */
+   The includer defines BITS, 32 or 64, and makes the processor round to nearest and keep subnormal numbers while these
+   functions run.  The loops have no branches, so that compilers vectorise them.  Each element is shifted by its own
+   amount, which vector instructions can do from AVX2 on. */
 
+#define T (BITS == 32 ? 23 : 52) /* trailing significand bits */
 #define HIDDEN ((Unsigned)1 << T)
 #define MAGNITUDE (~((Unsigned)1 << (BITS - 1)))
 #define INFINITE (MAGNITUDE >> T << T) /* the exponent field all ones */
@@ -34,7 +35,7 @@ typedef struct {
 
 /* How codes become words; packed likewise. */
 typedef struct {
-    Unsigned ieee; /* 1 where every code beyond infinity is a NaN with a payload */
+    Unsigned how; /* IEEE: every code beyond infinity is a NaN with a payload; SHIFTED: words without their last digits */
     Unsigned cut, adjust, qmin, magnitudes, sign, sign_shift;
     Int top, infinity;
     Int normal;          /* the smallest magnitude that only changes its bias */
@@ -268,7 +269,8 @@ CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, uint64
 }
 
 /* Round a chunk of words into codes, and write flags unless NULL; return REFUSED if the context refuses an element. */
-static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, uint8_t *flags, Py_ssize_t count, uint64_t first)
+static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, uint8_t *flags, Py_ssize_t count,
+                            uint64_t first)
 {
     Unsigned draws[CHUNK], wide[CHUNK], raised[CHUNK], all = 0;
     const int at_once = BITS == 32, size = at_once ? (int)s->code_size / 2 : 0;
@@ -292,9 +294,11 @@ static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, 
 
 /* Return the word of a code, for formats whose numbers the word holds.  Normal numbers only change their bias; subnormal
    ones, integers below 2^T, get their exponent from a subtraction, which no mode of the processor can round or flush.
-   `ieee`: every code beyond infinity is a NaN with a payload. */
-static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int ieee)
+   `how` is that of the reading, or slower. */
+static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int how)
 {
+    if (how == SHIFTED)
+        return code << r->cut;
     Unsigned magnitude = code & r->magnitudes, sign = (code & r->sign) << r->sign_shift;
     Unsigned word = (magnitude << r->cut) + (r->adjust << T);
     NAME(Punned) small = {.bits = (magnitude & (HIDDEN - 1)) | (Unsigned)(T + (1 << (BITS - T - 2)) - 1) << T};
@@ -302,32 +306,34 @@ static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int iee
     Unsigned below = small.bits + (r->qmin << T);
     below = magnitude ? below & r->subnormals : 0;
     word = (Int)magnitude < r->normal ? below : word;
-    if (ieee)
+    if (how == IEEE)
         return (word | ((Int)magnitude > r->top ? INFINITE : 0)) | sign;
     Unsigned nan = INFINITE | HIDDEN >> 1, special = (Int)magnitude == r->infinity ? INFINITE : nan;
     word = (Int)magnitude > r->top ? special : word;
     return (code == r->no_zero ? nan : word) | sign;
 }
 
-#define READ_LOOP(name, Code, ieee)                                                                                    \
+#define READ_LOOP(name, Code, how)                                                                                     \
     CLONES static void NAME(name)(const void *from, Unsigned *restrict words, Py_ssize_t count, const void *numbers)   \
     {                                                                                                                  \
         const Code *restrict codes = from;                                                                             \
         NAME(Reading) reading;                                                                                         \
         memcpy(&reading, numbers, sizeof reading);                                                                     \
         for (Py_ssize_t i = 0; i < count; i++)                                                                         \
-            words[i] = NAME(word)(codes[i], &reading, ieee);                                                           \
+            words[i] = NAME(word)(codes[i], &reading, how);                                                            \
     }
-READ_LOOP(read_ieee_16, uint16_t, 1)
-READ_LOOP(read_other_16, uint16_t, 0)
-READ_LOOP(read_ieee_32, uint32_t, 1)
-READ_LOOP(read_other_32, uint32_t, 0)
+READ_LOOP(shift_16, uint16_t, SHIFTED)
+READ_LOOP(read_ieee_16, uint16_t, IEEE)
+READ_LOOP(read_other_16, uint16_t, OTHER)
+READ_LOOP(read_ieee_32, uint32_t, IEEE)
+READ_LOOP(read_other_32, uint32_t, OTHER)
 #if BITS == 64
-READ_LOOP(read_ieee_64, uint64_t, 1)
-READ_LOOP(read_other_64, uint64_t, 0)
+READ_LOOP(read_ieee_64, uint64_t, IEEE)
+READ_LOOP(read_other_64, uint64_t, OTHER)
 #endif
 
-static void NAME(look_up)(const uint8_t *restrict codes, Unsigned *restrict words, Py_ssize_t count, const Unsigned *restrict table)
+static void NAME(look_up)(const uint8_t *restrict codes, Unsigned *restrict words, Py_ssize_t count,
+                          const Unsigned *restrict table)
 {
     for (Py_ssize_t i = 0; i < count; i++)
         words[i] = table[codes[i]];
@@ -336,16 +342,18 @@ static void NAME(look_up)(const uint8_t *restrict codes, Unsigned *restrict word
 /* Read codes of one byte by a table, others by their fields. */
 static void NAME(read)(const void *codes, int64_t size, Unsigned *words, Py_ssize_t count, const void *reading)
 {
-    const NAME(Reading) *r = reading;
+    const Unsigned how = size == 1 ? SHIFTED : ((const NAME(Reading) *)reading)->how;
     if (size == 1)
         NAME(look_up)(codes, words, count, reading);
+    else if (size == 2 && how == SHIFTED)
+        NAME(shift_16)(codes, words, count, reading);
     else if (size == 2)
-        (r->ieee ? NAME(read_ieee_16) : NAME(read_other_16))(codes, words, count, reading);
+        (how == IEEE ? NAME(read_ieee_16) : NAME(read_other_16))(codes, words, count, reading);
     else if (size == 4)
-        (r->ieee ? NAME(read_ieee_32) : NAME(read_other_32))(codes, words, count, reading);
+        (how != OTHER ? NAME(read_ieee_32) : NAME(read_other_32))(codes, words, count, reading);
 #if BITS == 64
     else
-        (r->ieee ? NAME(read_ieee_64) : NAME(read_other_64))(codes, words, count, reading);
+        (how != OTHER ? NAME(read_ieee_64) : NAME(read_other_64))(codes, words, count, reading);
 #endif
 }
 
@@ -403,17 +411,17 @@ static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
 OPERATION(add, 2, SUM)
 OPERATION(subtract, 2, y.number = -y.number; SUM)
 OPERATION(multiply, 2, r.number = x.number * y.number;
-          odd = NAME(to_odd)(r.number, FUSED(x.number, y.number, -r.number));
+          odd = NAME(to_odd)(r.number, NAME(fused)(x.number, y.number, -r.number));
           exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y);)
 OPERATION(divide, 2, r.number = x.number / y.number;
-          NAME(Punned) lost = {.number = FUSED(-r.number, y.number, x.number)};
+          NAME(Punned) lost = {.number = NAME(fused)(-r.number, y.number, x.number)};
           lost.bits ^= y.bits & ~MAGNITUDE;
           odd = NAME(to_odd)(r.number, lost.number);
           exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y) & (y.number != 0);)
-OPERATION(sqrt, 1, r.number = ROOT(x.number);
-          odd = NAME(to_odd)(r.number, FUSED(-r.number, r.number, x.number));
+OPERATION(sqrt, 1, r.number = NAME(root)(x.number);
+          odd = NAME(to_odd)(r.number, NAME(fused)(-r.number, r.number, x.number));
           exact = NAME(error_is_exact)(x) & (x.number >= 0);)
-OPERATION(fma, 3, Float high = x.number * y.number, low = FUSED(x.number, y.number, -high);
+OPERATION(fma, 3, Float high = x.number * y.number, low = NAME(fused)(x.number, y.number, -high);
           Float second = z.number + low, third = NAME(sum_error)(z.number, low, second);
           Float first = high + second, fourth = NAME(sum_error)(high, second, first);
           Float rest = third + fourth;
@@ -424,9 +432,9 @@ OPERATION(fma, 3, Float high = x.number * y.number, low = FUSED(x.number, y.numb
           exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y) & NAME(error_is_exact)(z);)
 
 /* The processor's own, for results that are words. */
-OPERATION(fma_to_nearest, 3, r.number = FUSED(x.number, y.number, z.number); odd = r.bits; exact = 1;)
+OPERATION(fma_to_nearest, 3, r.number = NAME(fused)(x.number, y.number, z.number); odd = r.bits; exact = 1;)
 OPERATION(divide_to_nearest, 2, r.number = x.number / y.number; odd = r.bits; exact = 1;)
-OPERATION(sqrt_to_nearest, 1, r.number = ROOT(x.number); odd = r.bits; exact = 1;)
+OPERATION(sqrt_to_nearest, 1, r.number = NAME(root)(x.number); odd = r.bits; exact = 1;)
 
 typedef Unsigned (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, Unsigned *, Py_ssize_t,
                                     Unsigned);
@@ -499,7 +507,7 @@ static INLINE void NAME(add_row)(Float *restrict sums, const Float *x, const Flo
                                  Py_ssize_t columns, int fuse)
 {
     for (Py_ssize_t j = 0; j < columns; j++)
-        sums[j] = fuse ? FUSED(x[j * dx], y[j * dy], sums[j]) : sums[j] + x[j * dx] * y[j * dy];
+        sums[j] = fuse ? NAME(fused)(x[j * dx], y[j * dy], sums[j]) : sums[j] + x[j * dx] * y[j * dy];
 }
 
 CLONES static void NAME(accumulate)(const Py_buffer *sums, const Py_buffer *x, const Py_buffer *y, int fuse)

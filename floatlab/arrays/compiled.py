@@ -148,9 +148,10 @@ def _reading_bytes(reading: Reading | None) -> Any:
     if reading.table is not None:
         return reading.table
     fmt, word = reading.format, reading.word
+    shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == word.width
     sign = fmt.signed << (fmt.width - 1)
     numbers = (
-        fmt.ieee_nans, reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
+        2 if shifted else int(fmt.ieee_nans), reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
         sign, word.width - fmt.width, fmt.largest_magnitude, fmt.infinity_magnitude,
         0 if reading.same_range else fmt.smallest_normal_magnitude, -int(fmt.subnormals),
         sign if fmt.nan_in_place_of_negative_zero else -1,

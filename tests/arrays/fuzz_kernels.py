@@ -23,7 +23,15 @@ from collections import Counter
 import numpy as np
 
 from floatlab import Context, Direction, parse_format
-from floatlab.arrays.compiled import OPERATIONS, Program, _kernels, _place, _reading_bytes, packed_stage, reading_program
+from floatlab.arrays.compiled import (
+    OPERATIONS,
+    Program,
+    _kernels,
+    _place,
+    _reading_bytes,
+    packed_stage,
+    reading_program,
+)
 from floatlab.arrays.reading import DOUBLE, WORDS, container, reading_for
 from floatlab.arrays.recipe import can_round, recipe_for
 
@@ -115,9 +123,7 @@ class Fuzz:
             source = self.random.choice(FORMATS)
             held = container(source).itemsize
             as_words = self.rarely(2) or source.trailing_bits > word.trailing_bits
-            places.append(
-                self.place(3 + len(read), size if as_words else held, -1 if as_words else 4 + len(read))
-            )
+            places.append(self.place(3 + len(read), size if as_words else held, -1 if as_words else 4 + len(read)))
             read.append(self.room(count * (size if as_words else held)))
             if not as_words:
                 read.append(self.garbled(_reading_bytes(reading_for(source, word))))

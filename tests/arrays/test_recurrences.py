@@ -125,7 +125,9 @@ def program():
     """A program of one stage on steps of five rows, and its one reading."""
     if not compiled.is_built():
         pytest.skip("there is no kernel")
-    return Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._program(frozenset())
+    return Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._program(
+        frozenset()
+    )
 
 
 def run(program, states, marks, count, steps, packed=None):
