@@ -17,8 +17,8 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.lanes import compiled, dispatch
 from floatlab.arrays.lanes.numpy_operations import rounds_as_processors
 from floatlab.arrays.lanes.pairs import is_enough
-from floatlab.arrays.lanes.reading import DOUBLE, reading_for
-from floatlab.arrays.lanes.rounding_parameters import recipe_for
+from floatlab.arrays.lanes.reading import DOUBLE, Reading, reading_for
+from floatlab.arrays.lanes.rounding_parameters import Recipe, recipe_for
 from floatlab.arrays.operations import operate
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
@@ -28,9 +28,12 @@ from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
+# A stage as the compiled lane does it: the operation, the rows it reads, and how it rounds.
+Part = tuple[str, tuple[str, ...], Recipe, Reading | None]
 CONVERT = "convert"
 # Rows that the compiled lane does binary64's own operations with: x + y is 1·x + y there.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
+_HISTORY = 1 << 17  # numbers of a history: 1 MB
 
 
 class RecurrenceStage(Record):
@@ -58,6 +61,45 @@ def drawing(context: Context, index: int) -> Context:
     return context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
 
 
+class _History:
+    """The rows before a step and after each of the next ones, as many as stay in a processor's cache."""
+
+    def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
+        """Start with rows, of which some are kept as they are by all stages; in memory that an earlier one had."""
+        self.room = max(1, min(steps, _HISTORY // max(rows.size, 1)))
+        shape = self.room + 1, *rows.shape
+        fits = memory is not None and memory.shape[1:] == rows.shape and len(memory) > self.room
+        self.memory: Array = memory if memory is not None and fits else np.empty(shape)
+        self.states = self.memory[: self.room + 1]
+        self.states[0] = rows
+        self.states[1:, kept] = rows[kept]
+
+    def fill(self, row: int, numbers: Array) -> None:
+        """Put numbers into a row: of each step and element, or one a step."""
+        self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
+
+    def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
+        """Return how many of these steps count, up to one in which a row is not finite, and whether there is one."""
+        are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
+        if all(each.all() for each in are_finite):
+            return did, False
+        good = np.logical_and.reduce([each.all(axis=1) for each in are_finite])
+        return int(np.argmin(good)) + 1, True
+
+    def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
+        """Note for each element the last step that changed a watched row, and how many did."""
+        moved = np.zeros((did, self.states.shape[2]), np.bool_)
+        for row in watched:
+            moved |= self.states[1 : did + 1, row] != self.states[:did, row]
+        moves += moved.sum(axis=0, dtype=np.int32)
+        latest = np.where(moved, np.arange(1, did + 1, dtype=np.int32)[:, None], np.int32(0)).max(axis=0)
+        np.copyto(last, start + latest, where=latest > 0)
+
+    def restart(self, did: int) -> None:
+        """Go on from the rows after a step."""
+        self.states[0] = self.states[did]
+
+
 class Recurrence:
     """What every step does to named rows of `count` numbers, all of them binary64 whatever their formats.
 
@@ -81,20 +123,24 @@ class Recurrence:
         for stage in stages:
             if isinstance(stage.format, Format):
                 recurrence_format(stage.format)
-        self._packed = self._pack() if dispatch.is_compiled(self.lane) else None
-        if self.lane == "compiled" and self._packed is None:
+        self._parts = self._compiled_parts() if dispatch.is_compiled(self.lane) else None
+        self._programs: dict[frozenset[str], compiled.Program] = {}
+        written = {stage.to for stage in stages}
+        self._kept = [row for name, row in self.names.items() if name not in written]
+        self._memory: Array | None = None
+        if self.lane == "compiled" and self._parts is None:
             raise UnsupportedError("lane compiled cannot do all of these stages; lane numpy can")
 
     @property
     def is_compiled(self) -> bool:
         """Whether the compiled lane walks."""
-        return self._packed is not None
+        return self._parts is not None
 
-    def _pack(self) -> bytes | None:
-        packed = [self._packed_stage(stage) for stage in self.stages]
-        return None if None in packed else b"".join(each for each in packed if each is not None)
+    def _compiled_parts(self) -> list[Part] | None:
+        parts = [self._compiled_part(stage) for stage in self.stages]
+        return None if None in parts else [each for each in parts if each is not None]
 
-    def _packed_stage(self, stage: RecurrenceStage) -> bytes | None:
+    def _compiled_part(self, stage: RecurrenceStage) -> Part | None:
         """Return a stage as the kernel takes it, or None where it does not."""
         fmt, context, operation = stage.format, stage.context, stage.operation
         if isinstance(fmt, BlockFormat) or context.flush_inputs or (fmt.width > 32 and fmt != DOUBLE):
@@ -116,9 +162,20 @@ class Recurrence:
         recipe = recipe_for(fmt, context, DOUBLE)
         if recipe.refuses:
             return None
-        rows = [self.names[name] for name in operands]
-        target = None if fmt == DOUBLE else reading_for(fmt, DOUBLE)
-        return compiled.stage(operation, rows, self.names[stage.to], recipe, target)
+        return operation, operands, recipe, None if fmt == DOUBLE else reading_for(fmt, DOUBLE)
+
+    def _program(self, fed: frozenset[str]) -> compiled.Program:
+        """Return the stages for the compiled lane, where these rows are filled before every step."""
+        if fed not in self._programs:
+            program = compiled.Program(len(self.names))
+            # What a stage writes only later on, it reads as the step before left it.
+            old = {stage.to for stage in self.stages} - fed
+            for stage, (operation, operands, recipe, target) in zip(self.stages, self._parts or (), strict=True):
+                rows = [(self.names[name], name not in old) for name in operands]
+                program.add(operation, rows, self.names[stage.to], recipe, target)
+                old.discard(stage.to)
+            self._programs[fed] = program
+        return self._programs[fed]
 
     def rows(self, count: int, start: Mapping[str, Any]) -> Array:
         """Return rows of `count` numbers, zero but for those that start otherwise."""
@@ -151,48 +208,44 @@ class Recurrence:
         outputs = outputs or {}
         last = np.zeros(count, np.int64) if last is None else last
         moves = np.zeros(count, np.int64) if moves is None else moves
-        done = 0
+        history = _History(rows, steps if self.is_compiled else 1, self._kept, self._memory)
+        self._memory = None  # which nobody else may use meanwhile
+        done, pace = 0, history.room
         while done < steps:
             start = first + done
-            written = start // every - first // every
-            if self._packed is not None:
-                did = compiled.walk(
-                    rows, len(rows), self._packed,
-                    tuple((self.names[name], each[done:]) for name, each in fed.items()),
-                    tuple((self.names[name], each[written:]) for name, each in outputs.items()),
-                    every, tuple(self.names[name] for name in watched), tuple(self.names[name] for name in finite),
-                    last, moves, steps - done, start,
-                )  # fmt: skip
-                done += did
-                if done == steps or (did and not self._are_finite(rows, finite)):
-                    break
-                start, written = first + done, (first + done) // every - first // every
+            many = min(steps - done, pace, history.room)
             for name, each in fed.items():
-                rows[self.names[name]] = each[done]
-            self._step(rows, start, watched, last, moves)
-            done += 1
-            if (start + 1) % every == 0:
-                for name, each in outputs.items():
-                    each[written] = rows[self.names[name]]
-            if not self._are_finite(rows, finite):
+                history.fill(self.names[name], each[done : done + many])
+            did = 0
+            if self.is_compiled:
+                did = self._program(frozenset(fed)).walk(history.states[: many + 1], start)
+            pace = 2 * pace if did else 1  # steps that the compiled lane cannot do often follow each other
+            if not did:
+                history.states[1] = history.states[0]
+                for name, each in fed.items():
+                    history.fill(self.names[name], each[done : done + 1])
+                self._step(history.states[1], start)
+                did = 1
+            did, is_over = history.kept(did, [self.names[name] for name in finite])
+            history.note_moves(did, [self.names[name] for name in watched], start, last, moves)
+            written, skipped = start // every - first // every, -(start + 1) % every
+            for name, each in outputs.items():
+                found = history.states[1 + skipped : did + 1 : every, self.names[name]]
+                each[written : written + len(found)] = found
+            history.restart(did)
+            done += did
+            if is_over:
                 break
+        rows[...] = history.states[0]
+        self._memory = history.memory
         return done
 
-    def _are_finite(self, rows: Array, names: Sequence[str]) -> bool:
-        return all(np.isfinite(rows[self.names[name]]).all() for name in names)
-
-    def _step(self, rows: Array, number: int, watched: Sequence[str], last: Array, moves: Array) -> None:
+    def _step(self, rows: Array, number: int) -> None:
         """Do one step, stage by stage."""
         index = number * rows.shape[1]
-        before = [rows[self.names[name]].copy() for name in watched]
         for stage in self.stages:
             operands = [rows[self.names[name]] for name in stage.operands]
             rows[self.names[stage.to]] = self._found(stage, operands, drawing(stage.context, index))
-        moved = np.zeros(rows.shape[1], np.bool_)
-        for name, old in zip(watched, before, strict=True):
-            moved |= rows[self.names[name]] != old
-        last[moved] = number + 1
-        moves += moved
 
     def _found(self, stage: RecurrenceStage, operands: list[Array], context: Context) -> Array:
         fmt = stage.format

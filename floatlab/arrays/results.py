@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.lanes import compiled, dispatch
+from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.reading import words_that_hold
 from floatlab.arrays.sources import format_of
 from floatlab.arrays.types import Array, DType
@@ -19,7 +19,25 @@ from floatlab.numbers import Context, Direction, Flags
 from floatlab.numbers.context import Absent, AnyContext, as_context
 
 _FLAGS = tuple(Flags)
+# How many elements raised each flag, for each set of flags.
 _SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
+_FEW = 1 << 13  # elements; below that `bincount` is quicker than a pass for each flag
+_PIECE = 1 << 16  # elements that stay in the cache
+
+
+def _how_often(flags: Array) -> Array:
+    """Return how many elements raised each flag, in the order of `Flags`."""
+    if len(flags) < _FEW:
+        sets: Array = np.bincount(flags, minlength=32) @ _SETS
+        return sets
+    found = np.zeros(len(_FLAGS), np.int64)
+    for start in range(0, len(flags), _PIECE):
+        piece = flags[start : start + _PIECE]
+        union = int(np.bitwise_or.reduce(piece))
+        for i, flag in enumerate(_FLAGS):
+            if union & flag.value:
+                found[i] += np.count_nonzero(piece & np.uint8(flag.value))
+    return found
 
 
 class Raised:
@@ -43,15 +61,14 @@ class Raised:
         """Count the flags of a block, if that was asked for."""
         if self.each is None and flags is not None:
             # One append, so that threads do not meet.
-            self._counts.append(compiled.flag_sets(flags))
+            self._counts.append(_how_often(flags))
 
     @property
     def answer(self) -> Any:
         """The flags of each element as uint8 (the values of `Flags`), or how many raised each, by flag."""
         if self.each is not None:
             return self.each
-        # How many elements raised each of the 32 sets of flags; a flag is in half of them.
-        found = sum(self._counts, start=np.zeros(32, np.int64)) @ _SETS
+        found = sum(self._counts, start=np.zeros(len(_FLAGS), np.int64))
         return dict(zip(_FLAGS, found.tolist(), strict=True))
 
 
