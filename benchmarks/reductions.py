@@ -10,7 +10,7 @@ in 16 bits adds in more digits. Both by turns in one process; times are the shor
 ratios the median of neighbouring rounds.
 
 Reveal: the whole of `examine`, which replays what it claims on random data, and the probing alone, on the wall. The
-published algorithm, as tests/reduce/published.py has it, asks for one probe at a time; for matrix products it
+published algorithm, as tests/reduce/reveal/published.py has it, asks for one probe at a time; for matrix products it
 multiplies a whole matrix each time, and so is run up to --published terms (default 256).
 """
 
@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import floatlab as fl
 from floatlab.arrays.lanes import compiled
 from floatlab.reduce.reveal.revelation import examine
-from tests.reduce.published import multiplied, revealed
+from tests.reduce.reveal.published import multiplied, revealed
 
 SIDE = 400
 LOOP = """

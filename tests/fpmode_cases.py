@@ -11,8 +11,8 @@ from floatlab.arith.witness import find_witness
 from floatlab.arrays.blocks import encode_blocks
 from floatlab.cli.main import main
 from floatlab.files.text import parse_list
-from floatlab.reduce.explain.judgements import judge
-from floatlab.reduce.products import product
+from floatlab.reduce.results.judgements import judge_difference
+from floatlab.reduce.results.products import matrix_product
 from floatlab.reduce.timing.backends import multiply_on
 
 arrays, training = fl.arrays, fl.training
@@ -174,8 +174,8 @@ CASES = {
     ],
     "compare formats": lambda: fl.compare(SINGLES, NEAR[3]),
     "compare as text": lambda: repr(fl.compare(TINY, NEAR[1])),
-    "judge": lambda: judge(LEFT, RIGHT, WRONG),
-    "product": lambda: [product(LEFT, RIGHT).errors(), product(FACES, FACES).element(4)],
+    "judge": lambda: judge_difference(LEFT, RIGHT, WRONG),
+    "product": lambda: [matrix_product(LEFT, RIGHT).errors(), matrix_product(FACES, FACES).element(4)],
     "multiply_on": lambda: [
         (run.codes, run.errors) for run in multiply_on(WHOLE, WHOLE, "numpy", 1).runs
     ],

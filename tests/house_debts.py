@@ -5,37 +5,6 @@
 
 # Modules that import each other, also inside functions or for types alone: there should be none.
 CIRCLES: set[frozenset[str]] = {
-    frozenset({"floatlab.arrays.blocks", "floatlab.arrays.conversion", "floatlab.arrays.scales"}),
-    frozenset(
-        {
-            "floatlab.arrays.container.accumulation",
-            "floatlab.arrays.container.array",
-            "floatlab.arrays.container.functions",
-            "floatlab.arrays.container.operands",
-            "floatlab.arrays.container.ufuncs",
-        }
-    ),
-    frozenset(
-        {
-            "floatlab.arrays.lanes.compiled",
-            "floatlab.arrays.lanes.dispatch",
-            "floatlab.arrays.lanes.numpy_integers",
-            "floatlab.arrays.lanes.scalar",
-        }
-    ),
-    frozenset({"floatlab.formats.blocks", "floatlab.formats.names"}),
-    frozenset(
-        {
-            "floatlab.numbers.carriers",
-            "floatlab.numbers.datum",
-            "floatlab.numbers.decimals",
-            "floatlab.numbers.reading",
-            "floatlab.numbers.steps",
-        }
-    ),
-    frozenset(
-        {"floatlab.reduce.simulate.adders", "floatlab.reduce.simulate.engines", "floatlab.reduce.simulate.tensor_cores"}
-    ),
     frozenset(
         {
             "floatlab.tui.app.app",
@@ -49,43 +18,22 @@ CIRCLES: set[frozenset[str]] = {
             "floatlab.tui.widgets.pickers",
         }
     ),
-    frozenset(
-        {
-            "floatlab.verbs.attribute.answer",
-            "floatlab.verbs.backends.answer",
-            "floatlab.verbs.reduce.answer",
-            "floatlab.verbs.ways.answer",
-        }
-    ),
 }
 
 # Names that more than one public class of the package has: a name means one thing in the whole house.
 SHARED_CLASS_NAMES: set[str] = {
-    "Arithmetic",
     "Bars",
-    "Cause",
-    "Comparison",
-    "Curve",
-    "Cut",
-    "Element",
     "Entry",
-    "Errors",
     "Interval",
-    "Pair",
-    "Part",
     "Row",
     "Rule",
-    "Scales",
     "Sight",
-    "Stage",
     "Target",
-    "Way",
     "Ways",
 }
 
 # Files of more than 400 lines.
 TALL_FILES: set[str] = {
-    "arrays/compare/measure.py",
     "reduce/simulate/engines.py",
     "training/gradient_check.py",
     "tui/screens/arithmetic/screen.py",
@@ -97,11 +45,10 @@ WIDE_FOLDERS: set[str] = {
 }
 
 # How many files above floor 1, which `floatlab show` does not load, still import for types alone (`TYPE_CHECKING`).
-GUARDED_MODULES = 201
+GUARDED_MODULES = 70
 
 # Public functions without NumPy's sections: Parameters (all of them), Returns, Examples.
 UNTOLD_FUNCTIONS: set[str] = {
-    "floatlab.add",
     "floatlab.arrays.add",
     "floatlab.arrays.decode",
     "floatlab.arrays.divide",
@@ -110,10 +57,8 @@ UNTOLD_FUNCTIONS: set[str] = {
     "floatlab.arrays.load",
     "floatlab.arrays.multiply",
     "floatlab.arrays.next_after",
-    "floatlab.arrays.operate",
     "floatlab.arrays.ordinal",
     "floatlab.arrays.pack",
-    "floatlab.arrays.quantize",
     "floatlab.arrays.save",
     "floatlab.arrays.spacing",
     "floatlab.arrays.sqrt",
@@ -122,30 +67,11 @@ UNTOLD_FUNCTIONS: set[str] = {
     "floatlab.arrays.unpack",
     "floatlab.attribute",
     "floatlab.compare",
-    "floatlab.contrast",
-    "floatlab.convert",
-    "floatlab.decode",
-    "floatlab.divide",
     "floatlab.dot",
-    "floatlab.encode",
-    "floatlab.equal",
-    "floatlab.fma",
-    "floatlab.from_integer",
     "floatlab.from_json",
-    "floatlab.less",
-    "floatlab.less_equal",
     "floatlab.matmul",
-    "floatlab.multiply",
-    "floatlab.multiply_then_add",
-    "floatlab.parse_format",
-    "floatlab.read",
-    "floatlab.remainder",
     "floatlab.reveal",
-    "floatlab.round_to_integral",
-    "floatlab.sqrt",
-    "floatlab.subtract",
     "floatlab.sum",
-    "floatlab.to_integer",
     "floatlab.train",
     "floatlab.training.advised_step",
     "floatlab.training.check_gradient",
@@ -162,4 +88,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 865
+LINES_WITH_ANY = 702

@@ -27,7 +27,7 @@ MOST_LINES, MOST_FILES = 400, 16
 OPENERS = ("cli", "files", "vectors", "writing.py", "arrays/container/storage.py", "tui/app/settings.py")
 # Who may import a framework, and then only inside a function.
 FRAMEWORKS = {"torch", "jax", "cupy", "tensorflow"}
-FRAMEWORK_USERS = ("peers.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/array.py")
+FRAMEWORK_USERS = ("peers.py", "reduce/reveal/targets.py", "reduce/timing", "arrays/container/coded.py")
 # Rooms below the first array, and those that only draw and write: they start without NumPy.
 WITHOUT_NUMPY = ("formats", "numbers", "arith", "vectors", "page", "wire", "cli")
 # Floors 0 and 1, where a plain import for types alone would make `floatlab show` start later.

@@ -10,7 +10,7 @@ from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias, TypeVar
+    from typing import TypeVar
 
     Choice = TypeVar("Choice", bound=Enum)
 
@@ -134,9 +134,7 @@ class Context(Record):
 
 
 DEFAULT = Context()
-
-if TYPE_CHECKING:
-    AnyContext: TypeAlias = Context | Direction | str | None  # what `as_context` takes
+AnyContext = Context | Direction | str | None  # what `as_context` takes
 
 
 def as_context(given: AnyContext) -> Context:

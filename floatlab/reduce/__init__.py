@@ -2,15 +2,15 @@
 
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import Schedule
-from floatlab.reduce.presets import PRESETS
-from floatlab.reduce.reduction import Reduction
+from floatlab.reduce.results.presets import PRESETS
+from floatlab.reduce.results.reduction import Reduction
+from floatlab.reduce.results.totals import dot, matmul, sum  # noqa: A004
 from floatlab.reduce.simulate.adders import Adder, Node, Term, fold
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import MACHINES, Machine, parse_machine
 from floatlab.reduce.simulate.tensor_cores import TensorCore
-from floatlab.reduce.totals import dot, matmul, sum  # noqa: A004
 
 __all__ = [
     "MACHINES", "PRESETS", "Adder", "Compensated", "Machine", "Node", "Plan", "Reduction", "Schedule", "Batches",

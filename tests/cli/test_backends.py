@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from floatlab.cli.main import main
-from tests.reduce.test_devices import fake_cupy
+from tests.reduce.timing.test_devices import fake_cupy
 
 MATRICES = ("random:uniform:24x80:seed=1", "random:uniform:80x16:seed=2")
 

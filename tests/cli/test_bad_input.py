@@ -248,7 +248,7 @@ def test_memory_that_is_not_there_is_no_bug_of_ours(monkeypatch, capsys):
     def ask(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("floatlab.reduce.totals.settle", ask)
+    monkeypatch.setattr("floatlab.reduce.results.totals.read_operands", ask)
     assert main(["sum", "1,2"]) == 2
     assert capsys.readouterr() == ("", "floatlab: there is not enough memory for so many numbers\n")
 

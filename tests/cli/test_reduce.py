@@ -255,7 +255,7 @@ def test_matrices_with_what_is_no_number(capsys):
 
 
 def test_only_some_rows_of_large_products_are_measured(capsys, monkeypatch):
-    monkeypatch.setattr("floatlab.reduce.product_error.MOST_EXACT", 1000)
+    monkeypatch.setattr("floatlab.reduce.results.product_error.MOST_EXACT", 1000)
     words = ["matmul", "random:uniform:50x10:seed=1", "random:uniform:10x5:seed=2", "--bf16"]
     wire = json.loads(ask(capsys, *words, "--json")[1])
     assert wire["looked_at"] == 100

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from floatlab import dot
-from floatlab.reduce.presets import PRESETS
+from floatlab.reduce.results.presets import PRESETS
 from floatlab.verbs.reduce.error_breakdown import ledger
 
 

@@ -86,7 +86,7 @@ def test_an_order_that_was_taken_over_gives_what_the_library_gives(target):
         assert "no claim" in words
         return
     made = question.answers()[0].found
-    if len(findings.replays[0].trial.adders) == 1:
+    if len(findings.replays[0].candidate.adders) == 1:
         real = np.sum(x) if operation == "sum" else np.dot(x, x)
         assert np.float32(float(made)) == real
 

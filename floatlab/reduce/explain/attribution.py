@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from floatlab.arrays.operands import is_floating
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum, Direction
-from floatlab.numbers.context import DEFAULT, as_context
+from floatlab.numbers.context import DEFAULT, AnyContext, as_context
 from floatlab.presenter import Answering
 from floatlab.record import Individual
-from floatlab.reduce.explain.candidates import Trial, trials
-from floatlab.reduce.explain.causes import Cause, Pair, Path, Refutation, Verdict, pairs_of, refutations_of, verdict_of
-from floatlab.reduce.explain.evaluator import Bench
-from floatlab.reduce.explain.explanations import Explanation, explain
-from floatlab.reduce.explain.observations import Observed, difference_of, format_of_result, goal_of
-from floatlab.reduce.explain.tile_edges import Patch, patch_of
-from floatlab.reduce.inputs import as_matrices, settle
+from floatlab.reduce.explain.causes import (
+    Cause,
+    ExplanationPair,
+    Path,
+    Refutation,
+    Verdict,
+    pairs_of,
+    refutations_of,
+    verdict_of,
+)
+from floatlab.reduce.explain.tile_edges import TileEdge, find_tile_edge
 from floatlab.reduce.plan.orders import Schedule
-from floatlab.reduce.reveal.known_orders import habits
-from floatlab.reduce.reveal.replays import replays
+from floatlab.reduce.replay.candidates import Candidate, list_candidates
+from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.replay.explanations import Explanation, replay, replay_along
+from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, goal_of
+from floatlab.reduce.results.inputs import as_matrices, read_operands
+from floatlab.reduce.reveal.known_orders import find_known_orders
 from floatlab.reduce.simulate.machines import Machine
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-
-__all__ = ["Attribution", "Cause", "Explanation", "Pair", "Patch", "Path", "Refutation", "Verdict", "attribute"]
+__all__ = [
+    "Attribution",
+    "Cause",
+    "Explanation",
+    "ExplanationPair",
+    "TileEdge",
+    "Path",
+    "Refutation",
+    "Verdict",
+    "attribute",
+]
 
 _WHOLE = 4  # of the ways that miss elements of the sample, how many are tried on all elements
 _SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements of the sample are not tried on all
@@ -40,7 +54,7 @@ class Attribution(Answering, Individual):
     """What was tried, ranked for each observed result, and, for two, the pairs of ways that give both.
 
     `pairs` has those with the fewest causes first, 256 at most, of `pair_count`. `refutations` say of one dot product
-    what order alone, and FMA alone, would have made, where neither explains two results. `patches` says for each
+    what order alone, and FMA alone, would have made, where neither explains two results. `tile_edges` says for each
     result that no way gives wholly whether some rows or columns of it were made in another way than the others. All but
     the models of machines rounded by `context`.
     """
@@ -48,11 +62,11 @@ class Attribution(Answering, Individual):
     shape: tuple[int, ...]
     format: Format
     explanations: tuple[tuple[Explanation, ...], ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ExplanationPair, ...]
     pair_count: int
-    trial_count: int
+    candidate_count: int
     refutations: tuple[Refutation, ...] = ()
-    patches: tuple[Patch | None, ...] = ()
+    tile_edges: tuple[TileEdge | None, ...] = ()
     context: Context = DEFAULT
     observed: tuple[str, ...] = ()  # the results as they were printed, or what they are called
     _ASKS = ".fitting or .verdict"
@@ -85,7 +99,7 @@ class Attribution(Answering, Individual):
         if self.verdict is not None:
             found = ", or ".join(each.value for each in self.verdicts)
             if not self.pairs:
-                return f"{found} of {self.trial_count:,} ways"
+                return f"{found} of {self.candidate_count:,} ways"
             pair = self.pairs[0]
             then = "" if self.verdict is Verdict.SAME else f", then {pair.second.text}"
             return f"{found}: {pair.first.text}{then}"
@@ -93,10 +107,10 @@ class Attribution(Answering, Individual):
         alike = sum(each.fits for each in ranked)
         if alike:
             return ranked[0].said + f", and {alike - 1:,} other way{'s' * (alike > 2)}" * (alike > 1)
-        if self.patches and self.patches[0] is not None:
-            return self.patches[0].text
+        if self.tile_edges and self.tile_edges[0] is not None:
+            return self.tile_edges[0].text
         if not ranked[0].matching:
-            return f"{Verdict.NONE.value} of {self.trial_count:,} ways"
+            return f"{Verdict.NONE.value} of {self.candidate_count:,} ways"
         return f"{ranked[0].said}, and no way gives all"
 
 
@@ -128,7 +142,7 @@ def attribute(
     returns what is told how many were tried. Raises UnsupportedError for operands or results that do not go together,
     LiteralError for text that is no number, and what `dot` and `reveal` raise.
 
-    >>> from floatlab.reduce.presets import PRESETS
+    >>> from floatlab.reduce.results.presets import PRESETS
     >>> found = attribute(*PRESETS["forum"].data, ("0.0559577", "0.0559577569366"), difference="8.19563865662e-08")
     >>> found.verdict.value, [(pair.first.text, pair.second.text) for pair in found.pairs][:2]
     ('explained by order and FMA together', [('reversed', 'serial with FMA'), ('pairwise', 'serial with FMA')])
@@ -152,24 +166,28 @@ def attribute(
     has_format = any(_brings_format(side) for side in sides.values())
     sources, into = _sources(sides, None if has_format else own)
     into = into if own is None else own
-    shape, bench = _bench(sources, into, rules)
+    shape, evaluator = _bench(sources, into, rules)
     goals = [goal_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
     apart = difference_of(difference, len(goals), shape)
-    tried = trials(bench.terms, bench.formats, into, schedules, formats, machines, bench.size, rules)
+    tried = list_candidates(
+        evaluator.terms, evaluator.formats, into, schedules, formats, machines, evaluator.size, rules
+    )
     if not tried and not targets:
         raise UnsupportedError("there is nothing to try: name schedules and formats, or machines, or targets")
-    explanations = _explained(bench, tried, goals, started)
+    explanations = _explained(evaluator, tried, goals, started)
     if targets is not None or (schedules is None and not all(_is_explained(each) for each in explanations)):
         kind = _kind([source.codes.ndim for source in sources])
-        explanations = _with_habits(bench, explanations, goals, kind, targets)
-    pairs, count = pairs_of(bench, explanations, apart) if len(goals) == 2 else ((), 0)
+        explanations = _with_habits(evaluator, explanations, goals, kind, targets)
+    pairs, count = pairs_of(evaluator, explanations, apart) if len(goals) == 2 else ((), 0)
     alone = len(goals) == 2 and not shape and not (pairs and len(pairs[0].causes) < 2)
-    refutations = refutations_of(bench, explanations, tried) if alone else ()
+    refutations = refutations_of(evaluator, explanations, tried) if alone else ()
     most = max(len(each) for each in explanations)
-    patches = tuple(_patch(bench, ranked, goal, tried) for ranked, goal in zip(explanations, goals, strict=True))
+    tile_edges = tuple(
+        _tile_edge(evaluator, ranked, goal, tried) for ranked, goal in zip(explanations, goals, strict=True)
+    )
     said = tuple(each if isinstance(each, str) else name for each, name in zip(results, names, strict=False))
     return Attribution(
-        shape, into, explanations, pairs, count, most, refutations, patches, context=rules, observed=said
+        shape, into, explanations, pairs, count, most, refutations, tile_edges, context=rules, observed=said
     )
 
 
@@ -178,11 +196,11 @@ def _brings_format(x: Any) -> bool:
 
 
 def _sources(sides: dict[str, Any], format: Format | None) -> tuple[list[Source], Format]:
-    sources, settings = settle(sides, format=format)
+    sources, settings = read_operands(sides, format=format)
     return sources, settings.format
 
 
-def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple[int, ...], Bench]:
+def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple[int, ...], Evaluator]:
     """Return the shape of a product, or of sums, and its inputs as matrices."""
     if not all(source.codes.size for source in sources):
         shapes = " and ".join(str(source.codes.shape) for source in sources)
@@ -190,11 +208,11 @@ def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple
     left = sources[0].codes
     if len(sources) > 1:
         x, y, shape = as_matrices(*sources)
-        return shape, Bench(x, y, into, context)
+        return shape, Evaluator(x, y, into, context)
     if not 1 <= left.ndim <= 2:
         raise UnsupportedError(f"a is a row, or rows, to add up, and this has shape {left.shape}")
     rows = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
-    return left.shape[:-1], Bench(rows, None, into, context)
+    return left.shape[:-1], Evaluator(rows, None, into, context)
 
 
 def _kind(dimensions: list[int]) -> str:
@@ -204,11 +222,13 @@ def _kind(dimensions: list[int]) -> str:
     return {2: "dot", 3: "matvec", 4: "matmul"}[sum(dimensions)]
 
 
-def _patch(bench: Bench, ranked: tuple[Explanation, ...], goal: Observed, tried: list[Trial]) -> Patch | None:
+def _tile_edge(
+    evaluator: Evaluator, ranked: tuple[Explanation, ...], goal: Observed, tried: list[Candidate]
+) -> TileEdge | None:
     best = next((each for each in ranked if each.codes is not None), None)
     if best is None or any(each.fits for each in ranked) or not isinstance(goal, Source):
         return None
-    return patch_of(bench, best, goal, dict.fromkeys([*tried, *(each.trial for each in ranked)]))
+    return find_tile_edge(evaluator, best, goal, dict.fromkeys([*tried, *(each.candidate for each in ranked)]))
 
 
 def _is_explained(ranked: tuple[Explanation, ...]) -> bool:
@@ -216,27 +236,30 @@ def _is_explained(ranked: tuple[Explanation, ...]) -> bool:
 
 
 def _explained(
-    bench: Bench, tried: list[Trial], goals: list[Observed], started: Callable[[int, str], Callable[[int], None]] | None
+    evaluator: Evaluator,
+    tried: list[Candidate],
+    goals: list[Observed],
+    started: Callable[[int, str], Callable[[int], None]] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Try all on the sample, and on the whole those that reproduce the sample, and the best of the others."""
     told = None if started is None else started(len(tried), "ways")
-    for trial in tried:
-        bench.sampled(trial)
+    for candidate in tried:
+        evaluator.sampled(candidate)
         if told is not None:
             told(1)
     found = []
     for goal in goals:
-        ranked = sorted((explain(bench, trial, goal) for trial in tried), key=lambda each: -each.share)
+        ranked = sorted((replay(evaluator, candidate, goal) for candidate in tried), key=lambda each: -each.share)
         part = [i for i, each in enumerate(ranked) if each.codes is None][:_WHOLE]
-        if bench.size * bench.terms <= _SHORT:
+        if evaluator.size * evaluator.terms <= _SHORT:
             for i in part:
-                ranked[i] = explain(bench, ranked[i].trial, goal, wholly=True)
+                ranked[i] = replay(evaluator, ranked[i].candidate, goal, wholly=True)
         found.append(tuple(sorted(ranked, key=lambda each: -each.share)))
     return tuple(found)
 
 
 def _with_habits(
-    bench: Bench,
+    evaluator: Evaluator,
     explanations: tuple[tuple[Explanation, ...], ...],
     goals: list[Observed],
     kind: str,
@@ -244,11 +267,11 @@ def _with_habits(
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Try the orders of libraries, too, each until a way gives all, on the results that nothing else gives."""
     found = [list(ranked) for ranked in explanations]
-    for habit in habits(kind, bench.terms, bench.into.name, targets):
+    for habit in find_known_orders(kind, evaluator.terms, evaluator.into.name, targets):
         for ranked, goal in zip(found, goals, strict=True):
             if targets is None and any(each.fits for each in ranked):
                 continue
-            known = {each.trial.plain for each in ranked}
-            tried = replays(bench, habit.schedule, goal, habit.name, habit.fused)
-            ranked += [each for each in tried if each.trial.plain not in known]
+            known = {each.candidate.plain for each in ranked}
+            tried = replay_along(evaluator, habit.schedule, goal, habit.name, habit.fused)
+            ranked += [each for each in tried if each.candidate.plain not in known]
     return tuple(tuple(sorted(ranked, key=lambda each: -each.share)) for ranked in found)

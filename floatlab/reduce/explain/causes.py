@@ -10,21 +10,16 @@ import numpy as np
 
 from floatlab.arrays.order import NAN_RANK, ordinal
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, read
 from floatlab.record import Individual
-from floatlab.reduce.explain.candidates import Trial
-from floatlab.reduce.explain.evaluator import Bench
-from floatlab.reduce.explain.explanations import Explanation
-from floatlab.reduce.explain.observations import Printed
+from floatlab.reduce.replay.candidates import Candidate
+from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.replay.explanations import Explanation
+from floatlab.reduce.replay.observations import Printed
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_PAIRS = 256
 
@@ -93,7 +88,7 @@ def moved(before: Array, after: Array, format: Format) -> Array:
     return np.where((first == NAN_RANK) | (second == NAN_RANK), 0, second - first)
 
 
-class Pair(Individual):
+class ExplanationPair(Individual):
     """Two ways that give the two observed results, in what they differ, and the paths between the results."""
 
     first: Explanation
@@ -120,45 +115,47 @@ class Refutation(Individual):
 
 
 def pairs_of(
-    bench: Bench, explanations: tuple[tuple[Explanation, ...], ...], apart: Printed | Fraction | None
-) -> tuple[tuple[Pair, ...], int]:
+    evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: Printed | Fraction | None
+) -> tuple[tuple[ExplanationPair, ...], int]:
     """Return the pairs of ways that give both results as far apart as was observed, and how many there are.
 
     Those with the fewest causes come first, 256 at most.
     """
     firsts, seconds = ([each for each in ranked if each.fits] for ranked in explanations)
     found = [(first, second) for first in firsts for second in seconds if _is_apart(first, second, apart)]
-    causes = {pair: causes_of(pair[0].trial, pair[1].trial) for pair in found}
+    causes = {pair: causes_of(pair[0].candidate, pair[1].candidate) for pair in found}
     found.sort(key=lambda pair: (len(causes[pair]), any(_RANK[each] > 1 for each in causes[pair])))
-    pairs = tuple(Pair(*pair, causes[pair], _paths(bench, *pair, causes[pair])) for pair in found[:MAX_PAIRS])
+    pairs = tuple(
+        ExplanationPair(*pair, causes[pair], _paths(evaluator, *pair, causes[pair])) for pair in found[:MAX_PAIRS]
+    )
     return pairs, len(found)
 
 
 def refutations_of(
-    bench: Bench, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Trial]
+    evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], tried: list[Candidate]
 ) -> tuple[Refutation, ...]:
     """Return what FMA alone, and order alone, make of the simplest ways, for a pair of results that neither explains.
 
     Of the ways that differ by one cause, those that give most of the two results come first, then those tried first.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
-    firsts, seconds = ([each for each in ranked if each.trial in simplicity] for ranked in explanations)
+    firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)
     found = []
     for cause in (Cause.FMA, Cause.ORDER):
         alone = [
             (first, second)
             for first in firsts
             for second in seconds
-            if causes_of(first.trial, second.trial) == (cause,)
+            if causes_of(first.candidate, second.candidate) == (cause,)
         ]
         if not alone:
             continue
         first, second = min(
             alone,
-            key=lambda pair: (-sum(each.fits for each in pair), sum(simplicity[each.trial] for each in pair)),
+            key=lambda pair: (-sum(each.fits for each in pair), sum(simplicity[each.candidate] for each in pair)),
         )
-        codes = bench.compared(first.trial), bench.compared(second.trial)
-        found.append(Refutation(cause, len(alone), first, second, Path((cause,), bench.into, codes)))
+        codes = evaluator.compared(first.candidate), evaluator.compared(second.candidate)
+        found.append(Refutation(cause, len(alone), first, second, Path((cause,), evaluator.into, codes)))
     return tuple(found)
 
 
@@ -176,11 +173,11 @@ def _is_apart(first: Explanation, second: Explanation, apart: Printed | Fraction
     return apart in (exact, rounded.exact.as_fraction())
 
 
-def causes_of(one: Trial, other: Trial) -> tuple[Cause, ...]:
+def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
     """Return in what two ways differ.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE, SERIAL
-    >>> causes_of(Trial(PAIRWISE, Adder()), Trial(SERIAL, Adder(fma=True)))
+    >>> causes_of(Candidate(PAIRWISE, Adder()), Candidate(SERIAL, Adder(fma=True)))
     (<Cause.ORDER: 'order'>, <Cause.FMA: 'FMA'>)
     """
     if one.machines != other.machines:
@@ -197,18 +194,20 @@ def causes_of(one: Trial, other: Trial) -> tuple[Cause, ...]:
     return (*found, Cause.ACCUMULATOR)
 
 
-def _paths(bench: Bench, first: Explanation, second: Explanation, causes: tuple[Cause, ...]) -> tuple[Path, ...]:
+def _paths(
+    evaluator: Evaluator, first: Explanation, second: Explanation, causes: tuple[Cause, ...]
+) -> tuple[Path, ...]:
     """Return the ways from one result to the other, one cause at a time: in either order where there are two."""
     if first.codes is None or second.codes is None or not causes:
         return ()
     if len(causes) == 1:
-        return (Path(causes, bench.into, (first.codes, second.codes)),)
-    one, other = first.trial, second.trial
+        return (Path(causes, evaluator.into, (first.codes, second.codes)),)
+    one, other = first.candidate, second.candidate
     try:
-        turned = [bench.compared(Trial(x.schedule, y.adder)) for x, y in ((other, one), (one, other))]
+        turned = [evaluator.compared(Candidate(x.schedule, y.adder)) for x, y in ((other, one), (one, other))]
     except PlanError:  # the other order has no such nodes
         return ()
     return tuple(
-        Path(order, bench.into, (first.codes, middle, second.codes))
+        Path(order, evaluator.into, (first.codes, middle, second.codes))
         for order, middle in zip((causes, causes[::-1]), turned, strict=True)
     )

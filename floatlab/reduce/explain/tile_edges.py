@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.record import Individual
-from floatlab.reduce.explain.evaluator import Bench
-from floatlab.reduce.explain.explanations import Explanation, agreement, explain
+from floatlab.reduce.replay.candidates import Candidate
+from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.replay.explanations import Explanation, agreement, replay
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from floatlab.reduce.explain.candidates import Trial
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
-_SHARE = 0.5  # of the rows or columns: no more are a patch
+_SHARE = 0.5  # of the rows or columns: no more are a edge
 _LEAST = 16  # elements; fewer are what some way or other gives by chance
 _NOUNS = ("row", "column")
 
 
-class Patch(Individual):
+class TileEdge(Individual):
     """Rows (axis 0) or columns (axis 1) of a product that another way gives wholly, while `rest` gives all others."""
 
     rest: Explanation
@@ -50,7 +45,9 @@ class Patch(Individual):
         return f"Patch({self.text})"
 
 
-def patch_of(bench: Bench, best: Explanation, goal: Source, tried: Iterable[Trial]) -> Patch | None:
+def find_tile_edge(
+    evaluator: Evaluator, best: Explanation, goal: Source, tried: Iterable[Candidate]
+) -> TileEdge | None:
     """Return in what other way the few rows or columns were made that the best one misses; None where none gives them.
 
     >>> import floatlab as fl
@@ -62,28 +59,28 @@ def patch_of(bench: Bench, best: Explanation, goal: Source, tried: Iterable[Tria
     """
     if best.codes is None or best.total < best.elements or best.fits:
         return None
-    missed = ~agreement(best.codes, goal, bench.into).reshape(bench.shape)
+    missed = ~agreement(best.codes, goal, evaluator.into).reshape(evaluator.shape)
     ways = list(tried)
     for axis in (1, 0):
         places = np.flatnonzero(missed.any(axis=1 - axis))
-        length = bench.shape[axis]
-        if not len(places) <= _SHARE * length or len(places) * bench.shape[1 - axis] < _LEAST:
+        length = evaluator.shape[axis]
+        if not len(places) <= _SHARE * length or len(places) * evaluator.shape[1 - axis] < _LEAST:
             continue
         part, own = (
-            _part(bench, axis, places),
-            Source(np.take(goal.codes.reshape(bench.shape), places, axis).reshape(-1), goal.format),
+            _part(evaluator, axis, places),
+            Source(np.take(goal.codes.reshape(evaluator.shape), places, axis).reshape(-1), goal.format),
         )
-        for trial in ways:
-            found = explain(part, trial, own)
+        for candidate in ways:
+            found = replay(part, candidate, own)
             if found.fits:
-                return Patch(best, axis, tuple(places.tolist()), found)
+                return TileEdge(best, axis, tuple(places.tolist()), found)
     return None
 
 
-def _part(bench: Bench, axis: int, places: Array) -> Bench:
-    left, right = bench.left, bench.right
+def _part(evaluator: Evaluator, axis: int, places: Array) -> Evaluator:
+    left, right = evaluator.left, evaluator.right
     if axis == 0 or right is None:
         left = Source(left.codes[places], left.format)
     else:
         right = Source(np.ascontiguousarray(right.codes[:, places]), right.format)
-    return Bench(left, right, bench.into, bench.context)
+    return Evaluator(left, right, evaluator.into, evaluator.context)

@@ -1,24 +1,20 @@
-"""How a plan is walked over arrays: steps of many nodes at once, in place of a tuple per node.
+"""A plan evaluated on arrays: batches of many nodes at once instead of a tuple for each node.
 
-A step is `lanes` chains side by side. Chain l starts with the number in slot `first[l]`, and link k adds to what it
-has the numbers in the slots `rest[k, :, l]`: one of them, or several in a single node. The terms are in the slots
-0 … n−1, and each step puts the ends of its chains into the next free slots; the numbers in between have none. So a
-serial sum of ten million terms is one step of one chain, and a pairwise one two dozen steps of one link.
+A batch is `lanes` chains of additions side by side. Chain l starts with the number in slot `first[l]`; link k adds to
+it the numbers in the slots `rest[k, :, l]`, one of them or several in a single node. Slots 0 … n−1 hold the terms, and
+each batch puts the ends of its chains into the next free slots; sums within a chain have no slot. A serial sum of ten
+million terms is thus one batch of one chain, and a pairwise one two dozen batches of one link each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Batch(Record):
@@ -29,17 +25,17 @@ class Batch(Record):
 
     @property
     def lanes(self) -> int:
-        """How many chains there are."""
+        """The number of chains."""
         return len(self.first)
 
     @property
     def links(self) -> int:
-        """How many nodes a chain has."""
+        """The number of nodes in each chain."""
         return len(self.rest)
 
 
 class Batches(Record):
-    """The steps of a sum of `terms` terms; `root` is the slot of the result."""
+    """The batches that make a sum of `terms` terms; `root` is the slot of the result."""
 
     terms: int
     each: tuple[Batch, ...]
@@ -47,43 +43,46 @@ class Batches(Record):
 
     @property
     def slots(self) -> int:
-        """How many results of chains there are."""
-        return sum(step.lanes for step in self.each)
+        """The number of results of chains."""
+        return sum(batch.lanes for batch in self.each)
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are: the roundings, products apart."""
-        return sum(step.lanes * step.links for step in self.each)
+        """The number of nodes: the roundings, without those of products."""
+        return sum(batch.lanes * batch.links for batch in self.each)
+
+    def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
+        """Give each batch with the slots of its results, and the ids (links, lanes) of its nodes in the plan."""
+        slot = id = self.terms
+        for batch in self.each:
+            ids = id + np.arange(batch.links * batch.lanes).reshape(batch.links, batch.lanes)
+            yield batch, slice(slot, slot + batch.lanes), ids
+            slot, id = slot + batch.lanes, id + ids.size
 
     @property
     def depth(self) -> int:
-        """How many nodes the longest way from a term to the result passes."""
+        """The number of nodes on the longest path from a term to the result."""
         levels = np.zeros(self.terms + self.slots, np.int64)
-        slot = self.terms
-        for step in self.each:
-            # A number that enters at link k is at the end of all links from there on.
-            entered = levels[step.rest].max(axis=1) + np.arange(step.links, 0, -1)[:, None]
-            levels[slot : slot + step.lanes] = np.maximum(levels[step.first] + step.links, entered.max(axis=0))
-            slot += step.lanes
+        for batch, results, _ in self.walk():
+            # An operand that enters at link k passes all links from there on.
+            entered = levels[batch.rest].max(axis=1) + np.arange(batch.links, 0, -1)[:, None]
+            levels[results] = np.maximum(levels[batch.first] + batch.links, entered.max(axis=0))
         return int(levels[self.root])
 
     def plan(self) -> Plan:
-        """Return the plan, node by node: of a step link by link, and of a link lane by lane."""
-        ids = np.arange(self.terms + self.slots)
+        """Return the plan, with the nodes numbered batch by batch, link by link and lane by lane."""
+        of_slot = np.arange(self.terms + self.slots)
         nodes: list[tuple[int, ...]] = []
-        slot = self.terms
-        for step in self.each:
-            made = self.terms + len(nodes) + np.arange(step.links * step.lanes).reshape(step.links, step.lanes)
-            chain = np.concatenate([ids[step.first][None], made[:-1]])
-            arguments = np.concatenate([chain[:, None], ids[step.rest]], axis=1).transpose(0, 2, 1)
+        for batch, results, ids in self.walk():
+            chain = np.concatenate([of_slot[batch.first][None], ids[:-1]])
+            arguments = np.concatenate([chain[:, None], of_slot[batch.rest]], axis=1).transpose(0, 2, 1)
             nodes += map(tuple, arguments.reshape(-1, arguments.shape[-1]).tolist())
-            ids[slot : slot + step.lanes] = made[-1]
-            slot += step.lanes
+            of_slot[results] = ids[-1]
         return Plan(self.terms, tuple(nodes))
 
 
-class Builder:
-    """Collects steps: what a schedule calls for each set of chains."""
+class BatchBuilder:
+    """Collects the batches of a schedule."""
 
     def __init__(self, terms: int) -> None:
         """Start with the terms in the first slots."""
@@ -91,7 +90,7 @@ class Builder:
         self.each: list[Batch] = []
 
     def chains(self, first: Array, rest: Array) -> Array:
-        """Add chains and return the slots of their results; chains without links are their own."""
+        """Add a batch and return the slots of its results; a chain without links is its own result."""
         if not len(rest):
             return first
         self.each.append(Batch(first, rest))
@@ -99,47 +98,40 @@ class Builder:
         return np.arange(self.slots - len(first), self.slots)
 
     def tree(self, plan: Plan, slots: Array) -> Array:
-        """Add a plan on slots (terms, lanes), chains alike together, and return the slots of its results."""
+        """Add a plan over slots (terms, lanes), chains of one shape together, and return the slots of its results."""
         n, lanes = plan.terms, slots.shape[1]
         table = np.empty((n + len(plan.nodes), lanes), np.int64)
         table[:n] = slots
         for chains in _chains_by_level(plan):
-            first = table[[chain[0][0] for chain in chains]].reshape(-1)
-            rest = np.array([[link[1:] for link in chain] for chain in chains]).transpose(1, 2, 0)
+            nodes = [[plan.nodes[id - n] for id in chain] for chain in chains]
+            first = table[[chain[0][0] for chain in nodes]].reshape(-1)
+            rest = np.array([[node[1:] for node in chain] for chain in nodes]).transpose(1, 2, 0)
             ends = self.chains(first, table[rest].reshape(*rest.shape[:2], -1))
-            table[[chain[-1].id for chain in chains]] = ends.reshape(len(chains), lanes)
+            table[[chain[-1] for chain in chains]] = ends.reshape(len(chains), lanes)
         root: Array = table[plan.root]
         return root
 
     def finished(self, root: Iterable[int]) -> Batches:
-        """Return the steps, the result being in a slot."""
+        """Return the batches, given the slot of the result."""
         (slot,) = root
         return Batches(self.terms, tuple(self.each), int(slot))
 
 
-class _Link(tuple[int, ...]):
-    """The arguments of a node, which knows its own id."""
-
-    id: int
-
-
-def _chains_by_level(plan: Plan) -> Iterable[list[list[_Link]]]:
-    """Give the nodes of a plan as chains of links, each of which adds terms to the one before; alike ones together."""
-    n = plan.terms
-    chains: dict[int, list[_Link]] = {}  # by the id of the last link
-    levels = [0] * (n + len(plan.nodes))
-    for id, node in enumerate(plan.nodes, n):
-        link = _Link(node)
-        link.id = id
+def _chains_by_level(plan: Plan) -> list[list[list[int]]]:
+    """Divide the nodes into chains, in which each adds terms to the one before; return those of one shape together."""
+    n, nodes = plan.terms, plan.nodes
+    chains: dict[int, list[int]] = {}  # by the id of the last node
+    levels = [0] * (n + len(nodes))
+    for id, node in enumerate(nodes, n):
         chain = chains.get(node[0])
-        if chain is not None and len(chain[0]) == len(node) and all(each < n for each in node[1:]):
+        if chain is not None and len(nodes[chain[0] - n]) == len(node) and all(child < n for child in node[1:]):
             chains[id] = chains.pop(node[0])
-            chains[id].append(link)
+            chains[id].append(id)
             levels[id] = levels[node[0]]
         else:
-            chains[id] = [link]
-            levels[id] = 1 + max(levels[each] for each in node)
-    alike: dict[tuple[int, int, int], list[list[_Link]]] = {}
+            chains[id] = [id]
+            levels[id] = 1 + max(levels[child] for child in node)
+    alike: dict[tuple[int, int, int], list[list[int]]] = {}
     for id, chain in chains.items():
-        alike.setdefault((levels[id], len(chain), len(chain[0])), []).append(chain)
-    return [alike[key] for key in sorted(alike)]
+        alike.setdefault((levels[id], len(chain), len(nodes[chain[0] - n])), []).append(chain)
+    return [alike[shape] for shape in sorted(alike)]

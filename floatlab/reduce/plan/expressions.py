@@ -8,16 +8,13 @@ tree       brackets around two or more term numbers or trees, with spaces betwee
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
 from floatlab.formats import parse_format
-from floatlab.reduce.plan.orders import MAX_TERMS, ByHand, Schedule, Sorted
+from floatlab.reduce.plan.orders import MAX_TERMS, NAMED, ByHand, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import KINDS, NAMED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from floatlab.reduce.plan.schedules import KINDS
 
 MAX_LENGTH = 1 << 20
 _MAX_DEPTH = 24
@@ -204,8 +201,8 @@ def _counted(n: int) -> str:
 
 
 def _usage(kind: type[Schedule]) -> str:
-    told = {"count": "a number", "schedule": "a schedule", "order": "terms such as (2 0 1)"}
-    needed = [told[what] for what, default in kind.signature if default is None]
+    words = {"schedule": "a schedule", "order": "terms such as (2 0 1)"}
+    needed = [words.get(what, "a number") for what, default in kind.signature if default is None]
     return " and ".join(needed) + f", as in {_EXAMPLES.get(kind.word, kind.word + '(8)')}"
 
 

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 from floatlab.errors import PlanError
+from floatlab.reduce.plan.orders import Adjacent, Folded, Fused, Reversed, Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import (
-    NUMPY,
-    PAIRWISE,
-    SERIAL,
-    Adjacent,
-    Blocked,
-    Folded,
-    Fused,
-    Halving,
-    Lanes,
-    Reversed,
-    Schedule,
-    SplitK,
-    Unrolled,
-)
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Halving, Lanes, SplitK, Unrolled
 
 _INNER = (SERIAL, PAIRWISE, NUMPY)
 _OUTER = (SERIAL, PAIRWISE, Folded(), Adjacent(), Reversed())
@@ -42,10 +26,10 @@ def schedule_of(plan: Plan) -> Schedule | None:
     wanted, depth = plan.canonical(), plan.depth
     for schedule in _candidates(plan):
         try:
-            steps = schedule.steps(plan.terms)
+            batches = schedule.batches(plan.terms)
         except PlanError:
             continue
-        if steps.nodes == len(plan.nodes) and steps.depth == depth and steps.plan().canonical() == wanted:
+        if batches.nodes == len(plan.nodes) and batches.depth == depth and batches.plan().canonical() == wanted:
             return schedule
     return None
 

@@ -6,63 +6,63 @@ call lays all the blocks, or all the lanes, of the schedule around it.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.record import Record
-from floatlab.reduce.plan.batches import Batches, Builder
+from floatlab.reduce.plan.batches import BatchBuilder, Batches
 from floatlab.reduce.plan.plan import Plan
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, ClassVar
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
 MAX_TERMS = 1 << 28
+OTHER_KINDS = ("schedule", "order", "way", "tree")  # of arguments, all others being numbers
 
 
-# Compositions that have a name of their own.
+# Names of compositions.
 NAMED: dict[str, Schedule] = {}
 
 
 class Schedule(Record):
-    """An order of addition for any number of terms."""
+    """An order of addition for any number of terms: `parse_schedule` makes one of text.
+
+    Subclasses lay their order for a number of terms; `batches` and `plan` ask for it.
+
+    Examples
+    --------
+    >>> Serial().batches(10_000_000).each[0].links
+    9999999
+    >>> Adjacent().plan(5)
+    Plan((((0 1) (2 3)) 4))
+    """
 
     word: ClassVar[str] = ""
-    # What stands in the brackets: kinds (count, schedule, order, way) and defaults, None where there is none.
-    signature: ClassVar[tuple[tuple[str, Any], ...]] = ()
+    # The arguments in brackets: for each its kind (schedule, order, way, tree, or what a number counts) and its
+    # default, None where it has to be given.
+    signature: ClassVar[tuple[tuple[str, object], ...]] = ()
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def __post_init__(self) -> None:
+        """Check the schedules and the numbers among the arguments; raises PlanError."""
+        for value, (kind, _) in zip(self._values(), self.signature, strict=True):
+            if kind == "schedule" and not isinstance(value, Schedule):
+                raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes of text, not {value!r}")
+            if kind not in OTHER_KINDS:
+                check_number(self.word, kind, value)
+
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the sums of slots (terms, lanes), column by column, to a builder; return the slots of the results."""
         raise NotImplementedError
 
-    def steps(self, terms: int) -> Batches:
-        """Return the order for so many terms as steps over arrays; raises PlanError where there is none.
-
-        >>> Serial().steps(10_000_000).each[0].links
-        9999999
-        """
+    def batches(self, terms: int) -> Batches:
+        """Return the order for a number of terms as batches of chains; raises PlanError if it has none."""
         check_number("a sum", "a number of terms", terms)
-        self._check_parts()
-        into = Builder(terms)
+        into = BatchBuilder(terms)
         return into.finished(self.lay(np.arange(terms)[:, None], into))
 
     def plan(self, terms: int) -> Plan:
-        """Return the order for so many terms as a plan.
-
-        >>> Adjacent().plan(5)
-        Plan((((0 1) (2 3)) 4))
-        """
-        return self.steps(terms).plan()
-
-    def _check_parts(self) -> None:
-        """Refuse what stands where a schedule should; raises PlanError."""
-        for value, (what, _) in zip(self._values(), self.signature, strict=True):
-            if what == "schedule":
-                if not isinstance(value, Schedule):
-                    raise PlanError(f"{self.word} takes a schedule, which parse_schedule makes of text, not {value!r}")
-                value._check_parts()
+        """Return the order for a number of terms as a plan; raises PlanError if it has none."""
+        return self.batches(terms).plan()
 
     @property
     def text(self) -> str:
@@ -74,10 +74,10 @@ class Schedule(Record):
         for name, known in NAMED.items():
             if known == self:
                 return name
-        given = list(zip(self._values(), self.signature, strict=True))
-        while given and given[-1][1][1] is not None and given[-1][0] == given[-1][1][1]:
-            given.pop()
-        inside = ", ".join(_told(value) for value, _ in given)
+        arguments = list(zip(self._values(), self.signature, strict=True))
+        while arguments and arguments[-1][1][1] is not None and arguments[-1][0] == arguments[-1][1][1]:
+            arguments.pop()
+        inside = ", ".join(_argument_text(value) for value, _ in arguments)
         return f"{self.word}({inside})" if inside else self.word
 
     def __str__(self) -> str:
@@ -90,14 +90,14 @@ class Schedule(Record):
         return f"Schedule({text if len(text) <= 200 else text[:190] + '…'})"
 
 
-def _told(value: Any) -> str:
+def _argument_text(value: object) -> str:
     if isinstance(value, Schedule):
         return value.text
     return f"({' '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
 
 
-def check_number(word: str, what: str, value: int, least: int = 1) -> None:
-    """Refuse what is no number of terms or lanes; raises PlanError."""
+def check_number(word: str, what: str, value: object, least: int = 1) -> None:
+    """Refuse anything but an integer from `least` to 2^28; raises PlanError."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= MAX_TERMS:
         raise PlanError(f"{word} takes {what} from {least} to 2^28, not {value!r}")
 
@@ -111,7 +111,7 @@ class Serial(Schedule):
 
     word = "serial"
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay one chain a lane."""
         return into.chains(slots[0], slots[1:, None])
 
@@ -128,7 +128,7 @@ class Reversed(Schedule):
     word = "reversed"
     signature = (("schedule", Serial()),)
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the rows upside down."""
         return self.inner.lay(slots[::-1], into)
 
@@ -148,11 +148,12 @@ class Permuted(Schedule):
 
     def __post_init__(self) -> None:
         """Check that every term comes once."""
-        ids = [each for each in self.places if isinstance(each, int)] if isinstance(self.places, tuple) else []
+        super().__post_init__()
+        ids = [id for id in self.places if isinstance(id, int)] if isinstance(self.places, tuple) else []
         if not ids or sorted(ids) != list(range(len(self.places))):
             raise PlanError("permuted takes every number from 0 to n − 1 once")
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the rows in this order."""
         _same_count(self.word, len(self.places), len(slots))
         return self.inner.lay(slots[list(self.places)], into)
@@ -172,6 +173,7 @@ class Sorted(Schedule):
 
     def __post_init__(self) -> None:
         """Check the way."""
+        super().__post_init__()
         if not isinstance(self.way, str) or self.way not in ("up", "down"):
             raise PlanError(f"sorted goes up or down, not {self.way!r}")
 
@@ -184,7 +186,7 @@ class Sorted(Schedule):
         with np.errstate(invalid="ignore"):
             return np.argsort(-magnitudes if self.way == "down" else magnitudes, axis=0, kind="stable")
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Refuse: only the numbers say the order."""
         raise PlanError("sorted depends on the numbers: it has a plan only with them, and stands outermost")
 
@@ -198,7 +200,7 @@ class Adjacent(Schedule):
 
     word = "adjacent"
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
@@ -218,7 +220,7 @@ class Folded(Schedule):
 
     word = "folded"
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
@@ -240,13 +242,9 @@ class Fused(Schedule):
     count: int
 
     word = "fused"
-    signature = (("count", None),)
+    signature = (("a number of terms", None),)
 
-    def __post_init__(self) -> None:
-        """Check how many terms a node takes."""
-        check_number(self.word, "a number of terms", self.count)
-
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the first node, all whole ones after it, and the rest."""
         n, lanes = slots.shape
         w = min(self.count, n)
@@ -278,7 +276,7 @@ class ByHand(Schedule):
         """The tree in brackets."""
         return self.tree.text
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the tree, level by level."""
         _same_count("the tree", self.tree.terms, len(slots))
         return into.tree(self.tree, slots)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from floatlab.record import Record
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import Schedule
 
 MOST_PARTS = 9
 
 
-class Part(Record):
+class OutlinePart(Record):
     """A subtree: its terms, ascending, and the schedule that orders them; None where no simple one does."""
 
     terms: tuple[int, ...]
@@ -27,7 +27,7 @@ class Outline(Record):
     """A tree of part numbers, as nested tuples, and the parts."""
 
     tree: object
-    parts: tuple[Part, ...]
+    parts: tuple[OutlinePart, ...]
 
 
 def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
@@ -56,12 +56,12 @@ def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
     ((0, 1), [((0, 1, 2), 'serial'), ((3, 4, 5), 'reversed')])
     """
     n = plan.terms
-    found: dict[int, Part] = {}
+    found: dict[int, OutlinePart] = {}
     opened: set[int] = set()
 
     def look(id: int) -> None:
         terms, part = subtree(plan, id)
-        found[id] = Part(terms, schedule_of(part) if len(terms) > 1 else None)
+        found[id] = OutlinePart(terms, schedule_of(part) if len(terms) > 1 else None)
 
     look(plan.root)
     while len(found) < most:
@@ -76,7 +76,7 @@ def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
         del found[id]
         for child in plan.nodes[id - n]:
             look(child)
-    names: list[Part] = []
+    names: list[OutlinePart] = []
     first = plan.first_terms
 
     def tree(id: int) -> object:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
 from floatlab.errors import PlanError
 from floatlab.presenter import Answering
 from floatlab.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Tree = int | tuple["Tree", ...]
-
+T = TypeVar("T")
+Tree = int | tuple["Tree", ...]
 _MANY = 1 << 20
 
 
 class Plan(Answering, Record):
-    """An order of evaluation: `terms` leaves with ids 0 … n−1, then nodes, node i having the id n + i.
+    """An order of evaluation: a tree of additions over numbered terms.
 
-    A node is the tuple of the ids that it adds, two or more, each of them a term or an earlier node. Every id is
-    used once, but for the last, which is the result. Raises PlanError for anything else.
+    Parameters
+    ----------
+    terms : int
+        The number of terms n, at least 1. Their ids are 0 … n−1.
+    nodes : tuple of tuple of int
+        The arguments of each node, two or more ids of terms or earlier nodes. Node i has the id n + i.
 
+    Raises
+    ------
+    PlanError
+        Unless every id but the last is added exactly once. The last id is the result.
+
+    Examples
+    --------
     >>> plan = Plan(4, ((0, 1), (2, 3), (4, 5)))
     >>> plan.text, plan.depth, plan.root
     ('((0 1) (2 3))', 2, 6)
@@ -31,7 +41,7 @@ class Plan(Answering, Record):
     _ASKS = ".nodes"
 
     def __post_init__(self) -> None:
-        """Check that it is a tree."""
+        """Check that the nodes form a tree."""
         try:
             self._check()
         except PlanError:
@@ -43,19 +53,19 @@ class Plan(Answering, Record):
         n, added = self.terms, sum(map(len, self.nodes))
         if n < 1:
             raise PlanError(f"a plan has at least one term, not {n}")
-        if n > added + _MANY:  # they are not even counted one by one
+        if n > added + _MANY:  # refused before one byte a term is allocated
             raise PlanError(f"nodes that add {added} numbers make no plan of more than {added + 1} terms")
         used = bytearray(n + len(self.nodes))
         for i, node in enumerate(self.nodes):
             if len(node) < 2:
                 raise PlanError(f"node {n + i} adds {len(node)} number{'s' * (len(node) != 1)}; two or more make a sum")
-            for each in node:
-                if not 0 <= each < n + i:
-                    where = "later" if n + i <= each < len(used) else "nowhere"
-                    raise PlanError(f"node {n + i} adds {each}, which is {where}: ids run from 0 to {n + i - 1} there")
-                if used[each]:
-                    raise PlanError(f"{_kind(each, n)} is added twice, so that this is no tree")
-                used[each] = 1
+            for id in node:
+                if not 0 <= id < n + i:
+                    where = "later" if n + i <= id < len(used) else "nowhere"
+                    raise PlanError(f"node {n + i} adds {id}, which is {where}: ids run from 0 to {n + i - 1} there")
+                if used[id]:
+                    raise PlanError(f"{_kind(id, n)} is added twice, so that this is no tree")
+                used[id] = 1
         spare = used.find(0)
         if spare != len(used) - 1:
             raise PlanError(f"{_kind(spare, n)} is never added, and it is not the result")
@@ -65,42 +75,52 @@ class Plan(Answering, Record):
         """The id of the result: the last node, or the only term."""
         return self.terms + len(self.nodes) - 1
 
+    def accumulate(self, leaves: Iterable[T], combine: Callable[[Iterable[T]], T]) -> list[T]:
+        """Return a value for each id: those of the terms as given, that of a node from the values of its arguments.
+
+        >>> Plan.from_tree(((0, 1), 2)).accumulate([1, 1, 1], sum)
+        [1, 1, 1, 2, 3]
+        """
+        values = list(leaves)
+        for node in self.nodes:
+            values.append(combine([values[id] for id in node]))
+        return values
+
     @property
     def node_levels(self) -> list[int]:
-        """The level of each node: one more than the highest of what it adds, terms being at level 0."""
-        n, levels = self.terms, [0] * (self.terms + len(self.nodes))
-        for i, node in enumerate(self.nodes, n):
-            levels[i] = 1 + max(levels[each] for each in node)
-        return levels[n:]
+        """The level of each node: one more than the highest level among its arguments; terms are at level 0."""
+        return self.accumulate([0] * self.terms, lambda levels: 1 + max(levels))[self.terms :]
 
     @property
     def depth(self) -> int:
-        """How many nodes the longest way from a term to the result passes."""
+        """The number of nodes on the longest path from a term to the result."""
         return max(self.node_levels, default=0)
 
     @property
     def levels(self) -> list[list[int]]:
-        """The ids of the nodes of each level, which depend on lower levels only.
+        """The ids of the nodes at each level; they depend on lower levels only.
 
         >>> Plan.from_tree(((0, 1), (2, 3))).levels
         [[4, 5], [6]]
         """
-        found: list[list[int]] = [[] for _ in range(self.depth)]
-        for i, level in enumerate(self.node_levels, self.terms):
-            found[level - 1].append(i)
-        return found
+        ids: list[list[int]] = [[] for _ in range(self.depth)]
+        for id, level in enumerate(self.node_levels, self.terms):
+            ids[level - 1].append(id)
+        return ids
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of terms below each id; 1 for a term."""
+        return self.accumulate([1] * self.terms, sum)
 
     @property
     def first_terms(self) -> list[int]:
-        """The lowest term that is added below each id; of a term itself, that term.
+        """The lowest term below each id; for a term, itself.
 
         >>> Plan.from_tree((2, (1, 0))).first_terms
         [0, 1, 2, 0, 0]
         """
-        found = list(range(self.terms))
-        for node in self.nodes:
-            found.append(min(found[each] for each in node))
-        return found
+        return self.accumulate(range(self.terms), min)
 
     @property
     def order(self) -> list[int]:
@@ -109,45 +129,51 @@ class Plan(Answering, Record):
         >>> Plan.from_tree((2, (0, 1))).order
         [2, 0, 1]
         """
-        found, waiting = [], [self.root]
+        return [id for id, _ in self._visits(self.nodes) if id < self.terms]
+
+    def _visits(self, arguments: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
+        """Give the ids depth first: a node before its arguments, and again, marked True, after them."""
+        waiting = [(self.root, False)]
         while waiting:
-            each = waiting.pop()
-            if each < self.terms:
-                found.append(each)
-            else:
-                waiting += reversed(self.nodes[each - self.terms])
-        return found
+            id, is_done = waiting.pop()
+            yield id, is_done
+            if id >= self.terms and not is_done:
+                waiting.append((id, True))
+                waiting += [(child, False) for child in reversed(arguments[id - self.terms])]
 
     @classmethod
-    def from_tree(cls, tree: Any) -> Plan:
-        """Return the plan of nested tuples or lists of term ids; raises PlanError for what is no tree of integers.
+    def from_tree(cls, tree: object) -> Plan:
+        """Return the plan of nested tuples or lists of term ids; raises PlanError if it is not a tree of integers.
 
         >>> Plan.from_tree(((0, 1), 2)).nodes
         ((0, 1), (3, 2))
         """
-        leaves, nodes = 0, []  # first in the order in which they are complete, terms apart
-        waiting: list[tuple[Any, bool]] = [(tree, False)]
-        done: list[Any] = []
+        leaves = 0
+        nodes: list[list[int]] = []
+        waiting: list[tuple[object, bool]] = [(tree, False)]
+        done: list[int] = []  # of complete subtrees: a term, or ~i for node i, whose id depends on the number of terms
         while waiting:
-            each, is_open = waiting.pop()
-            if is_open:
-                inside = done[len(done) - len(each) :]
-                del done[len(done) - len(each) :]
-                nodes.append(inside)
-                done.append((len(nodes) - 1,))  # a node, whose id is not known before the terms are counted
-            elif isinstance(each, tuple | list):
-                if len(each) < 2:
-                    raise PlanError(f"a node adds {len(each)} number{'s' * (len(each) != 1)}; two or more make a sum")
+            branch, is_open = waiting.pop()
+            if isinstance(branch, tuple | list):
+                if is_open:
+                    nodes.append(done[len(done) - len(branch) :])
+                    done[len(done) - len(branch) :] = [~(len(nodes) - 1)]
+                    continue
+                count = len(branch)
+                if count < 2:
+                    raise PlanError(f"a node adds {count} number{'s' * (count != 1)}; two or more make a sum")
                 if len(waiting) > 10**8:
                     raise PlanError("the tree has no end")
-                waiting.append((each, True))
-                waiting += [(child, False) for child in reversed(each)]
-            elif isinstance(each, int) and not isinstance(each, bool):
+                waiting.append((branch, True))
+                waiting += [(child, False) for child in reversed(branch)]
+            elif isinstance(branch, int) and not isinstance(branch, bool):
+                if branch < 0:
+                    raise PlanError(f"a tree numbers its terms from 0, and this one has a {branch}")
                 leaves += 1
-                done.append(each)
+                done.append(branch)
             else:
-                raise PlanError(f"a tree has term numbers and tuples of them, not {type(each).__name__}")
-        ids = tuple(tuple(leaves + x[0] if isinstance(x, tuple) else _term(x, leaves) for x in each) for each in nodes)
+                raise PlanError(f"a tree has term numbers and tuples of them, not {type(branch).__name__}")
+        ids = tuple(tuple(leaves + ~id if id < 0 else _term(id, leaves) for id in node) for node in nodes)
         if not ids and done != [0]:
             raise PlanError(f"the only term is number 0, not {done[0]}")
         return cls(leaves, ids)
@@ -158,34 +184,22 @@ class Plan(Answering, Record):
         >>> Plan(3, ((1, 2), (0, 3))).to_tree()
         (0, (1, 2))
         """
-        trees: list[Tree] = list(range(self.terms))
-        for node in self.nodes:
-            trees.append(tuple(trees[each] for each in node))
+        trees: list[Tree] = self.accumulate(range(self.terms), tuple)
         return trees[-1]
 
     @property
     def text(self) -> str:
-        """The tree in brackets, as schedules may be written."""
+        """The tree in brackets, in the language of `parse_schedule`."""
         if not self.nodes:
             return "(0)"
-        found: list[str] = []
-        waiting: list[int | str] = [self.root]
-        while waiting:
-            each = waiting.pop()
-            if isinstance(each, str):
-                found.append(each)
-            elif each < self.terms:
-                found.append(f"{each} ")
-            else:
-                found.append("(")
-                waiting.append(") ")
-                waiting += reversed(self.nodes[each - self.terms])
-        return "".join(found).replace(" )", ")").strip()
+        visits = self._visits(self.nodes)
+        words = (f"{id} " if id < self.terms else ") " if is_done else "(" for id, is_done in visits)
+        return "".join(words).replace(" )", ")").strip()
 
     def canonical(self) -> Plan:
-        """Return the same sums with the operands of a node by their first terms and the nodes from left to right.
+        """Return the same sums, the operands of each node sorted by their first term, and the nodes from left to right.
 
-        Two plans that add the same numbers to each other, whatever stands on which side, have the same one.
+        Two plans have the same canonical form if they differ only in the sides on which operands stand.
 
         >>> Plan.from_tree((2, (1, 0))).canonical() == Plan.from_tree(((0, 1), 2)).canonical()
         True
@@ -194,7 +208,7 @@ class Plan(Answering, Record):
         return self._renumbered([sorted(node, key=first.__getitem__) for node in self.nodes])
 
     def left_to_right(self) -> Plan:
-        """Return the same tree with the nodes from left to right, as a tree that is read numbers them.
+        """Return the same tree with its nodes numbered from left to right.
 
         >>> Plan(4, ((2, 3), (0, 1), (5, 4))).left_to_right().nodes
         ((0, 1), (2, 3), (4, 5))
@@ -205,22 +219,14 @@ class Plan(Answering, Record):
         n = self.terms
         ids = list(range(n + len(self.nodes)))
         nodes: list[tuple[int, ...]] = []
-        waiting = [(self.root, False)]
-        while waiting:
-            each, is_open = waiting.pop()
-            if each < n:
-                continue
-            inside = arguments[each - n]
-            if is_open:
-                ids[each] = n + len(nodes)
-                nodes.append(tuple(ids[child] for child in inside))
-            else:
-                waiting.append((each, True))
-                waiting += [(child, False) for child in reversed(inside)]
+        for id, is_done in self._visits(arguments):
+            if is_done:
+                ids[id] = n + len(nodes)
+                nodes.append(tuple(ids[child] for child in arguments[id - n]))
         return Plan(n, tuple(nodes))
 
     def __repr__(self) -> str:
-        """Show a short tree, and of a long one how much it is."""
+        """Show the tree, or the size of a long one."""
         if self.terms <= 32:
             return f"Plan({self.text})"
         return f"Plan({self.terms:,} terms, {len(self.nodes):,} nodes, depth {self.depth:,})"

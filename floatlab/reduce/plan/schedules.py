@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
-from floatlab.reduce.plan.batches import Builder
+from floatlab.reduce.plan.batches import BatchBuilder
 from floatlab.reduce.plan.orders import (
     NAMED,
     Adjacent,
-    ByHand,
     Folded,
     Fused,
     Permuted,
@@ -21,14 +21,7 @@ from floatlab.reduce.plan.orders import (
     Schedule,
     Serial,
     Sorted,
-    check_number,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Blocked(Schedule):
@@ -43,13 +36,9 @@ class Blocked(Schedule):
     outer: Schedule = Serial()
 
     word = "blocked"
-    signature = (("count", None), ("schedule", Serial()), ("schedule", Serial()))
+    signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
-    def __post_init__(self) -> None:
-        """Check the length of a block."""
-        check_number(self.word, "a block length", self.count)
-
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay all whole blocks at once, then the rest, then their sums."""
         return _in_blocks(slots, self.count, self.inner, self.outer, into)
 
@@ -66,13 +55,9 @@ class SplitK(Schedule):
     outer: Schedule = Serial()
 
     word = "splitk"
-    signature = (("count", None), ("schedule", Serial()), ("schedule", Serial()))
+    signature = (("a number of shares", None), ("schedule", Serial()), ("schedule", Serial()))
 
-    def __post_init__(self) -> None:
-        """Check the number of shares."""
-        check_number(self.word, "a number of shares", self.count)
-
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay blocks of one share each."""
         return _in_blocks(slots, -(-len(slots) // self.count), self.inner, self.outer, into)
 
@@ -91,22 +76,21 @@ class Halving(Schedule):
     multiple: int = 1
 
     word = "halving"
-    signature = (("count", None), ("schedule", Serial()), ("count", 1))
+    signature = (("a limit", None), ("schedule", Serial()), ("a multiple", 1))
 
     def __post_init__(self) -> None:
         """Check that halves are never empty."""
-        check_number(self.word, "a limit", self.limit)
-        check_number(self.word, "a multiple", self.multiple)
+        super().__post_init__()
         if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
             raise PlanError(f"halving into multiples of {self.multiple} ends at {2 * self.multiple - 1} terms or more")
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the parts of all halvings together, level by level."""
         (found,) = self._sums({len(slots): np.zeros(1, np.int64)}, slots, into).values()
         sums: Array = found[0]
         return sums
 
-    def _sums(self, parts: dict[int, Array], slots: Array, into: Builder) -> dict[int, Array]:
+    def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
         """Return the slots (parts, lanes) of parts that are given by their lengths and where they start."""
         wanted: dict[int, list[Array]] = {}
         halves = {}
@@ -156,13 +140,9 @@ class Lanes(Schedule):
     outer: Schedule = PAIRWISE
 
     word = "lanes"
-    signature = (("count", None), ("schedule", Serial()), ("schedule", PAIRWISE))
+    signature = (("a number of lanes", None), ("schedule", Serial()), ("schedule", PAIRWISE))
 
-    def __post_init__(self) -> None:
-        """Check the number of lanes."""
-        check_number(self.word, "a number of lanes", self.count)
-
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the lanes that have a term more, then the others."""
         n, lanes = slots.shape
         rows, longer = divmod(n, self.count)
@@ -188,13 +168,9 @@ class Unrolled(Schedule):
     inner: Schedule
 
     word = "unrolled"
-    signature = (("count", None), ("schedule", None))
+    signature = (("a number of terms", None), ("schedule", None))
 
-    def __post_init__(self) -> None:
-        """Check the multiple."""
-        check_number(self.word, "a number of terms", self.count)
-
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the main part, and add the rest to it."""
         main = len(slots) - len(slots) % self.count
         if not main:
@@ -202,7 +178,7 @@ class Unrolled(Schedule):
         return into.chains(self.inner.lay(slots[:main], into), slots[main:, None])
 
 
-def _in_blocks(slots: Array, length: int, inner: Schedule, outer: Schedule, into: Builder) -> Array:
+def _in_blocks(slots: Array, length: int, inner: Schedule, outer: Schedule, into: BatchBuilder) -> Array:
     n, lanes = slots.shape
     blocks, rest = divmod(n, length)
     parts = []
@@ -221,8 +197,3 @@ KINDS: dict[str, type[Schedule]] = {
     kind.word: kind
     for kind in (Serial, Reversed, Permuted, Sorted, Blocked, SplitK, Lanes, Unrolled, Halving, Adjacent, Folded, Fused)
 }
-
-__all__ = [
-    "KINDS", "NAMED", "NUMPY", "PAIRWISE", "SERIAL", "Adjacent", "Blocked", "ByHand", "Folded", "Fused", "Halving",
-    "Lanes", "Permuted", "Reversed", "Schedule", "Serial", "Sorted", "SplitK", "Unrolled",
-]  # fmt: skip

@@ -9,23 +9,19 @@ element answered, and where it does not, that element is probed alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.targets import ROWS, Target
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _PROBES_A_TERM = 64  # on average; more, and the order is too irregular
 _BATCH = 64

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
+from typing import Any
 
 from floatlab.errors import FloatlabError, UnsupportedError
 from floatlab.record import Individual, Record
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.orders import ByHand, Schedule
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.reveal.classes import Prober
 from floatlab.reduce.reveal.revelation import prober_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.timing.devices import DTYPES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from floatlab.reduce.reveal.classes import Prober
 
 # What usually makes a result of each kind. Other libraries are asked where they are loaded already.
 _USUAL: dict[str, dict[str, tuple[str, ...]]] = {
@@ -32,7 +28,7 @@ _LONG = 1 << 12  # terms; of more, no library is probed that was not named
 _NAMED = 1 << 10  # terms; of more, an order is not searched for among those that have an expression
 
 
-class Habit(Individual):
+class KnownOrder(Individual):
     """The order in which a library was seen to add; `name` is what it is called in words.
 
     Of a matrix product it is the order of its first element. `fused` probes which of its products are fused.
@@ -43,7 +39,7 @@ class Habit(Individual):
     fused: Callable[[], tuple[int, ...]]
 
 
-def habits(kind: str, terms: int, format_name: str, targets: Sequence[Any] | None) -> Iterator[Habit]:
+def find_known_orders(kind: str, terms: int, format_name: str, targets: Sequence[Any] | None) -> Iterator[KnownOrder]:
     """Give the orders of targets (see `reveal`), or of the usual ones of a kind that add along a tree at all.
 
     Raises UnsupportedError for formats that no library adds, and what `reveal` raises, where targets are named.
@@ -70,7 +66,7 @@ class _Seen(Record):
     prober: Prober
 
 
-def _usual(names: tuple[str, ...], kind: str, terms: int, dtype: str) -> Iterator[Habit]:
+def _usual(names: tuple[str, ...], kind: str, terms: int, dtype: str) -> Iterator[KnownOrder]:
     for name in names:
         try:
             seen = _usually_seen(name, terms, dtype, kind)
@@ -88,11 +84,11 @@ def _seen(target: Any, terms: int, dtype: str, kind: str) -> _Seen:
 _usually_seen = lru_cache(maxsize=32)(_seen)
 
 
-def _habit(seen: _Seen) -> Habit:
+def _habit(seen: _Seen) -> KnownOrder:
     name, plan = seen.name, seen.plan
     where = "here" if seen.prober.alike.all() else "here, first element"
     known = schedule_of(plan) if plan.terms <= _NAMED else None
     fused = cache(lambda: seen.prober.fused(plan))
     if known is not None:
-        return Habit(f"{known.text} ({name} {where})", known, fused)
-    return Habit(f"{name}'s order {where}", ByHand(plan), fused)
+        return KnownOrder(f"{known.text} ({name} {where})", known, fused)
+    return KnownOrder(f"{name}'s order {where}", ByHand(plan), fused)

@@ -11,19 +11,16 @@ Probes go out in batches, which targets that compute many sums at once answer to
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.plan import Plan
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    # One term, and others: the size of the subtree where it meets each of them.
-    Meetings = Callable[[int, Array], Array]
+# One term, and others: the size of the subtree where it meets each of them.
+Meetings = Callable[[int, Array], Array]
 
 
 class NotASum(PlanError):

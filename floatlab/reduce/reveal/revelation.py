@@ -10,32 +10,27 @@ from __future__ import annotations
 from contextlib import suppress
 from math import prod
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.formats.names import format_called
 from floatlab.fpmode import DefaultMode, rounds_to_nearest
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.reduce.explain.evaluator import Bench
-from floatlab.reduce.explain.explanations import Explanation, agreement
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.orders import ByHand, Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import ByHand, Schedule
+from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
 from floatlab.reduce.reveal.classes import Prober, values
 from floatlab.reduce.reveal.probing import NotASum
-from floatlab.reduce.reveal.replays import replays
 from floatlab.reduce.reveal.targets import ROWS, Target, target_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_TERMS = 1 << 16
 _TRIALS = 32
@@ -170,7 +165,7 @@ class _Trials:
         if not steady:
             raise NotASum(f"{target.name} gives two results for the same terms")
         column = None if target.kind == "sum" else Source(self.sides[1].codes[:, None], prober.format)
-        self.bench = Bench(self.sides[0], column, self.real.format)
+        self.evaluator = Evaluator(self.sides[0], column, self.real.format)
 
     def _order(self, trial: int) -> Array:
         """Return which sums stand in the rows of a product."""
@@ -178,7 +173,7 @@ class _Trials:
 
     def replays(self, plan: Plan) -> list[Explanation]:
         """Return how many of the first elements each way along a plan gives, the best way first."""
-        found = replays(self.bench, ByHand(plan), self.real, fused=lambda: self.prober.fused(plan))
+        found = replay_along(self.evaluator, ByHand(plan), self.real, fused=lambda: self.prober.fused(plan))
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, FormatError, RefusedError, UnsupportedError, guess, quoted
 from floatlab.formats import parse_format
 from floatlab.record import Record
 from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, device_of, first_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 # What a function takes: a vector, two of them, a matrix and a vector, two matrices.
 KINDS = ("sum", "dot", "matvec", "matmul")
@@ -142,7 +138,7 @@ def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target
         raise UnsupportedError(f"device is a name such as cuda:1, not {type(device).__name__}")
     if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
         raise UnsupportedError(f"kind is one of {' '.join(KINDS)}, not {quoted(str(kind))}{guess(str(kind), [*KINDS])}")
-    call, name = (imported(what), what) if isinstance(what, str) else (what, _name_of(what))
+    call, name = (import_target(what), what) if isinstance(what, str) else (what, _name_of(what))
     if not callable(call):
         raise UnsupportedError(f"{quoted(name)} is no function, but {type(call).__name__}")
     last = name.replace(":", ".").rpartition(".")[2]
@@ -171,7 +167,7 @@ def _told(trouble: BaseException) -> str:
     return said if said.startswith(kind) else f"{kind}: {said}"
 
 
-def imported(name: str) -> Any:
+def import_target(name: str) -> Any:
     """Return what a library's or a module's name stands for; raises UnsupportedError and MissingPartError.
 
     Raises RefusedError in a confined process for all but the usual functions of the libraries: other names import code,

@@ -9,7 +9,10 @@ of more adds exactly and rounds once; with fma the products in it are exact.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import chain
+from typing import ClassVar, Protocol
 
 from floatlab.arith import add, fma, multiply
 from floatlab.arith.operands import Work, holds
@@ -22,14 +25,6 @@ from floatlab.numbers.rounding import STREAM
 from floatlab.numbers.steps import Combination, Combine, Step
 from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-    from typing import ClassVar
-
-    from floatlab.reduce.simulate.tensor_cores import TensorCore
 
 
 class Term(Record):
@@ -87,6 +82,13 @@ class Node(Record):
         return total
 
 
+class NodeRule(Protocol):
+    """What evaluates one node of a plan."""
+
+    def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
+        """Return the node of an id, whose arguments are given by their ids and values."""
+
+
 class Adder(Record):
     """Rounded addition, with or without fused multiply-add, which `pairs` says of two products that meet, too.
 
@@ -117,13 +119,13 @@ class Adder(Record):
         put(self, "context", context)
         put(self, "pairs", bool(pairs))
 
-    def drawing(self, id: int, element: int = 0) -> Context:
+    def stream_context(self, id: int, element: int = 0) -> Context:
         """Return the context of an id of the plan, for an element of many: draws differ."""
-        return drawing(self.context, id, element)
+        return stream_context(self.context, id, element)
 
     def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
         """Return the value of a term, or rounded product, in the accumulator's format, and its roundings."""
-        context, found, value = self.drawing(id, element), [], term.x
+        context, found, value = self.stream_context(id, element), [], term.x
         if term.y is not None:
             found.append(multiply(term.x, term.y, self.products, context))
             value = found[-1].result
@@ -137,7 +139,7 @@ class Adder(Record):
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))
-        context, found = self.drawing(id, element), []
+        context, found = self.stream_context(id, element), []
         factors = [isinstance(each, Term) and each.y is not None for each in arguments]
         values: list[Term | Datum] = list(arguments)
         fused = len(ids) - 1 if factors[-1] else 0
@@ -147,7 +149,7 @@ class Adder(Record):
                 values[i], roundings = self.leaf(each, ids[i], element)
                 found += roundings
         if len(ids) > 2:
-            found.append(exact_sum(values, self.accumulator, context))
+            found.append(derive_exact_sum(values, self.accumulator, context))
             return Node(id, ids, found[-1].result, tuple(found))
         left, right = values
         if isinstance(right, Term):
@@ -207,20 +209,20 @@ class Joined(Record):
         return one if holds(one, other) else other
 
 
-def drawing(context: Context, id: int, element: int = 0) -> Context:
+def stream_context(context: Context, id: int, element: int = 0) -> Context:
     """Return a context whose stochastic draws belong to an id of a plan and an element of many."""
     if context.rounding is not Direction.SR:
         return context
     return context.replace(seed=(context.seed + id + element * STREAM) % (1 << 64))
 
 
-def exact_sum(values: Sequence[Term | Datum], format: Format, context: Context = DEFAULT) -> Derivation:
+def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Context = DEFAULT) -> Derivation:
     """Return the exact sum of numbers and products, rounded once.
 
     Infinities and NaNs are added among themselves, from left to right.
 
     >>> from floatlab import encode
-    >>> exact_sum([encode(x, "fp32") for x in (2.0**30, 1.0, -(2.0**30))], parse_format("fp16")).result
+    >>> derive_exact_sum([encode(x, "fp32") for x in (2.0**30, 1.0, -(2.0**30))], parse_format("fp16")).result
     Datum(binary16 0x3c00 = 1)
     """
     special: Derivation | None = None
@@ -247,7 +249,7 @@ def exact_sum(values: Sequence[Term | Datum], format: Format, context: Context =
 
 
 @in_default_mode
-def fold(plan: Plan, terms: Sequence[Term], adder: Adder | TensorCore, element: int = 0) -> list[Node]:
+def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -> list[Node]:
     """Return every node of a plan, evaluated one after the other; of a single term, its reading as the only node.
 
     >>> from floatlab import encode

@@ -8,32 +8,28 @@ written once, over operations that round: on single numbers with derivations, an
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith import add, subtract
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.reading import DOUBLE
-from floatlab.arrays.lanes.recurrences import CONVERT, Recurrence, Stage
+from floatlab.arrays.recurrences import CONVERT, Recurrence, RecurrenceStage
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
 from floatlab.record import Record
+from floatlab.reduce.plan.batches import Batches
+from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Node, Term, check_count
-from floatlab.reduce.simulate.engines import MANY, ROWS, SOME, Codes, Floats
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from floatlab.reduce.plan.batches import Batches
-    from floatlab.reduce.plan.plan import Plan
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+from floatlab.reduce.simulate.engines import MANY, ROWS, SOME, CodeEngine, FloatEngine
 
 
-class Rule(Record):
+class CompensationRule(Record):
     """One way to compensate: how a sum starts, takes a term, and ends; a state is a tuple of numbers.
 
     One that is `straight` does the same operations whatever the numbers are.
@@ -83,10 +79,12 @@ def _double(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
 
 
 RULES = {
-    "kahan": Rule(lambda do, x: (x, do.zero), _kahan, lambda do, s: s[0], straight=True),
-    "neumaier": Rule(lambda do, x: (x, do.zero), _neumaier, lambda do, s: do.add(s[0], s[1])),
-    "klein": Rule(lambda do, x: (x, do.zero, do.zero), _klein, lambda do, s: do.add(s[0], do.add(s[1], s[2]))),
-    "double": Rule(lambda do, x: (x, do.zero), _double, lambda do, s: s[0], straight=True),
+    "kahan": CompensationRule(lambda do, x: (x, do.zero), _kahan, lambda do, s: s[0], straight=True),
+    "neumaier": CompensationRule(lambda do, x: (x, do.zero), _neumaier, lambda do, s: do.add(s[0], s[1])),
+    "klein": CompensationRule(
+        lambda do, x: (x, do.zero, do.zero), _klein, lambda do, s: do.add(s[0], do.add(s[1], s[2]))
+    ),
+    "double": CompensationRule(lambda do, x: (x, do.zero), _double, lambda do, s: s[0], straight=True),
 }
 
 
@@ -116,7 +114,7 @@ class _Scalars:
 class _Arrays:
     """The same operations on the numbers of an engine."""
 
-    def __init__(self, engine: Codes, zero: Datum) -> None:
+    def __init__(self, engine: CodeEngine, zero: Datum) -> None:
         self.engine, self.ids = engine, np.zeros(1, np.int64)
         blank = engine.blank(1)
         blank.view(f"u{blank.itemsize}")[...] = zero.code
@@ -132,7 +130,9 @@ class _Arrays:
 
     def by_size(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Return the one that is not smaller, and the other one."""
-        x, y = (abs(each if isinstance(self.engine, Floats) else decode(each, self.engine.format)) for each in (a, b))
+        x, y = (
+            abs(each if isinstance(self.engine, FloatEngine) else decode(each, self.engine.format)) for each in (a, b)
+        )
         first = x >= y
         return np.where(first, a, b), np.where(first, b, a)
 
@@ -142,7 +142,7 @@ class _Stages:
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
-        self.written: list[Stage] = []
+        self.written: list[RecurrenceStage] = []
 
     def add(self, a: str, b: str) -> str:
         """Write a rounded sum down."""
@@ -154,10 +154,10 @@ class _Stages:
 
     def _write(self, operation: str, *operands: str, to: str = "") -> str:
         to = to or f"made {len(self.written)}"
-        self.written.append(Stage(to, operation, operands, self.format, self.context))
+        self.written.append(RecurrenceStage(to, operation, operands, self.format, self.context))
         return to
 
-    def recurrence(self, rule: Rule, names: Sequence[str]) -> Recurrence:
+    def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
         """Return the recurrence in which a state of these names takes a term, named x."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
             self._write(CONVERT, made, to=name)
@@ -213,7 +213,7 @@ class Compensated(Record):
         nodes = []
         for id, (arguments, leaf) in enumerate(zip(plan.nodes, order[1:], strict=True), plan.terms):
             value, made = adder.leaf(terms[leaf], leaf, element)
-            do.context, do.made = adder.drawing(id, element), [*found, *made]
+            do.context, do.made = adder.stream_context(id, element), [*found, *made]
             state = rule.take(do, state, value)
             found = []
             if id == plan.root:
@@ -221,15 +221,15 @@ class Compensated(Record):
             nodes.append(Node(id, arguments, state[0], tuple(do.made)))
         return nodes, result
 
-    def evaluated(self, steps: Batches, engine: Codes) -> Array:
-        """Return the results (*batch) of serial steps, as `simulate.evaluate`, with an engine for `adder`."""
-        if len(steps.each) > 1 or any(step.lanes > 1 or step.rest.shape[1] > 1 for step in steps.each):
+    def evaluated(self, batches: Batches, engine: CodeEngine) -> Array:
+        """Return the results (*batch) of serial batches, as `simulate.evaluate`, with an engine for `adder`."""
+        if len(batches.each) > 1 or any(chains.lanes > 1 or chains.rest.shape[1] > 1 for chains in batches.each):
             raise self._serial()
-        order = [steps.root]
-        if steps.each:
-            order = [int(steps.each[0].first[0]), *steps.each[0].rest[:, 0, 0].tolist()]
+        order = [batches.root]
+        if batches.each:
+            order = [int(batches.each[0].first[0]), *batches.each[0].rest[:, 0, 0].tolist()]
         value = engine.leaf(np.array(order[:1]))
-        if not steps.each:
+        if not batches.each:
             only: Array = value[0]
             return only
         do, rule = _Arrays(engine, encode(0, self.accumulator)), RULES[self.rule]
@@ -239,12 +239,12 @@ class Compensated(Record):
             end: Array = rule.end(do, walked)[0]
             return end
         for i, leaf in enumerate(order[1:]):
-            do.ids[0] = steps.terms + i
+            do.ids[0] = batches.terms + i
             state = rule.take(do, state, engine.leaf(np.array([leaf])))
         found: Array = rule.end(do, state)[0]
         return found
 
-    def _walked(self, state: tuple[Array, ...], order: list[int], engine: Codes) -> tuple[Array, ...] | None:
+    def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
         """Return what few sums are after many terms, in one go; None where no compiled walk goes so far."""
         if engine.drawn or len(order) < MANY or state[0].size > SOME or not holds(DOUBLE, self.accumulator):
             return None

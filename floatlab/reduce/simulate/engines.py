@@ -6,6 +6,9 @@ in the same order. Terms are (n, *batch), or broadcast to that, as the factors o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith.operands import holds
@@ -15,28 +18,21 @@ from floatlab.arrays.lanes.dispatch import sweep
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.lanes.pairs import is_enough, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, WORDS, container
-from floatlab.arrays.lanes.recurrences import Recurrence, Stage
+from floatlab.arrays.recurrences import Recurrence, RecurrenceStage
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction
-from floatlab.reduce.simulate.adders import Adder, Term, exact_sum
-from floatlab.reduce.simulate.round_binary64 import odd_sum, summer
+from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
+from floatlab.reduce.simulate.round_binary64 import exact_adder, odd_sum
 from floatlab.reduce.simulate.serial import (
     FEW,
-    added_one_by_one,
-    can_add_one_by_one,
+    add_serially,
+    can_add_serially,
     can_fuse_doubles,
     fused_trail,
     update,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from floatlab.formats import Format
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _FEW = 64  # sums; below that NumPy's own loop along the terms is quicker than one call a term
 MANY = 64  # terms; from that on such a loop is worth its beginning
@@ -44,7 +40,7 @@ SOME = 1 << 10  # sums; up to that a compiled walk along the terms is quicker
 ROWS = 1 << 14  # terms that such a loop takes at once
 
 
-class Codes:
+class CodeEngine:
     """Codes of the accumulator's format, whatever it is: every operation is `floatlab.arrays`' own."""
 
     fuses_all = False  # whether a node that takes products adds all that it takes at once
@@ -100,14 +96,14 @@ class Codes:
             for place in (tuple(each) for each in np.argwhere(unsure[lane, ...]).tolist()):
                 element = int(np.ravel_multi_index(place, self.batch)) if place else 0
                 values = [self._argument(leafy, what, lane, place, element) for leafy, what in arguments]
-                context = self.adder.drawing(int(ids[lane]), self.first + element)
-                found[(lane, *place)] = exact_sum(values, self.format, context).result.code
+                context = self.adder.stream_context(int(ids[lane]), self.first + element)
+                found[(lane, *place)] = derive_exact_sum(values, self.format, context).result.code
         return found
 
     def many_along(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return sums to which terms (links, several, lanes) were added several at once, after each link."""
         made = np.empty((len(slots), *sums.shape), sums.dtype)
-        add = summer(self.format, self.adder.context) if sums.size < _FEW else None
+        add = exact_adder(self.format, self.adder.context) if sums.size < _FEW else None
         rows = max(1, ROWS // slots.shape[1])
         for start in range(0, len(slots), rows):
             part = slots[start : start + rows]
@@ -245,7 +241,7 @@ class Codes:
         context, format = self.adder.context, self.format
         if compiled.is_built():
             fed = ["a", "b"] if self.fma else ["a"]
-            stage = Stage("s", "fma" if self.fma else "add", (*fed, "s"), format, context)
+            stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), format, context)
             line = Recurrence(["s", *fed], [stage])
 
             def walked(sums: Array, terms: list[Array]) -> Array:
@@ -256,10 +252,10 @@ class Codes:
 
         def one_by_one(sums: Array, terms: list[Array]) -> Array:
             columns = zip(sums.tolist(), terms[0].T.tolist(), strict=True)
-            found = [added_one_by_one(start, column, format) for start, column in columns]
+            found = [add_serially(start, column, format) for start, column in columns]
             return np.array([each[: min(map(len, found))] for each in found]).T
 
-        return one_by_one if not self.fma and count <= FEW and can_add_one_by_one(format, context) else None
+        return one_by_one if not self.fma and count <= FEW and can_add_serially(format, context) else None
 
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""
@@ -280,7 +276,7 @@ class Codes:
             return made
         made = np.empty((len(ids), *self.batch), made.dtype)
         for lane, id in enumerate(ids.tolist()):
-            drawn = self._work(operation, formats, format, self.adder.drawing(id), made[lane, ...].size)
+            drawn = self._work(operation, formats, format, self.adder.stream_context(id), made[lane, ...].size)
 
             def put(first: int, *blocks: Array, work: Callable[..., None] = drawn) -> None:
                 work(*blocks[:-1], self.first + first, blocks[-1], None)
@@ -302,12 +298,12 @@ class Codes:
         made = self.blank(len(ids))
         for lane, id in enumerate(ids.tolist()):
             # The first of the batch draws as number `first` of the seed's stream.
-            context = self.adder.context.replace(seed=self.adder.drawing(id, self.first).seed)
+            context = self.adder.context.replace(seed=self.adder.stream_context(id, self.first).seed)
             made[lane] = encode(Source(wide[lane, ...], found.format), self.format, context=context)
         return made
 
 
-class Floats(Codes):
+class FloatEngine(CodeEngine):
     """binary32 or binary64 to nearest even, as the processor adds; NaNs are NaNs, with any payload."""
 
     def __init__(self, x: Source, y: Source | None, adder: Adder, first: int = 0) -> None:
@@ -445,6 +441,6 @@ def _rows(slots: Array) -> Any:
     return slice(first, last + 1) if together else slots
 
 
-def engine_for(x: Source, y: Source | None, adder: Adder, first: int = 0) -> Codes:
+def engine_for(x: Source, y: Source | None, adder: Adder, first: int = 0) -> CodeEngine:
     """Return the quickest engine that adds as an adder does; of NaNs it may give any."""
-    return (Floats if Floats.can(adder) else Codes)(x, y, adder, first)
+    return (FloatEngine if FloatEngine.can(adder) else CodeEngine)(x, y, adder, first)

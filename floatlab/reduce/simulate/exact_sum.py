@@ -12,15 +12,9 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.pairs import two_product, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.numbers import Datum, Exact
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.arrays.sources import Source
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _LIMB = 27
 _MASK = (1 << _LIMB) - 1

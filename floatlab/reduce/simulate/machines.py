@@ -9,21 +9,16 @@ import numpy as np
 
 from floatlab.arrays.lanes.reading import SINGLE
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.plan.schedules import Schedule
+from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 MMA_SIM = "P. Xie et al., MMA-Sim, arXiv:2511.10909"
 KHATTAK = "F. A. Khattak and M. Mikaitis, Accurate models of NVIDIA tensor cores, arXiv:2512.07004"

@@ -8,17 +8,13 @@ algorithms using rounding to odd*, IEEE Transactions on Computers 57(4), 2008).
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
 from math import fsum, isfinite, ldexp
 
 from floatlab.arrays.lanes.pairs import is_enough
 from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.formats import Format
 from floatlab.numbers import Context, Direction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from floatlab.formats import Format
 
 FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 
@@ -63,13 +59,13 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
     return float(FLOAT.unpack(WORD.pack(word - 1 if back else word + 1))[0])
 
 
-def summer(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
+def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
     """Return what rounds exact sums of binary64 numbers once; itself None where it would not do what a context asks.
 
     It gives None for zeros, whose signs have a rule, and for what overflows or is not finite.
 
     >>> from floatlab.formats import parse_format
-    >>> add = summer(parse_format("fp16"), Context())
+    >>> add = exact_adder(parse_format("fp16"), Context())
     >>> add([2048.0, 1.0]), add([2048.0, 1.0, 2.0**-30]), add([65504.0, 16.0]), add([1.0, -1.0])
     (2048.0, 2050.0, None, None)
     """

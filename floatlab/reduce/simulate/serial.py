@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,18 +16,11 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.lanes import compiled
 from floatlab.arrays.lanes.pairs import to_odd, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.numbers import Context, Direction
 from floatlab.reduce.simulate.round_binary64 import FLOAT, WORD, nearest_normal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from floatlab.arrays.sources import Source
-    from floatlab.formats import Format
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _LOW = 0 if sys.byteorder == "little" else 1  # which half of a binary64 word holds its last digits
 _BELOW = np.uint32((1 << 29) - 1)  # the digits that binary32 does not have
@@ -134,7 +128,7 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
     return found
 
 
-def can_add_one_by_one(format: Format, context: Context) -> bool:
+def can_add_serially(format: Format, context: Context) -> bool:
     """Say whether `added_one_by_one` adds in a format as a context says.
 
     Sums of p digits that are rounded to 53 first come out the same if 53 >= 2p + 2; and sums below the normal numbers
@@ -144,13 +138,13 @@ def can_add_one_by_one(format: Format, context: Context) -> bool:
     return plain and format.signed and 2 <= format.precision <= 25 and format.subnormals and holds(DOUBLE, format)
 
 
-def added_one_by_one(total: float, terms: list[float], format: Format) -> list[float]:
+def add_serially(total: float, terms: list[float], format: Format) -> list[float]:
     """Return the sums of numbers of a format, added one after the other, up to the first that overflows.
 
     Each is rounded to nearest even in Python's own floats.
 
     >>> from floatlab.formats import parse_format
-    >>> added_one_by_one(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
+    >>> add_serially(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
     [2047.0, 2048.0, 2048.0, 2052.0]
     """
     nearest, normal = nearest_normal(format), 2.0**format.emin

@@ -6,7 +6,9 @@ through codes (any format, direction and rule), and this one through the process
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -14,142 +16,140 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
 from floatlab.reduce.plan.batches import Batch, Batches
+from floatlab.reduce.plan.orders import ByHand, Schedule, Sorted
 from floatlab.reduce.plan.outline import subtree
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.plan.schedules import ByHand, Schedule, Sorted
-from floatlab.reduce.simulate.adders import Joined, PartlyFused
+from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.engines import Codes, engine_for, spread, spread_over
+from floatlab.reduce.simulate.engines import CodeEngine, engine_for, spread, spread_over
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from floatlab.reduce.inputs import AnyAdder
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
-
+AnyAdder = Adder | Compensated | TensorCore
+Observer = Callable[[Array, Array], None]  # ids of nodes, their numbers in the same shape and the batch
 _TILE = 1 << 15  # sums whose numbers stay in the cache
 _MOST = 1 << 23  # numbers that stand in memory at once
 
 
-def evaluate(steps: Batches, engine: Codes, observe: Observer | None = None) -> Array:
-    """Return the results (*batch) of the steps; `observe` is told the numbers of all nodes, in the order of the plan.
+def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
+    """Return the results (*batch) of a sum in the order of the batches.
 
-    Raises UnsupportedError for as many terms as the steps are not for.
+    `observe` receives the ids of nodes, in the order of the plan, and their values. Raises UnsupportedError if the
+    engine has another number of terms than the batches.
     """
-    n = steps.terms
-    if n != engine.terms:
-        raise UnsupportedError(f"the order is for {n} terms, and there are {engine.terms}")
-    if steps.root < n:
-        only: Array = engine.leaf(np.array([steps.root]))[0]
-        return only
-    store = engine.blank(steps.slots)
-    base, node = 0, n
-    for step in steps.each:
-        ids = node + np.arange(step.links * step.lanes).reshape(step.links, step.lanes)
-        for columns in _alike(step, n):
-            part = step if columns is None else Batch(step.first[columns], step.rest[:, :, columns])
-            own = ids if columns is None else ids[:, columns]
-            found = _chains(part, own, n, store, engine, observe)
-            if len(steps.each) == 1 and columns is None:
-                return np.asarray(found[steps.root - n])  # nothing else is needed, and nothing is copied
-            store[base : base + step.lanes][slice(None) if columns is None else columns] = found
-        base += step.lanes
-        node += step.links * step.lanes
-    result: Array = store[steps.root - n]
-    return result
+    if batches.terms != engine.terms:
+        raise UnsupportedError(f"the order is for {batches.terms} terms, and there are {engine.terms}")
+    return _Evaluation(batches, engine, observe).result()
 
 
-def _alike(step: Batch, n: int) -> Iterator[Array | None]:
-    """Split the lanes of a step so that in each part a link has terms, or sums, in all of them; None is the whole."""
-    leafy = np.concatenate([(step.first < n)[None], (step.rest < n).reshape(-1, step.lanes)])
-    if bool((leafy == leafy[:, :1]).all()):
+class _Evaluation:
+    """One evaluation of batches: the engine, the numbers in the slots of results, and who observes them."""
+
+    def __init__(self, batches: Batches, engine: CodeEngine, observe: Observer | None) -> None:
+        self.batches, self.engine, self.terms = batches, engine, batches.terms
+        self.is_observed, self.observe = observe is not None, observe or (lambda ids, values: None)
+
+    def result(self) -> Array:
+        """Evaluate all batches and return the numbers in the last slot."""
+        n, root = self.terms, self.batches.root
+        if root < n:
+            only: Array = self.engine.leaf(np.array([root]))[0]
+            return only
+        self.store = self.engine.blank(self.batches.slots)
+        for batch, results, ids in self.batches.walk():
+            for lanes in _alike(batch, n):
+                if lanes is None:
+                    ends = self._chains(batch, ids)
+                    if len(self.batches.each) == 1:
+                        return np.asarray(ends[root - n])  # without copying it into the store
+                    self.store[results.start - n : results.stop - n] = ends
+                else:
+                    part = Batch(batch.first[lanes], batch.rest[:, :, lanes])
+                    self.store[results.start - n + lanes] = self._chains(part, ids[:, lanes])
+        result: Array = self.store[root - n]
+        return result
+
+    def _argument(self, slots: Array) -> tuple[bool, Array]:
+        """Return whether slots are of terms, and then the slots, else the numbers in them."""
+        is_term = bool(slots[0] < self.terms)
+        return is_term, slots if is_term else self.store[slots - self.terms]
+
+    def _chains(self, batch: Batch, ids: Array) -> Array:
+        """Return the ends of chains in each of whose links all lanes add terms, or all add sums."""
+        if batch.rest.shape[1] > 1 or self.engine.fuses_all:
+            return self._wide_chains(batch, ids)
+        engine, links = self.engine, batch.rest[:, 0]
+        sums, start = self._begin(batch.first, links[0], ids[0])
+        if start:
+            self.observe(ids[0], sums)
+        adds_terms = links[:, 0] < self.terms
+        for low, high in _stretches(adds_terms, start):
+            slots, made = links[low:high], ids[low:high]
+            if not adds_terms[low]:
+                sums = engine.add(sums, self.store[slots[0] - self.terms], made[0])
+                self.observe(made[0], sums)
+            elif self.is_observed:
+                trail = engine.trail(sums, slots, made)
+                self.observe(made, trail)
+                sums = trail[-1]
+            else:
+                sums = engine.update(sums, slots, made)
+        return sums
+
+    def _begin(self, first: Array, second: Array, ids: Array) -> tuple[Array, int]:
+        """Return the numbers that chains begin with, and how many links these already include: 0 or 1."""
+        engine, n = self.engine, self.terms
+        if first[0] >= n:
+            return self.store[first - n], 0
+        if engine.fma and second[0] >= n:
+            # The only product of the first node is fused, on whichever side it stands.
+            return engine.fuse(self.store[second - n], first, ids), 1
+        if engine.fma and not engine.adder.pairs:
+            # Both products are rounded, as if each had started an accumulator.
+            return engine.add(engine.leaf(first), engine.leaf(second), ids), 1
+        return engine.leaf(first), 0
+
+    def _wide_chains(self, batch: Batch, ids: Array) -> Array:
+        """Return the ends of chains each node of which adds all its arguments at once."""
+        head = self._argument(batch.first)
+        # From `start` on, the chain has a sum, and only terms are added to it.
+        (sums,) = np.nonzero((batch.rest >= self.terms).any(axis=(1, 2)))
+        start = len(ids) if self.engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
+        for link, made in zip(batch.rest[:start], ids[:start], strict=True):
+            head = False, self.engine.many([head, *map(self._argument, link)], made)
+            self.observe(made, head[1])
+        if start >= len(ids):
+            return head[1]
+        trail = self.engine.many_along(head[1], batch.rest[start:], ids[start:])
+        self.observe(ids[start:], trail)
+        ends: Array = trail[-1]
+        return ends
+
+
+def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
+    """Split the lanes into parts in which a link adds terms in all lanes or sums in all; None stands for all lanes."""
+    is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
+    if bool((is_term == is_term[:, :1]).all()):
         yield None
         return
-    _, kinds = np.unique(leafy, axis=1, return_inverse=True)
+    _, kinds = np.unique(is_term, axis=1, return_inverse=True)
     kinds = kinds.reshape(-1)
     for kind in range(int(kinds.max()) + 1):
         yield np.flatnonzero(kinds == kind)
 
 
-def _argument(slots: Array, n: int, store: Array) -> tuple[bool, Array]:
-    """Return whether slots are of terms, and then the slots, else the numbers in them."""
-    leafy = bool(slots[0] < n)
-    return leafy, slots if leafy else store[slots - n]
-
-
-def _chains(step: Batch, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
-    """Return the ends of chains whose links are alike in all lanes."""
-    if step.rest.shape[1] > 1 or engine.fuses_all:
-        return _wide_chains(step, ids, n, store, engine, observe)
-    links = step.rest[:, 0]
-    found, start = _begun(step.first, links[0], ids[0], n, store, engine)
-    if observe and start:
-        observe(ids[0], found)
-    leafy = links[:, 0] < n
-    for low, high in _runs(leafy, start):
-        slots, made = links[low:high], ids[low:high]
-        if not leafy[low]:
-            found = engine.add(found, store[slots[0] - n], made[0])
-            if observe:
-                observe(made[0], found)
-        elif observe:
-            trail = engine.trail(found, slots, made)
-            observe(made, trail)
-            found = trail[-1]
-        else:
-            found = engine.update(found, slots, made)
-    return found
-
-
-def _begun(first: Array, second: Array, ids: Array, n: int, store: Array, engine: Codes) -> tuple[Array, int]:
-    """Return what chains begin with, and how many links are in that: one where it takes an addition of its own."""
-    if first[0] >= n:
-        return store[first - n], 0
-    if engine.fma and second[0] >= n:
-        # The only product of the first node is fused, on whichever side it stands.
-        return engine.fuse(store[second - n], first, ids), 1
-    if engine.fma and not engine.adder.pairs:
-        # Each of two products was an accumulator of its own.
-        return engine.add(engine.leaf(first), engine.leaf(second), ids), 1
-    return engine.leaf(first), 0
-
-
-def _runs(leafy: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Divide links, from one on, into those in a row that add terms, and each that adds a sum."""
-    for place in (*np.flatnonzero(~leafy[start:]) + start, len(leafy)):
+def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
+    """Divide links, from `start` on, into stretches that add terms, and single links that add a sum."""
+    for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)
-        if place < len(leafy):
+        if place < len(adds_terms):
             yield int(place), int(place) + 1
         start = int(place) + 1
-
-
-def _wide_chains(step: Batch, ids: Array, n: int, store: Array, engine: Codes, observe: Observer | None) -> Array:
-    """Return the ends of chains each node of which adds all that it takes at once."""
-    head = _argument(step.first, n, store)
-    # From here on there is a sum, and nothing but terms is added to it.
-    (sums,) = np.nonzero((step.rest >= n).any(axis=(1, 2)))
-    start = len(ids) if engine.fuses_all else max(1, int(sums[-1]) + 1 if len(sums) else 0)
-    for link, made in zip(step.rest[:start], ids[:start], strict=True):
-        head = False, engine.many([head, *(_argument(each, n, store) for each in link)], made)
-        if observe:
-            observe(made, head[1])
-    if start >= len(ids):
-        return head[1]
-    trail = engine.many_along(head[1], step.rest[start:], ids[start:])
-    if observe:
-        observe(ids[start:], trail)
-    found: Array = trail[-1]
-    return found
 
 
 @in_default_mode
@@ -170,40 +170,40 @@ def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | 
         return _joined(x, y, schedule, adder)
     n = len(x.codes)
     order = schedule if isinstance(schedule, Sorted) else None
-    steps = (schedule if order is None else order.inner).steps(n)
+    batches = (schedule if order is None else order.inner).batches(n)
     batch = np.broadcast_shapes(x.codes.shape[1:], () if y is None else y.codes.shape[1:])
     made = np.empty(batch, container(adder.accumulator))
     more = 2 * n if isinstance(adder, PartlyFused) else 0 if order is None else n
-    for place, first in _tiles(batch, steps, adder, more):
+    for place, first in _tiles(batch, batches, adder, more):
         part = Source(_part(x.codes, place, batch), x.format)
         other = None if y is None else Source(_part(y.codes, place, batch), y.format)
         if order is not None:
-            part, other = arranged(part, other, order)
-        made[place] = _simulated(part, other, steps, adder, first)
+            part, other = sort_terms(part, other, order)
+        made[place] = _simulated(part, other, batches, adder, first)
     return made
 
 
-def _simulated(x: Source, y: Source | None, steps: Batches, adder: AnyAdder | PartlyFused, first: int) -> Array:
+def _simulated(x: Source, y: Source | None, batches: Batches, adder: AnyAdder | PartlyFused, first: int) -> Array:
     if isinstance(adder, PartlyFused):
-        return _partly_fused(x, y, steps.plan(), adder)
+        return _partly_fused(x, y, batches.plan(), adder)
     if isinstance(adder, TensorCore):
-        return evaluate(steps, TensorEngine(x, y, adder))
+        return evaluate(batches, TensorEngine(x, y, adder))
     run, own = (adder.evaluated, adder.adder) if isinstance(adder, Compensated) else (evaluate, adder)
     engine = engine_for(x, y, own, first)
-    found = run(steps, engine)
+    found = run(batches, engine)
     codes = engine.codes(found)
-    if type(engine) is Codes:
+    if type(engine) is CodeEngine:
         return codes
     lost = np.isnan(found)
     if not lost.any():
         return codes
     # Which NaN it is, the codes say.
     if not engine.batch:
-        return run(steps, Codes(x, y, own))
+        return run(batches, CodeEngine(x, y, own))
     where = np.nonzero(lost)
     codes = np.array(codes)
     other = None if y is None else _chosen(y, engine.batch, where)
-    codes[where] = run(steps, Codes(_chosen(x, engine.batch, where), other, own))
+    codes[where] = run(batches, CodeEngine(_chosen(x, engine.batch, where), other, own))
     return codes
 
 
@@ -260,15 +260,15 @@ def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Arr
 
 
 def _tiles(
-    batch: tuple[int, ...], steps: Batches, adder: AnyAdder | PartlyFused, more: int
+    batch: tuple[int, ...], batches: Batches, adder: AnyAdder | PartlyFused, more: int
 ) -> Iterator[tuple[tuple[slice, ...], int]]:
     """Return the parts of a batch that are worked on at once, and the number of the first sum of each.
 
-    `more` is how many numbers of each sum stand in memory beside those of the steps.
+    `more` is how many numbers of each sum stand in memory beside those of the batches.
     """
-    most = max((step.lanes * (1 + step.rest.shape[1]) for step in steps.each), default=1)
-    wide = max((step.rest.shape[1] for step in steps.each), default=1)
-    room = max(1, min(_TILE // wide, _MOST // max(steps.slots + most + more, 1)))
+    most = max((chains.lanes * (1 + chains.rest.shape[1]) for chains in batches.each), default=1)
+    wide = max((chains.rest.shape[1] for chains in batches.each), default=1)
+    room = max(1, min(_TILE // wide, _MOST // max(batches.slots + most + more, 1)))
     if prod(batch) <= room or not batch:
         yield tuple(slice(None) for _ in batch), 0
         return
@@ -284,7 +284,7 @@ def _tiles(
             yield (slice(low, low + rows), *(slice(None) for _ in batch[1:-1]), slice(left, left + columns)), 0
 
 
-def arranged(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None]:
+def sort_terms(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None]:
     """Return terms in the order that a sorted schedule puts them in, sum by sum."""
     places = places_of(x, y, schedule)
     sides = [x] if y is None else [x, y]

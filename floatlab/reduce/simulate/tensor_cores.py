@@ -12,26 +12,22 @@ Bit-Accurate Reference Model of Tensor Cores and Matrix Cores* (arXiv:2511.10909
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
 import numpy as np
 
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Exact, round_exact
 from floatlab.numbers.context import DEFAULT
 from floatlab.record import Record
+from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Node, Term, fold
-from floatlab.reduce.simulate.engines import Codes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, ClassVar
-
-    from floatlab.reduce.plan.plan import Plan
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+from floatlab.reduce.simulate.engines import CodeEngine
 
 _OF_ZERO = -4000  # so that a product with a zero in it is never the largest
 LEAST_EXPONENT = -126  # binary32's emin: the exponent of zeros, and of an accumulator that is still empty
@@ -183,7 +179,7 @@ def _special(each: Term | Datum, overflows: bool) -> str | None:
     return "-" if sum(x.sign_bit for x in factors) % 2 else "+"
 
 
-class TensorEngine(Codes):
+class TensorEngine(CodeEngine):
     """The same on arrays: numbers are codes, and a block is added in binary64, where it is exact."""
 
     fuses_all = True

@@ -7,8 +7,10 @@ been asked.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +19,15 @@ from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE
 from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode, in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
-from floatlab.reduce.explain.judgements import Case, Judgement
-from floatlab.reduce.inputs import check_size
-from floatlab.reduce.product_error import Errors, Yardstick
+from floatlab.reduce.results.inputs import check_size
+from floatlab.reduce.results.judgements import Judgement, ProductJudge
+from floatlab.reduce.results.product_error import ExactProduct, ProductErrors
 from floatlab.reduce.timing.devices import (
     DEVICES,
     DTYPES,
@@ -35,13 +38,6 @@ from floatlab.reduce.timing.devices import (
     first_line,
 )
 from floatlab.reduce.timing.ways import RUNS, Timing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
@@ -58,7 +54,7 @@ class BackendTiming(Individual):
     fetched: float
     codes: Array
     repeats: bool  # the last product has the bits of the first
-    errors: Errors
+    errors: ProductErrors
     judgement: Judgement | None  # against the exact product; None where a number is not finite
 
 
@@ -69,7 +65,7 @@ class Absence(Record):
     reason: str
 
 
-class Pair(Record):
+class BackendPair(Record):
     """How far two backends are apart."""
 
     names: tuple[str, str]
@@ -80,7 +76,7 @@ class Pair(Record):
     judgement: Judgement | None  # None where a number is not finite
 
 
-class Standing(Answering, Record):
+class BackendComparison(Answering, Record):
     """What became of a product on all backends."""
 
     format: Format
@@ -88,13 +84,13 @@ class Standing(Answering, Record):
     measured: int  # rows that q and errors are of
     runs: tuple[BackendTiming, ...]
     absent: tuple[Absence, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[BackendPair, ...]
 
     _ASKS = ".runs"
 
     def __repr__(self) -> str:
         """Show which backends multiplied."""
-        return f"Standing({self.format.name}: {', '.join(each.name for each in self.runs) or 'no backend'})"
+        return f"BackendComparison({self.format.name}: {', '.join(each.name for each in self.runs) or 'no backend'})"
 
     @property
     def elements(self) -> int:
@@ -141,7 +137,7 @@ def multiply_on(
     backends: str | Sequence[str] = "all",
     runs: int = RUNS,
     started: Callable[[int, str], Callable[[int], None]] | None = None,
-) -> Standing:
+) -> BackendComparison:
     """Return a product of matrices a (rows, n) and b (n, columns) as every backend makes it, and what each took.
 
     Both are of one format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a first one;
@@ -175,7 +171,7 @@ def multiply_on(
                 absent.append(Absence(name, str(trouble)))
         pairs = tuple(work.pair(one, other) for one, other in combinations(made, 2))
     shape = (x.codes.shape[0], x.codes.shape[1], y.codes.shape[1])
-    return Standing(x.format, shape, len(work.yardstick.rows), tuple(made), tuple(absent), pairs)
+    return BackendComparison(x.format, shape, len(work.yardstick.rows), tuple(made), tuple(absent), pairs)
 
 
 class _AbsentError(Exception):
@@ -188,11 +184,11 @@ class _Work:
     def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None] | None, mode: DefaultMode) -> None:
         self.multiply = mode.outside(_multiply)  # as the library does it in the caller's floating-point mode
         self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add or (lambda _: None)
-        self.yardstick = Yardstick(x, y, x.format)
+        self.yardstick = ExactProduct(x, y, x.format)
         self.sides = self._values(x), self._values(y)
         left, right = self.sides
         finite = bool(np.isfinite(left).all() and np.isfinite(right).all())
-        self.case = Case(left, right, x.format) if finite else None
+        self.case = ProductJudge(left, right, x.format) if finite else None
 
     def _values(self, side: Source) -> Array:
         """Return the numbers of codes in the narrowest of NumPy's floats that has them."""
@@ -248,13 +244,13 @@ class _Work:
             return None
         return self.case.judged(results[0], results[1] if other is not None else None)
 
-    def pair(self, one: BackendTiming, other: BackendTiming) -> Pair:
+    def pair(self, one: BackendTiming, other: BackendTiming) -> BackendPair:
         """Return how far two runs are apart."""
         ulps = ulp_distance(Source(one.codes, self.format), Source(other.codes, self.format))
         equal = int((one.codes == other.codes).sum())
         q = self.yardstick.apart(one.codes, other.codes)
         names = (one.name, other.name)
-        return Pair(names, equal, int(np.max(ulps, initial=0)), q[0], q[1], self._judged(one.codes, other.codes))
+        return BackendPair(names, equal, int(np.max(ulps, initial=0)), q[0], q[1], self._judged(one.codes, other.codes))
 
 
 def _multiply(device: Device, x: Any, y: Any) -> Any:

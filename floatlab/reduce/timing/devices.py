@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from typing import Any, ClassVar
 
 import numpy as np
 
 from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from typing import Any, ClassVar
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 # What libraries call the formats in which they multiply.
 DTYPES = {"binary16": "float16", "binary32": "float32", "binary64": "float64", "bfloat16": "bfloat16"}

@@ -7,25 +7,21 @@ splitting the inner dimension changes the order of the additions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import format_of
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
-from floatlab.reduce.inputs import check_size
-from floatlab.reduce.product_error import quotients
+from floatlab.reduce.results.inputs import check_size
+from floatlab.reduce.results.product_error import quotients
 from floatlab.reduce.simulate.exact_sum import matrix_totals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 BLOCK = 64
 RUNS = 5
@@ -56,7 +52,7 @@ class Timing(Record):
         return tuple(np.cumsum(self.runs).tolist())
 
 
-class Way(Record):
+class TimedProduct(Record):
     """One way: its name, its product, its time, and its errors against the exact product."""
 
     name: str
@@ -95,7 +91,9 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @in_default_mode
-def four_ways(a: Any, b: Any, runs: int = RUNS, started: Callable[[str], None] | None = None) -> tuple[Way, ...]:
+def four_ways(
+    a: Any, b: Any, runs: int = RUNS, started: Callable[[str], None] | None = None
+) -> tuple[TimedProduct, ...]:
     """Return a product of matrices a (rows, n) and b (n, columns) of one dtype, computed in four ways.
 
     `started` is told the name of each way as it begins. Raises UnsupportedError for what is no pair of such matrices.
@@ -127,12 +125,12 @@ def four_ways(a: Any, b: Any, runs: int = RUNS, started: Callable[[str], None] |
         error = np.abs((made.astype(np.float64) - high) - low)
         q = quotients(error, size, format)
         most, most_q = (float(each.max()) if each.size else 0.0 for each in (error, q))
-        found.append(Way(name, made, Timing(tuple(times)), most, most_q))
+        found.append(TimedProduct(name, made, Timing(tuple(times)), most, most_q))
     return tuple(found)
 
 
 @in_default_mode
-def apart(ways: tuple[Way, ...]) -> list[list[int]]:
+def apart(ways: tuple[TimedProduct, ...]) -> list[list[int]]:
     """Return the largest distance in ulps between each two of the products.
 
     >>> apart(four_ways(np.ones((2, 2)), np.ones((2, 2)), 1))[0]

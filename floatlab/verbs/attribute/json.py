@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from floatlab.formats import Format
-    from floatlab.reduce.explain.attribution import Attribution, Explanation, Patch
+    from floatlab.reduce.explain.attribution import Attribution, Explanation, TileEdge
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,14 +32,14 @@ def attribution_parts(found: Attribution, observed: tuple[str, ...]) -> Wire:
     return {
         "format": found.format.name,
         "context": context_to_wire(found.context),
-        "tried": found.trial_count,
+        "tried": found.candidate_count,
         "observed": [
             {
                 "given": word,
                 "explanations": [_explanation(each) for each in explanations[:_MOST]],
                 "patch": None if patch is None else _patch(patch),
             }
-            for word, explanations, patch in zip(observed, found.explanations, found.patches, strict=True)
+            for word, explanations, patch in zip(observed, found.explanations, found.tile_edges, strict=True)
         ],
         "verdict": None if found.verdict is None else found.verdict.value,
         "verdicts": [each.value for each in found.verdicts],
@@ -78,7 +78,7 @@ def _explanation(each: Explanation) -> Wire:
     }
 
 
-def _patch(patch: Patch) -> Wire:
+def _patch(patch: TileEdge) -> Wire:
     return {
         "axis": ("rows", "columns")[patch.axis],
         "places": [*patch.places],

@@ -9,12 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.reduce.timing.backends import BackendTiming, Pair, Standing
+    from floatlab.reduce.timing.backends import BackendComparison, BackendPair, BackendTiming
 
     Wire = dict[str, Any]
 
 
-def backends_to_wire(found: Standing) -> Wire:
+def backends_to_wire(found: BackendComparison) -> Wire:
     """Return all of it but the products themselves; of the causes that were tried, once."""
     judgements = [run.judgement for run in found.runs] + [pair.judgement for pair in found.pairs]
     judged = [each for each in judgements if each is not None]
@@ -54,7 +54,7 @@ def _run(run: BackendTiming) -> Wire:
     }
 
 
-def _pair(pair: Pair) -> Wire:
+def _pair(pair: BackendPair) -> Wire:
     return {
         "names": [*pair.names],
         "equal_bits": integer(pair.equal),

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.reduce.products import Element, Product
+    from floatlab.reduce.results.products import Product, ProductElement
 
     Wire = dict[str, Any]
 
@@ -48,7 +48,7 @@ def product_to_wire(found: Product) -> Wire:
     }
 
 
-def _element(each: Element) -> Wire:
+def _element(each: ProductElement) -> Wire:
     return {
         "index": [*each.index],
         "value": datum_to_wire(each.value),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.numbers.decimals import fraction_text, rounded_decimal, terminating_decimal
-from floatlab.reduce.reduction import MAX_TRACED
+from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from floatlab.arrays.sources import Source
     from floatlab.numbers import Datum
-    from floatlab.reduce.reduction import Reduction
+    from floatlab.reduce.results.reduction import Reduction
 
     Wire = dict[str, Any]
 

@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.reduce.explain.explanations import Explanation
     from floatlab.reduce.plan.plan import Plan
+    from floatlab.reduce.replay.explanations import Explanation
     from floatlab.reduce.reveal.revelation import Findings
 
     Wire = dict[str, Any]
@@ -63,6 +63,6 @@ def _replay(replay: Explanation) -> Wire:
             "fused_pairs": way.fma and way.pairs,
             "fused_terms": [*way.fused] if isinstance(way, PartlyFused) else None,
         }
-        for way in replay.trial.adders
+        for way in replay.candidate.adders
     ]
     return {"ways": ways, "matching": replay.matching, "trials": replay.total}

@@ -12,7 +12,7 @@ from floatlab.errors import FloatlabError
 from floatlab.page.model import Note, Page, line
 from floatlab.record import Record
 from floatlab.reduce import Reduction
-from floatlab.reduce.products import Product
+from floatlab.reduce.results.products import Product
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.tui.screens.reduce.controls import Ways
 from floatlab.tui.screens.reduce.orders import Orders

@@ -1,0 +1,217 @@
+"""Ways to have computed a product or a sum, tried on given inputs: orders, adders and models of matrix units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+from typing import Any
+
+from floatlab.arith.operands import holds
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context
+from floatlab.numbers.context import DEFAULT
+from floatlab.record import Record
+from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.plan.orders import Schedule, Sorted
+from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
+from floatlab.reduce.simulate.machines import MACHINES, Machine, parse_machine
+from floatlab.reduce.simulate.tensor_cores import TensorCore
+
+SCHEDULES = (
+    "serial", "reversed", "pairwise", "numpy", *(f"lanes({1 << k})" for k in range(1, 7)), "adjacent", "folded",
+    "reversed(pairwise)", *(f"splitk({1 << k})" for k in range(1, 6)),
+    *(f"blocked({k})" for k in (4, 8, 16, 32, 64, 128, 192, 256, 320, 384, 448, 512, 1024)),
+    *(f"unrolled({1 << k}, lanes({1 << k}))" for k in range(2, 7)),
+)  # fmt: skip
+FUSED = tuple(f"fused({1 << k})" for k in range(1, 6))
+_FEW = 1 << 8  # products; nodes of many operands are tried on more only if asked
+_LONG = 1 << 14  # terms; on more, models of matrix units are tried only if asked
+_ONE_BY_ONE = 1 << 12  # terms; of more, products are not fused one by one
+WIDER = ("binary32", "binary64")
+_COMPARED = 1 << 11  # terms; of more, orders are not compared node by node
+
+
+class Candidate(Record):
+    """One way to compute: an order and an adder; without either, the exact sum, rounded once."""
+
+    schedule: Schedule | None
+    adder: Adder | PartlyFused | Joined | TensorCore | None
+    machines: tuple[Machine, ...] = ()  # all whose model this is
+    same: tuple[Schedule, ...] = ()  # other schedules that were asked for and have the same tree for these terms
+    order: str = ""  # what the order is called, where its expression is the whole tree
+
+    @property
+    def plain(self) -> Candidate:
+        """The same way without what it is called."""
+        return Candidate(self.schedule, self.adder, self.machines)
+
+    @property
+    def adders(self) -> tuple[Adder | PartlyFused, ...]:
+        """The rounded additions in it: none, one, or those of the two operands of the last node."""
+        if isinstance(self.adder, Joined):
+            return self.adder.first, self.adder.second
+        return (self.adder,) if isinstance(self.adder, Adder | PartlyFused) else ()
+
+
+EXACTLY = Candidate(None, None)
+
+
+def candidate_text(candidate: Candidate, format: Format) -> str:
+    """Return a way in words, for results of a format.
+
+    >>> from floatlab.formats import parse_format
+    >>> from floatlab.reduce.plan.schedules import SERIAL
+    >>> single = parse_format("binary32")
+    >>> candidate_text(Candidate(SERIAL, Adder(fma=True)), single)
+    'serial with FMA'
+    >>> apart = Joined(Adder(fma=True), Adder("fp64"))
+    >>> candidate_text(Candidate(SERIAL, apart, order="numpy.dot's order here"), single)
+    "numpy.dot's order here, one side in binary32 with FMA, the other in binary64"
+    """
+    if candidate.adder is None or candidate.schedule is None:
+        return "exact, rounded once"
+    if candidate.machines:
+        return f"model {', '.join(row.name for row in candidate.machines)}"
+    name = candidate.order or candidate.schedule.text
+    if isinstance(candidate.adder, Joined):
+        one, other = (each.accumulator.name + _adder_text(each, each.accumulator) for each in candidate.adders)
+        return f"{name}, one side in {one}, the other in {other}"
+    return name + _adder_text(candidate.adders[0], format)
+
+
+def _adder_text(adder: Adder | PartlyFused, format: Format) -> str:
+    found = "" if adder.accumulator == format else f", accumulator {adder.accumulator.name}"
+    if adder.products != adder.accumulator:
+        found += f", products {adder.products.name}"
+    if isinstance(adder, PartlyFused):
+        return f"{found} with FMA of {len(adder.fused):,} product{'s' * (len(adder.fused) != 1)}"
+    return found + " with FMA" * adder.fma + " but where two products meet" * (adder.fma and not adder.pairs)
+
+
+def list_candidates(
+    n: int,
+    factors: tuple[Format, ...],
+    into: Format,
+    schedules: Any = None,
+    formats: Any = None,
+    machines: Any = None,
+    elements: int = 1,
+    context: Context = DEFAULT,
+) -> list[Candidate]:
+    """Return what is to be tried on sums of n terms, or products of two factors, simple ways first, each once.
+
+    All but the models of machines, which have their own rules, round by the context.
+    """
+    usual = SCHEDULES + FUSED * (n * elements <= _FEW)
+    orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
+    kinds = None if formats is None else [parse_format(each) for each in _listed(formats, "formats")]
+    ways = list_adders(factors, into, kinds, context)
+    found = [Candidate(order, adder, same=same) for adder in ways for order, same in orders.items()]
+    if formats is None and not context.flush_inputs:
+        found.append(EXACTLY)
+    models: dict[tuple[Schedule, Any, Format], list[Machine]] = {}
+    for row in _machines(n, factors, machines):
+        models.setdefault((row.schedule, row.adder, row.terms), []).append(row)
+    return found + [Candidate(order, adder, tuple(rows)) for (order, adder, _), rows in models.items()]
+
+
+def candidates_along(
+    schedule: Schedule,
+    n: int,
+    factors: tuple[Format, ...],
+    into: Format,
+    order: str,
+    context: Context = DEFAULT,
+    fused: Callable[[], tuple[int, ...]] | None = None,
+) -> Iterator[Candidate]:
+    """Give the ways to add along an order that a library was seen to have, simple ways first.
+
+    Beside those that are tried on every order: products that are both rounded where two of them meet; and a last node
+    that joins two sums which were made in different ways, such as a remainder in a wider format. Where the library can
+    tell which products it fuses, `fused` asks it, after all these.
+    """
+    nodes = schedule.plan(n).nodes
+    ways: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
+    if any(len(node) == 2 and max(node) < n for node in nodes):
+        ways += [each.replace(pairs=False) for each in ways if each.fma]
+    yield from (Candidate(schedule, adder, order=order) for adder in ways)
+    joins = len(nodes) > 1 and len(nodes[-1]) == 2
+    if joins:
+        joined = (Joined(one, other) for one, other in product(ways, ways) if one != other)
+        yield from (Candidate(schedule, adder, order=order) for adder in joined)
+    if fused is None or len(factors) == 1 or n > _ONE_BY_ONE or any(len(node) > 2 for node in nodes):
+        return
+    partly = PartlyFused(into, fused())
+    yield Candidate(schedule, partly, order=order)
+    if joins:
+        joined = (Joined(*sides) for each in ways for sides in ((partly, each), (each, partly)))
+        yield from (Candidate(schedule, adder, order=order) for adder in joined)
+
+
+def _listed(given: Any, name: str) -> list[Any]:
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise UnsupportedError(f"{name} is a list of those to try, not {type(given).__name__}")
+    return list(given)
+
+
+def _orders(n: int, schedules: Iterable[Any]) -> dict[Schedule, tuple[Schedule, ...]]:
+    """Return orders that differ for n terms, and the others that each of them stands for."""
+    first: dict[Any, Schedule] = {}
+    found: dict[Schedule, tuple[Schedule, ...]] = {}
+    for each in schedules:
+        order = parse_schedule(each)
+        if isinstance(order, Sorted):
+            key: Any = order
+        else:
+            key = order.plan(n).left_to_right().nodes if n <= _COMPARED else order
+        known = first.setdefault(key, order)
+        if known == order:
+            found.setdefault(order, ())
+        elif order not in found[known]:
+            found[known] += (order,)
+    return found
+
+
+def list_adders(
+    factors: tuple[Format, ...], into: Format, kinds: list[Format] | None = None, context: Context = DEFAULT
+) -> list[Adder]:
+    """Return what nodes may do: accumulators, by default the result's, the terms' and wider ones, products, and FMA.
+
+    >>> half, single = parse_format("fp16"), parse_format("fp32")
+    >>> [(each.accumulator.name, each.products.name, each.fma) for each in list_adders((half, half), single)][1:3]
+    [('binary32', 'binary16', False), ('binary16', 'binary16', False)]
+    """
+    own = [each for each in dict.fromkeys(factors) if all(holds(each, other) for other in factors)]
+    if kinds is None:
+        wider = [each for each in map(parse_format, WIDER) if holds(each, into)]
+        kinds = list(dict.fromkeys([into, *own, *wider]))
+    found = []
+    for kind in kinds:
+        found.append(Adder(kind, context=context))
+        if len(factors) == 1:
+            continue
+        if context.flush_results or not _multiplies_exactly(kind, *factors):
+            found.append(Adder(kind, fma=True, context=context))
+        found += [Adder(kind, each, context=context) for each in own if each != kind and holds(kind, each)]
+    return found
+
+
+def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
+    """Say whether products need no rounding, so that fused and separate operations are the same."""
+    if into.precision < x.precision + y.precision or not into.subnormals:
+        return False
+    return bool(into.largest >= x.largest * y.largest and into.smallest <= x.smallest * y.smallest)
+
+
+def _machines(n: int, factors: tuple[Format, ...], machines: Any) -> Iterator[Machine]:
+    if machines is not None:
+        found = [parse_machine(each) for each in _listed(machines, "machines")]
+        if found and len(factors) == 1:
+            raise UnsupportedError("machines are models of units that multiply: they take two factors")
+        yield from found
+        return
+    wanted = {each.name for each in factors}
+    if len(wanted) == 1 and len(factors) == 2 and n <= _LONG:
+        wanted |= {"tf32"} if wanted == {"binary32"} else set()
+        yield from (row for row in MACHINES.values() if row.terms.name in wanted)

@@ -1,0 +1,143 @@
+"""Results as they were observed: bits, or printed decimals, which stand for every number that prints so."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.operands import is_floating, is_typed
+from floatlab.arrays.sources import Source, source_of
+from floatlab.errors import LiteralError, UnsupportedError, quoted
+from floatlab.formats import Format
+from floatlab.numbers import Datum, Flags, read
+from floatlab.record import Record
+
+_DECIMAL = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
+_MOST_DIGITS = 1200  # binary64 never needs more than 1,075
+_MOST_EXPONENT = 20_000  # binary128 and x87 stay below 5,000
+
+
+class Printed(Record):
+    """A decimal as it was printed: an integer of digits, and the power of ten of the last of them."""
+
+    text: str
+    digits: int
+    place: int
+
+    def holds(self, value: Fraction) -> bool:
+        """Say whether a number, rounded to nearest even at this place, prints so.
+
+        >>> printed = parse_printed("0.0559577")
+        >>> printed.holds(Fraction("0.05595774")), printed.holds(Fraction("0.05595776"))
+        (True, False)
+        """
+        return round(value / Fraction(10) ** self.place) == self.digits
+
+    def fits(self, datum: Datum) -> bool:
+        """Say whether a datum prints so, as correctly rounded digits or as the shortest that read back to it.
+
+        >>> from floatlab import decode
+        >>> [parse_printed("0.0559577569366").fits(decode(code, "fp32")) for code in (0x3D6533F6, 0x3D6533F7)]
+        [True, False]
+        """
+        if not datum.is_finite:
+            return False
+        return self.holds(datum.exact.as_fraction()) or read(self.text, datum.format).result == datum
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """The smallest and the largest number that may print so."""
+        place = Fraction(10) ** self.place
+        return (self.digits - Fraction(1, 2)) * place, (self.digits + Fraction(1, 2)) * place
+
+
+Observed = Source | Printed
+
+
+def parse_printed(text: str) -> Printed | None:
+    """Return what a plain decimal says; None for text that is none, such as nan or 0x1p3.
+
+    Raises LiteralError for decimals longer than any format prints.
+
+    >>> parse_printed("8.19e-08").ends
+    (Fraction(1637, 20000000000), Fraction(1639, 20000000000))
+    """
+    plain = text.strip()
+    if len(plain) > _MOST_DIGITS:
+        raise LiteralError(f"{quoted(plain)} has more digits than any result prints: at most {_MOST_DIGITS:,}")
+    found = _DECIMAL.fullmatch(plain)
+    if found is None:
+        return None
+    sign, digits, exponent = found.groups()
+    whole, _, fraction = digits.partition(".")
+    place = int(exponent or 0) - len(fraction)
+    if abs(place) > _MOST_EXPONENT:
+        raise LiteralError(f"{quoted(plain)} is beyond every format")
+    return Printed(plain, int(whole + fraction) * (-1 if sign == "-" else 1), place)
+
+
+def format_of_result(observed: Any, name: str) -> Format | None:
+    """Return the format that a result brings; None for text and plain numbers."""
+    if isinstance(observed, Datum):
+        return observed.format
+    if isinstance(observed, str | list) or not is_floating(observed):
+        return None
+    return source_of(observed, name).format
+
+
+def goal_of(observed: Any, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
+    """Return what a result of a product must be: the codes of all its elements, or a printed decimal.
+
+    Raises UnsupportedError for what is no result of this shape or no number of the format, and LiteralError for text.
+
+    >>> from floatlab.formats import parse_format
+    >>> [hex(goal_of(0.5, "observed", parse_format("fp16"), ()).codes[0])]
+    ['0x3800']
+    """
+    if isinstance(observed, str):
+        if shape:
+            raise UnsupportedError(f"{name} is text, which one dot product prints; this product has shape {shape}")
+        if (printed := parse_printed(observed)) is not None:
+            return printed
+        observed = _exactly(observed, name, into)
+    if isinstance(observed, int | float) and not is_typed(observed):
+        observed = _exactly(observed, name, into)
+    if isinstance(observed, Datum):
+        found = Source(np.array(observed.code, dtype=np.uint64), observed.format)
+    else:
+        found = source_of(observed, name)
+    if found.codes.shape != shape:
+        raise UnsupportedError(f"{name} has shape {found.codes.shape}, and the product of a and b {shape}")
+    if found.format != into:
+        codes, flags = encode(found, into, return_flags="counts")
+        if flags.get(Flags.INEXACT):
+            raise UnsupportedError(f"{name} has numbers that {into.name} does not: give an array of its own format")
+        return Source(np.asarray(codes).reshape(-1), into)
+    return Source(found.codes.reshape(-1), into)
+
+
+def _exactly(value: Any, name: str, into: Format) -> Datum:
+    found = read(value, into)
+    if found.flags & Flags.INEXACT:
+        raise UnsupportedError(
+            f"{name} {quoted(str(value))} is no number of {into.name}: as text, it stands for all that print so"
+        )
+    return found.result
+
+
+def difference_of(difference: Any, results: int, shape: tuple[int, ...]) -> Printed | Fraction | None:
+    """Return how far two results are apart: a printed decimal without its sign, or a number; None if not said."""
+    if difference is None:
+        return None
+    if results != 2 or shape:
+        raise UnsupportedError("difference is that of two results of one dot product")
+    if isinstance(difference, str) and (printed := parse_printed(difference)) is not None:
+        return Printed(printed.text.lstrip("+-"), abs(printed.digits), printed.place)
+    found = difference if isinstance(difference, Datum) else read(difference, "binary64").result
+    if not found.is_finite:
+        raise UnsupportedError(f"difference is a number, not {difference}")
+    return abs(found.exact.as_fraction())

@@ -1,0 +1,113 @@
+"""How wrong a reduction can be: bounds that hold, and that say nothing where they would not.
+
+A rounding makes x into x·(1 + d) + e with |d| ≤ u and |e| ≤ η: u is 2^−p to nearest and 2^(1−p) in other directions, η
+the smallest step above zero. A term that goes through h roundings is thus off by a factor of at most 1/(1 − h·u)
+(N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., 2002, sections 3.1 and 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Direction, Overflow
+from floatlab.reduce.plan.batches import Batches
+from floatlab.reduce.simulate.adders import Adder, Node, Term
+from floatlab.reduce.simulate.tensor_cores import TensorCore
+
+_NEAREST = (Direction.RNE, Direction.RNA)
+
+
+def unit(format: Format, context: Context) -> Fraction:
+    """Return u, the largest relative error of a rounding into a format.
+
+    >>> from floatlab import Context, parse_format
+    >>> unit(parse_format("fp16"), Context()), unit(parse_format("fp16"), Context("RTZ"))
+    (Fraction(1, 2048), Fraction(1, 1024))
+    """
+    return Fraction(1, 1 << (format.precision - (context.rounding not in _NEAREST)))
+
+
+def smallest_step(format: Format, context: Context) -> Fraction:
+    """Return η, the largest error of a rounding near zero: the smallest number that no rounding makes zero."""
+    if format.subnormals and not context.flush_results:
+        return format.smallest
+    return format.smallest_normal
+
+
+def first_bound(
+    batches: Batches, whole: Fraction, is_dot: bool, terms: Sequence[Format], adder: Adder
+) -> Fraction | None:
+    """Return a bound on |sum − exact| that Σ|x| and the order give, before anything is computed.
+
+    None where nothing is claimed: results may overflow, inputs are flushed, the format has no sign or no zero, or the
+    order is so deep that h·u reaches 1.
+    """
+    context, into, products = adder.context, adder.accumulator, adder.products
+    if context.flush_inputs or not (into.signed and into.zero and products.signed and products.zero):
+        return None
+    u, height = unit(into, context), Fraction(batches.depth)
+    if height * u >= 1:
+        return None
+    growth = 1 / (1 - height * u)
+    tiny = batches.nodes * smallest_step(into, context)
+    if is_dot:
+        growth *= 1 + unit(products, context)
+        tiny += batches.terms * smallest_step(products, context)
+    if products != into or any(each != into for each in terms):
+        growth *= 1 + u
+        tiny += batches.terms * smallest_step(into, context)
+    if whole * growth + tiny * growth > min(into.largest, products.largest if is_dot else into.largest):
+        return None
+    return whole * (growth - 1) + tiny * growth
+
+
+def final_bound(bound: Fraction | None, exact: Fraction, format: Format, context: Context) -> Fraction | None:
+    """Return a bound after one more rounding, of the sum into the result's format."""
+    if bound is None or not (format.signed and format.zero):
+        return None
+    most = abs(exact) + bound
+    found = bound + most * unit(format, context) + smallest_step(format, context)
+    return None if abs(exact) + found > format.largest else found
+
+
+def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | TensorCore) -> Fraction | None:
+    """Return a bound on |sum − exact| from what was computed: half a unit, or a whole one, of every rounded result.
+
+    Of tensor cores, a unit of the alignment for each number that is cut and one of the accumulator. None beyond
+    numbers, where inputs are flushed, and where something overflowed.
+    """
+    total = Fraction(0)
+    if adder.context.flush_inputs or (isinstance(adder, Adder) and adder.context.overflow is not Overflow.NATIVE):
+        return None
+    values: list[Term | Datum] = [*terms, *(node.value for node in nodes if node.id >= len(terms))]
+    for node in nodes:
+        if not node.value.is_finite:
+            return None
+        if isinstance(adder, TensorCore) and not node.derivations:
+            inside = [values[each] for each in node.arguments]
+            top, _ = adder.aligned(inside)
+            cuts = len(inside) + (0 if adder.sum_bits is None else 1)
+            total += cuts * Fraction(2) ** (top - adder.fraction_bits) + _cut(node.value, adder)
+        for each in node.derivations:
+            if not each.result.is_finite or "overflow" in each.flags.names:
+                return None
+            total += _missed_at_most(each.result, each.context)
+    return total
+
+
+def _missed_at_most(value: Datum, context: Context) -> Fraction:
+    """Return a bound on what a rounding that gave this number missed."""
+    fmt, step = value.format, value.ulp.as_fraction()
+    if context.rounding in _NEAREST:
+        step /= 2
+    if (context.flush_results or not fmt.subnormals) and value.magnitude <= fmt.smallest_normal_magnitude:
+        return max(step, fmt.smallest_normal)  # the steps are as long as that between zero and there
+    return step
+
+
+def _cut(value: Datum, core: TensorCore) -> Fraction:
+    """Return a bound on what rounding a fused sum into the accumulator misses."""
+    step = value.ulp.as_fraction()
+    return step if core.result_bits is None else step * (1 << (value.format.trailing_bits - core.result_bits))

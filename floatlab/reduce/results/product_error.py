@@ -1,0 +1,96 @@
+"""The exact product of two matrices, and what products of theirs are measured by: ulps, and units of rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.record import Record
+from floatlab.reduce.simulate.exact_sum import matrix_totals
+
+MOST_EXACT = 1 << 28  # products of numbers that are added up exactly: of more, some rows are looked at
+
+
+def quotients(difference: Array, size: Array, format: Format) -> Array:
+    """Return q of each element: |difference| / (u·size); 0 where both are 0.
+
+    >>> from floatlab.formats import parse_format
+    >>> quotients(np.array([2.0**-24, 0]), np.array([1.0, 0]), parse_format("fp32")).tolist()
+    [1.0, 0.0]
+    """
+    with np.errstate(all="ignore"):
+        found: Array = np.abs(difference) / (2.0**-format.precision * size)
+    return np.where((difference == 0) & (size == 0), 0.0, found)
+
+
+class ProductErrors(Record):
+    """Errors over the finite elements looked at: in ulps of each, and q = |error| / (u·Σ|a·b|)."""
+
+    looked_at: int
+    nearest: int  # elements within half an ulp
+    largest: float
+    rms: float
+    q_largest: float
+    q_rms: float
+    worst: tuple[int, ...]  # places in C order, the farthest first
+
+
+class ExactProduct:
+    """The exact product of x (rows, n) and y (n, columns), or rows spread over it."""
+
+    def __init__(self, x: Source, y: Source, format: Format) -> None:
+        """Multiply exactly; `format` is that of the products to be measured."""
+        (rows, n), columns = x.codes.shape, y.codes.shape[1]
+        self.format, self.shape = format, (rows, columns)
+        most = min(rows, max(1, MOST_EXACT // max(1, n * columns)))
+        self.rows = np.unique(np.linspace(0, rows - 1, most).astype(np.int64))
+        with np.errstate(all="ignore"):
+            self._high, self._low, self._size = matrix_totals(
+                decode(x.codes[self.rows], x.format), decode(y.codes, y.format)
+            )
+
+    def _values(self, codes: Array) -> Array:
+        return np.asarray(decode(codes.reshape(self.shape)[self.rows], self.format, np.float64))
+
+    def errors(self, codes: Array, worst: int = 5) -> ProductErrors:
+        """Return how far a product, as codes, is from the exact one."""
+        fmt, columns = self.format, self.shape[1]
+        with np.errstate(all="ignore"):
+            values = self._values(codes)
+            error = (values - self._high) - self._low
+            exponent = np.where(values == 0, fmt.emin, np.maximum(np.frexp(values)[1] - 1, fmt.emin))
+            ulps = np.abs(np.ldexp(error, fmt.precision - 1 - exponent))
+            q = np.where(error == 0, 0.0, quotients(error, self._size, fmt))
+        fine = np.isfinite(ulps) & np.isfinite(q)
+        if not fine.any():
+            return ProductErrors(0, 0, 0.0, 0.0, 0.0, 0.0, ())
+        sized = np.where(fine, ulps, -1.0).reshape(-1)
+        first = np.argsort(-sized, kind="stable")[:worst]
+        places = tuple(int(self.rows[i // columns] * columns + i % columns) for i in first.tolist() if sized[i] > 0)
+        root = [root_mean_square(each[fine]) for each in (ulps, q)]
+        nearest = int((ulps[fine] <= 0.5).sum())
+        return ProductErrors(
+            int(fine.sum()), nearest, float(ulps[fine].max()), root[0], float(q[fine].max()), root[1], places
+        )
+
+    def apart(self, first: Array, second: Array) -> tuple[float, float]:
+        """Return q between two products, as codes: its root mean square and its largest, over finite elements.
+
+        >>> from floatlab.arrays.sources import source_of
+        >>> x, y, near = (source_of(np.float32([[each]])) for each in (3, 2, 6 + 2**-20))
+        >>> ExactProduct(x, y, x.format).apart(source_of(np.float32([[6]])).codes, near.codes)
+        (2.6666666666666665, 2.6666666666666665)
+        """
+        with np.errstate(all="ignore"):
+            q = quotients(self._values(first) - self._values(second), self._size, self.format)
+        q = q[np.isfinite(q)]
+        return (root_mean_square(q), float(q.max())) if q.size else (0.0, 0.0)
+
+
+def root_mean_square(x: Array) -> float:
+    """Return √(mean x²) of numbers from 0 on, whose squares may leave the range of binary64."""
+    _, exponent = np.frexp(x.max())
+    return float(np.ldexp(np.sqrt(np.mean(np.ldexp(x, -exponent) ** 2)), exponent))

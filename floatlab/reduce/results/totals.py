@@ -1,0 +1,174 @@
+"""`sum`, `dot` and `matmul` in a stated order, with stated roundings, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers import Datum, convert
+from floatlab.numbers.context import AnyContext
+from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.results.inputs import Settings, as_matrices, check_row, check_size, read_operands
+from floatlab.reduce.results.reduction import Reduction, draw_after_nodes
+from floatlab.reduce.simulate.adders import stream_context
+from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.simulation import AnyAdder, simulate
+
+
+def reduce_terms(operation: str, sources: list[Source], settings: Settings) -> Reduction:
+    """Return the sum of one row of terms, or the dot product of two, as the settings say; errors are `sum`'s."""
+    x, y = sources[0], sources[1] if len(sources) > 1 else None
+    code = int(simulate(x, y, settings.schedule, settings.adder)[()])
+    found = result = Datum(settings.adder.accumulator, code)
+    if found.format != settings.format:
+        last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, len(x.codes)))
+        result = convert(found, settings.format, last).result
+    return Reduction(operation, x, y, settings.schedule, settings.adder, found, result, settings.machine)
+
+
+def multiply_matrices(x: Source, y: Source, settings: Settings) -> Array:
+    """Return the codes (rows, columns) of the product of x (rows, n) and y (n, columns); errors are `matmul`'s."""
+    (rows, n), columns = x.codes.shape, y.codes.shape[1]
+    check_size(rows, columns)
+    sides = Source(x.codes.T[:, :, None], x.format), Source(y.codes[:, None, :], y.format)
+    codes = simulate(*sides, settings.schedule, settings.adder)
+    if settings.format == settings.adder.accumulator:
+        return codes
+    last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, n))
+    return np.asarray(encode(Source(codes, settings.adder.accumulator), settings.format, context=last))
+
+
+@in_default_mode
+def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder | None = None) -> Reduction:
+    """Return the sum of the same terms in another order, or with other additions; errors are `sum`'s.
+
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE
+    >>> found = sum([2**24, 1, 1, 1])
+    >>> float(found), float(reorder(found, PAIRWISE))
+    (16777216.0, 16777218.0)
+    """
+    sides = [found.x] if found.y is None else [found.x, found.y]
+    settings = Settings(found.result.format, adder or found.adder, schedule or found.schedule, None)
+    return reduce_terms(found.operation, sides, settings)
+
+
+@in_default_mode
+def sum(
+    x: Any,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    *,
+    terms: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    adder: str = "rounded",
+    context: AnyContext = None,
+) -> Reduction:
+    """Return the sum of a row of numbers in an order: serial, or what the schedule says.
+
+    `format` is the result's; without it, what the operands have in common, binary32 where none brings a format. Arrays
+    bring that of their dtype, lists of Python floats binary64; text, fractions and integers bring none. What brings
+    none, or one that a named `format` does not hold, is read into `terms`, or else `format`, to nearest; integers must
+    be numbers of it. `context` may be a direction's name. Partial
+    sums are rounded to `accumulator`, by default `format`, and the last one then to `format`. `adder` is rounded, or
+    one of the compensated sums kahan, neumaier, klein, double, which are serial. Raises PlanError for a schedule that
+    does not parse or has no order for so many terms, and UnsupportedError, FormatError or LiteralError for operands.
+
+    >>> x = [2**24, 1, 1, 1]
+    >>> [float(sum(x, schedule)) - 2**24 for schedule in ("serial", "reversed", "pairwise")]
+    [0.0, 4.0, 2.0]
+    >>> [float(sum(x, adder=adder)) - 2**24 for adder in ("kahan", "double")]
+    [4.0, 4.0]
+    >>> sum([0.1] * 10, format="bf16", accumulator="fp32").result
+    Datum(bfloat16 0x3f80 = 1)
+    """
+    sources, settings = read_operands(
+        {"x": x}, schedule, format, terms=terms, accumulator=accumulator, adder=adder, context=context
+    )
+    check_row(sources[0], "x")
+    return reduce_terms("sum", sources, settings)
+
+
+@in_default_mode
+def dot(
+    a: Any,
+    b: Any,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    *,
+    fma: bool = False,
+    terms: Format | str | None = None,
+    products: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    adder: str = "rounded",
+    context: AnyContext = None,
+    machine: str | Machine | None = None,
+) -> Reduction:
+    """Return the dot product of two rows of numbers in an order, with or without fused multiply-adds.
+
+    Products are rounded to `products`, by default the accumulator's format; with `fma`, those that meet a partial sum
+    are not (see `floatlab.reduce.simulate.adders`). A `machine`, such as `hopper.f16.f32`, is a model of a matrix unit,
+    and fixes everything but the schedule and the result's format. The other arguments, and the errors, are those of
+    `sum`.
+
+    >>> from floatlab.reduce.results.presets import PRESETS
+    >>> a, b = PRESETS["forum"].data
+    >>> [hex(dot(a, b, fma=fma).result.code) for fma in (False, True)]
+    ['0x3d6533f0', '0x3d6533f6']
+    >>> dot([1024, 1, 1], [1024, 1, -1], machine="hopper.f16.f32").result
+    Datum(binary32 0x49800000 = 1048576)
+    """
+    sources, settings = read_operands(
+        {"a": a, "b": b}, schedule, format, terms=terms, accumulator=accumulator, products=products, fma=fma,
+        adder=adder, context=context, machine=machine,
+    )  # fmt: skip
+    for source, name in zip(sources, "ab", strict=True):
+        check_row(source, name)
+    if len(sources[0].codes) != len(sources[1].codes):
+        lengths = " and ".join(str(len(source.codes)) for source in sources)
+        raise UnsupportedError(f"a dot product pairs the numbers of a and b, and these have {lengths}")
+    return reduce_terms("dot", sources, settings)
+
+
+@in_default_mode
+def matmul(
+    a: Any,
+    b: Any,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    *,
+    fma: bool = False,
+    terms: Format | str | None = None,
+    products: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    adder: str = "rounded",
+    context: AnyContext = None,
+    machine: str | Machine | None = None,
+) -> Array:
+    """Return the matrix product of vectors or matrices, each element as `dot` makes it, as floats.
+
+    The dtype is NumPy's for the result's format, or the narrowest of float32 and float64 that holds it. Under SR,
+    element i in C order draws from the seed's stream as `dot` with a seed moved on i times.
+
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.random((50, 60), np.float32), rng.random((60, 40), np.float32)
+    >>> bool((matmul(a, b, fma=True) == matmul(a, b)).all())
+    False
+    >>> matmul(a, b)[3, 4] == np.float32(dot(a[3], b[:, 4]))
+    np.True_
+    """
+    sources, settings = read_operands(
+        {"a": a, "b": b}, schedule, format, terms=terms, accumulator=accumulator, products=products, fma=fma,
+        adder=adder, context=context, machine=machine,
+    )  # fmt: skip
+    x, y, shape = as_matrices(*sources)
+    codes, kind = multiply_matrices(x, y, settings), native_dtype(settings.format)
+    values = decode(codes, settings.format) if kind is None else codes.view(kind)
+    return values.reshape(shape)

@@ -1,0 +1,93 @@
+"""What the library is asked in a wrong way: an error of floatlab's own, whose one line names the culprit."""
+
+import numpy as np
+import pytest
+
+import floatlab as fl
+from floatlab.errors import FloatlabError, PlanError
+from floatlab.reduce.plan.orders import Permuted, Reversed, Sorted
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import PAIRWISE, Blocked, Lanes
+
+ONES = np.ones(3, np.float32)
+ENDLESS = []
+ENDLESS.append(ENDLESS)
+
+QUESTIONS = {
+    "adder of numbers": (lambda: fl.sum(ONES, adder=ONES), "adder is a name"),
+    "adder of a list": (lambda: fl.dot(ONES, ONES, adder=[]), "adder is a name"),
+    "fma of numbers": (lambda: fl.matmul(ONES, ONES, fma=ONES), "fma is True or False"),
+    "fma of text": (lambda: fl.dot(ONES, ONES, fma="no"), "fma is True or False"),
+    "a list in itself": (lambda: fl.sum(ENDLESS), "x is no array of numbers"),
+    "tolerances of one": (lambda: fl.compare(ONES, ONES, torch_tolerances=1), "torch_tolerances are two numbers"),
+    "tolerances of bytes": (lambda: fl.compare(ONES, ONES, torch_tolerances=b"12"), "torch_tolerances are two"),
+    "huge tolerances": (lambda: fl.compare(ONES, ONES, rtol=10**400), "rtol is 1000"),
+    "imaginary tolerances": (lambda: fl.compare(ONES, ONES, atol=np.complex64(1)), "atol is"),
+    "terms that are true": (lambda: fl.reveal(np.sum, True), "n is a number of terms"),
+    "dtype of nothing": (lambda: fl.reveal(np.sum, 4, None), "dtype is a name"),
+    "kind of numbers": (lambda: fl.reveal(np.sum, 4, kind=ONES), "kind is one of"),
+    "device of nothing": (lambda: fl.reveal(np.sum, 4, device=None), "device is a name"),
+    "too many at once": (lambda: fl.matmul(np.ones((10_000, 1)), np.ones((1, 10_000))), "10,000 × 10,000 elements"),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_wrong_arguments_are_named(name):
+    ask, words = QUESTIONS[name]
+    with pytest.raises(FloatlabError, match=words) as refusal:
+        ask()
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("terms", "nodes"),
+    [
+        (None, ((0, 1),)),
+        ("2", ((0, 1),)),
+        (ONES, ((0, 1),)),
+        (2, None),
+        (2, (0, 1)),
+        (2, b"01"),
+        (2, ((0.0, 1.0),)),
+        (2, (("0", "1"),)),
+        (2, {0: 1}),
+        (10**12, ((0, 1),)),
+        (10**400, ((0, 1),)),
+        (-1, ()),
+        (0, ()),
+    ],
+    ids=repr,
+)
+def test_what_is_no_plan(terms, nodes):
+    with pytest.raises(PlanError) as refusal:
+        Plan(terms, nodes)
+    assert len(str(refusal.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Permuted(None),
+        lambda: Permuted([1, 0]),
+        lambda: Permuted((0, 0)),
+        lambda: Permuted(("0", "1")),
+        lambda: Permuted(([0],)),
+        lambda: Permuted(()),
+        lambda: Sorted(ONES),
+        lambda: Blocked(2, "pairwise").plan(4),
+        lambda: Reversed(Lanes(2, PAIRWISE, None)).plan(4),
+        lambda: PAIRWISE.plan(1.5),
+        lambda: PAIRWISE.plan(None),
+        lambda: PAIRWISE.plan(ONES),
+        lambda: PAIRWISE.plan(True),
+        lambda: PAIRWISE.plan(0),
+    ],
+)
+def test_what_is_no_schedule(make):
+    with pytest.raises(PlanError) as refusal:
+        make()
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+def test_numbers_of_numpy_count_terms():
+    assert PAIRWISE.plan(np.int64(4)) == PAIRWISE.plan(4)

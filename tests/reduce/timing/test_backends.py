@@ -1,0 +1,151 @@
+"""One product on several backends: NumPy always, others where they are, absent ones named, and fakes of GPUs."""
+
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from floatlab.arrays.conversion import quantize
+from floatlab.errors import UnsupportedError
+from floatlab.formats import parse_format
+from floatlab.reduce.results.judgements import DifferenceCause
+from floatlab.reduce.timing.backends import ALL, in_one_format, multiply_on, parse_backends
+from tests.reduce.timing.test_devices import Tensor, fake_cupy, fake_torch
+
+rng = np.random.default_rng(4)
+A, B = rng.random((30, 200)).astype(np.float32), rng.random((200, 20)).astype(np.float32)
+
+
+@pytest.fixture
+def _alone(monkeypatch):
+    for library in ("torch", "jax", "cupy"):
+        monkeypatch.setitem(sys.modules, library, None)
+
+
+@pytest.mark.usefixtures("_alone")
+def test_absent_backends_are_named_and_numpy_is_there():
+    steps = []
+    found = multiply_on(A, B, "all", 3, lambda total, noun: steps.append(-total) or steps.append)
+    assert [run.name for run in found.runs] == ["numpy"]
+    assert [each.name for each in found.absent] == [*ALL[1:]]
+    assert all("torch" in each.reason or "jax" in each.reason or "cupy" in each.reason for each in found.absent)
+    (run,) = found.runs
+    assert len(run.rest.runs) == 3
+    assert min(run.sent, run.first, run.fetched, *run.rest.runs) > 0
+    assert np.array_equal(run.codes.view(np.float32), A @ B)
+    assert run.repeats
+    assert run.judgement.causes == (DifferenceCause.ORDER,)
+    assert not found.pairs
+    assert steps[0] == -6 * 5
+    assert sum(steps[1:]) == 5  # the rest of the steps are those of the absent
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "bfloat16"])
+def test_installed_libraries_differ_by_rounding_only(dtype):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    held = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    a, b = A.astype(held), B.astype(held)
+    found = multiply_on(a, b, "numpy,torch,jax", 1)
+    if dtype == "bfloat16":
+        assert ("numpy", "its product of bfloat16 is in binary32") in {(e.name, e.reason) for e in found.absent}
+    else:
+        assert found.runs[0].name == "numpy"
+    assert len(found.runs) + len(found.absent) == 3
+    assert len(found.pairs) == len(found.runs) * (len(found.runs) - 1) // 2
+    exact = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[3], b[:, 4], strict=True))
+    for run in found.runs:
+        # In binary16 it is among others: inputs rounded to bfloat16 make as much of a difference there.
+        assert DifferenceCause.ORDER in run.judgement.causes
+        assert run.codes.dtype.itemsize == held.itemsize
+        value = Fraction(float(run.codes.view(held)[3, 4]))
+        assert abs(value - exact) <= 200 * exact * Fraction(float(ml_dtypes.finfo(held).eps))
+    for pair in found.pairs:
+        assert DifferenceCause.ORDER in pair.judgement.causes
+        assert 0 < pair.equal <= 600
+        assert pair.q_rms <= pair.q_largest
+
+
+def test_a_gpu_that_rounds_its_inputs_is_found_out(monkeypatch):
+    torch = fake_torch()
+    narrow = lambda x: quantize(x, "tf32").astype(np.float32)  # noqa: E731
+    monkeypatch.setattr(Tensor, "__matmul__", lambda x, y: Tensor(x.log, narrow(x.values) @ narrow(y.values)))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    found = multiply_on(A, B, ("numpy", "torch:cuda"), 2)
+    (pair,) = found.pairs
+    assert pair.names == ("numpy", "torch:cuda")
+    assert DifferenceCause.TF32 in pair.judgement.causes
+    assert DifferenceCause.ORDER not in pair.judgement.causes
+    gpu = found.runs[1]
+    assert DifferenceCause.TF32 in gpu.judgement.causes
+    assert found.nearest.name == "numpy"
+    assert "allow_tf32 True" in gpu.settings
+    # Sent, then each product waited for before the clock is read, then fetched: the last, and the first to compare.
+    waits = [i for i, each in enumerate(torch.log) if each == "synchronize 0"]
+    assert len(waits) == 1 + 2 + 3
+    assert torch.log[-2:] == ["cpu", "cpu"]
+
+
+def test_what_changes_from_run_to_run_is_told(monkeypatch):
+    noise = iter(range(100))
+    cupy = fake_cupy()
+    monkeypatch.setattr(
+        Tensor, "__matmul__", lambda x, y: Tensor(x.log, x.values @ y.values + np.float32(next(noise) * 2**-10))
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    found = multiply_on(A, B, "cupy,numpy", 2)
+    assert [run.repeats for run in found.runs] == [False, True]
+
+
+def test_a_library_that_refuses_is_no_failure(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("CUDA out of memory. Tried to allocate much")
+
+    monkeypatch.setattr(Tensor, "__matmul__", refuse)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    found = multiply_on(A, B, "cupy,numpy", 1)
+    assert [(each.name, each.reason) for each in found.absent] == [("cupy", "CUDA out of memory")]
+    assert [run.name for run in found.runs] == ["numpy"]
+
+
+def test_an_interrupt_goes_through(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Tensor, "__matmul__", interrupted)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    with pytest.raises(KeyboardInterrupt):
+        multiply_on(A, B, "cupy", 1)
+
+
+def test_numbers_that_are_not_finite_are_compared_and_not_judged(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    big = np.full((3, 3), 300, np.float16)
+    big[0] = 1
+    found = multiply_on(big, big, "numpy,cupy", 1)
+    assert found.runs[0].judgement is None
+    assert found.pairs[0].judgement is None
+    assert (found.pairs[0].equal, found.pairs[0].ulps) == (9, 0)
+
+
+def test_names():
+    assert parse_backends() == ALL
+    assert parse_backends("jax:cpu, torch:cpu,cupy:cuda,all")[:3] == ("jax", "torch", "cupy")
+    assert len(parse_backends("all,all,numpy")) == len(ALL)
+    for names, said in (
+        ("nunpy", "'nunpy' is no backend.*did you mean 'numpy'"),
+        ("torch:cudda", "did you mean 'cuda'"),
+        ("torch:", "'torch:' is no backend"),
+        ("", "'' is no backend"),
+        ("numpy,,jax", "'' is no backend"),
+    ):
+        with pytest.raises(UnsupportedError, match=said):
+            parse_backends(names)
+
+
+def test_what_is_no_product_is_refused():
+    for a, b, runs in ((A, A, 1), (A[0], B, 1), (A, B.astype(np.float64), 1), (A[:0], B, 1), (A, B, 0)):
+        with pytest.raises(UnsupportedError):
+            multiply_on(a, b, "numpy", runs)
+    with pytest.raises(UnsupportedError, match="libraries multiply in"):
+        in_one_format([A, B], parse_format("e4m3"))
