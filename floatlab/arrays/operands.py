@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arith.operands import exact_integer, holds, reading_context
+from floatlab.arith.operands import exact_integer, holds
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.results import float_for
 from floatlab.arrays.sources import Source, format_of, source_of
@@ -37,12 +37,10 @@ def is_floating(x: Any) -> bool:
     return is_typed(x) and kind not in ("i", "u") and not (kind == "b" and str(dtype).endswith("bool"))
 
 
-def operand(x: Any, name: str, format: Format, context: Context) -> Source:
-    """Return an operand as it is; numbers and lists, which bring no format, as `format` reads them."""
+def operand(x: object, name: str, format: Format) -> Source:
+    """Return an operand as it is; numbers and lists, which bring no format, rounded into `format`."""
     source = source_of(x, name)
-    if type(x) is np.ndarray or is_typed(x):
-        return source
-    return Source(encode(source, format, context=reading_context(context)), format)
+    return source if is_typed(x) else Source(encode(source, format), format)
 
 
 def exact_operand(x: Any, name: str, format: Format, context: Context) -> Source:

@@ -154,7 +154,7 @@ def _operands(
         fmt = common_format(own) if own else DOUBLE
     if fmt.magnitude_bits > 63 or fmt.explicit_integer_bit:
         raise FormatError(f"{fmt.name} has ranks of {fmt.magnitude_bits} bits; arrays hold at most 63")
-    return [operand(x, name, fmt, Context()) for x, name in zip(values, names, strict=True)], fmt
+    return [operand(x, name, fmt) for x, name in zip(values, names, strict=True)], fmt
 
 
 def _numbers(format: Format, name: str) -> Callable[[Array], Array]:

@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.conversion import quantize
-from floatlab.arrays.operations import operate
 from floatlab.arrays.recurrences import recurrence_format
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
+from floatlab.training.rounded_number import RoundedNumber, operate_numbers, round_number
 from floatlab.training.scaling import check_needs
 from floatlab.training.validation import beyond, checked_number
 
@@ -31,109 +30,6 @@ WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
 _TELLING = 10  # the part of a derivative that a bound is below, to say that it agrees
 _NARROW = 24  # digits of formats beside which binary64 is as good as exact
-
-
-@methods_in_default_mode
-class RoundedNumber:
-    """Numbers of a format with Python's operators: each operation is rounded once.
-
-    A function written for floats works on them, and so is evaluated in the format. `error` is how far rounding may
-    have led it so far: half an ulp for every operation, carried through those after it, and added to what came before
-    as a random walk adds it up. So what cancels later is not forgotten.
-
-    >>> x = RoundedNumber(0.1, "fp16")
-    >>> x * x, (x * x).roundings
-    (RoundedNumber(binary16 0.009995), 1)
-    """
-
-    def __init__(self, value: Any, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
-        """Round a number into the format."""
-        self.format = recurrence_format(format)
-        self.value = _rounded(value, self.format)
-        self.roundings = roundings
-        self.error = error
-
-    def __repr__(self) -> str:
-        """Show the format and the number."""
-        return f"RoundedNumber({self.format.name} {self.value:.4g})"
-
-    def __float__(self) -> float:
-        """Return the number."""
-        return self.value
-
-    def _made(self, operation: str, *operands: Any) -> RoundedNumber:
-        sides = [each if isinstance(each, RoundedNumber) else RoundedNumber(each, self.format) for each in operands]
-        values = [np.float64(each.value) for each in sides]
-        found = _operated(operation, values, self.format)
-        seen = sum(each.roundings for each in sides)
-        with np.errstate(all="ignore"):
-            carried = _carried(operation, values, [each.error for each in sides], np.float64(found))
-        return RoundedNumber(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
-
-    def __add__(self, other: Any) -> RoundedNumber:
-        """Add."""
-        return self._made("add", self, other)
-
-    def __radd__(self, other: Any) -> RoundedNumber:
-        """Add."""
-        return self._made("add", other, self)
-
-    def __sub__(self, other: Any) -> RoundedNumber:
-        """Subtract."""
-        return self._made("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> RoundedNumber:
-        """Subtract."""
-        return self._made("subtract", other, self)
-
-    def __mul__(self, other: Any) -> RoundedNumber:
-        """Multiply."""
-        return self._made("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> RoundedNumber:
-        """Multiply."""
-        return self._made("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> RoundedNumber:
-        """Divide."""
-        return self._made("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> RoundedNumber:
-        """Divide."""
-        return self._made("divide", other, self)
-
-    def __neg__(self) -> RoundedNumber:
-        """Change the sign."""
-        return RoundedNumber(-self.value, self.format, self.roundings, self.error)
-
-    def __pow__(self, power: int) -> RoundedNumber:
-        """Multiply so often."""
-        if not isinstance(power, int) or power < 1:
-            raise UnsupportedError(f"a power here is a whole number from 1 up, not {quoted(str(power))}")
-        found = self
-        for _ in range(power - 1):
-            found = found * self
-        return found
-
-    def sqrt(self) -> RoundedNumber:
-        """Take the square root."""
-        return self._made("sqrt", self)
-
-
-def _carried(operation: str, values: list[Any], errors: list[float], found: Any) -> float:
-    """Return what errors of the operands do to the result of an operation, to first order."""
-    if operation == "multiply":
-        return float(abs(values[1]) * errors[0] + abs(values[0]) * errors[1])
-    if operation == "divide":
-        return float((errors[0] + abs(found) * errors[1]) / abs(values[1]))
-    if operation == "sqrt":
-        return float(errors[0] / (2 * found)) if errors[0] else 0.0
-    return sum(errors)
-
-
-def _half_ulp(x: float, fmt: Format) -> float:
-    """Return about half an ulp: u·|x|, and below the normal numbers half of the smallest."""
-    return float(max(2.0**-fmt.precision * abs(x), float(fmt.smallest) / 2 if abs(x) < fmt.smallest_normal else 0.0))
 
 
 class Point(Record):
@@ -212,8 +108,8 @@ def _function_in(
                 return made.value, made.error if roundings is None else walked(made.value, roundings)
             raise UnsupportedError(f"the function gave {type(made).__name__}, not a number of its argument's format")
         with np.errstate(all="ignore"):
-            value = float(function(_rounded(x, format)))
-        rounded = _rounded(value, format)
+            value = float(function(round_number(x, format)))
+        rounded = round_number(value, format)
         return rounded, walked(rounded, 1 if roundings is None else roundings)
 
     def walked(value: float, many: int) -> float:
@@ -227,7 +123,7 @@ def _checked(function: Any, x: Any, format: Any) -> tuple[float, Format]:
         raise UnsupportedError(f"the function is callable, not {quoted(str(function))}")
     fmt = recurrence_format(format)
     check_needs(fmt, "the format")
-    point = _rounded(checked_number(x, "x"), fmt)
+    point = round_number(checked_number(x, "x"), fmt)
     if not math.isfinite(point):
         raise beyond(f"x, {x},", fmt)
     return point, fmt
@@ -257,27 +153,21 @@ def _quotient(
     of: Callable[[float], tuple[float, float]], x: float, h: float, way: str, fmt: Format
 ) -> tuple[float, float, float]:
     """Return the difference quotient in the format, a bound on its rounding, and the step that was really taken."""
-    low, high = (x, _rounded(x + h, fmt)) if way == "forward" else (_rounded(x - h, fmt), _rounded(x + h, fmt))
+    low, high = (
+        (x, round_number(x + h, fmt)) if way == "forward" else (round_number(x - h, fmt), round_number(x + h, fmt))
+    )
     (below, off), (above, off_too) = of(low), of(high)
     taken = high - low
     if not taken:
         return 0.0, math.inf, 0.0
-    nominal = _rounded(2 * h if way == "central" else h, fmt)
-    difference = _operated("subtract", [above, below], fmt)
-    found = _operated("divide", [difference, nominal], fmt) if nominal else math.inf
+    nominal = round_number(2 * h if way == "central" else h, fmt)
+    difference = operate_numbers("subtract", [above, below], fmt)
+    found = operate_numbers("divide", [difference, nominal], fmt) if nominal else math.inf
     unit = 2.0**-fmt.precision
     step_error = abs(found) * abs(taken - nominal) / abs(taken)
     least = float(fmt.smallest)
     noise = 2 * (off + off_too) + unit * (abs(above) + abs(below)) + 2 * least
     return found, noise / abs(nominal or taken) + 3 * unit * abs(found) + step_error + least, taken
-
-
-def _rounded(x: Any, fmt: Format) -> float:
-    return float(np.asarray(quantize(np.float64(x), fmt)))
-
-
-def _operated(operation: str, values: Sequence[float], fmt: Format) -> float:
-    return float(np.asarray(operate(operation, [np.float64(each) for each in values], fmt)))
 
 
 def _derivatives(function: Callable[[Any], Any], x: float) -> tuple[float, float, float]:
@@ -351,16 +241,27 @@ def sweep_steps(
         steps = [size * 10.0 ** (each / _STEPS_A_DECADE) for each in powers]
     points = []
     for each in steps:
-        h = _rounded(checked_number(each, "a step", above=0), fmt)
+        h = round_number(checked_number(each, "a step", above=0), fmt)
         if not h:
             continue
         found, rounding, _ = _quotient(of, point, h, way, fmt)
         error = abs(found - truth)
         relative = error / abs(truth) if truth else None
-        points.append(Point(h, found, error, relative, rounding, _cut(second, third, h, way)))
+        points.append(
+            Point(
+                h=h,
+                quotient=found,
+                error=error,
+                relative=relative,
+                rounding=rounding,
+                truncation=_cut(second, third, h, way),
+            )
+        )
     if not points:
         raise UnsupportedError(f"no step is a number of {fmt.name}")
-    return StepSweep(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))
+    return StepSweep(
+        way=way, format=fmt, x=point, derivative=truth, points=tuple(points), advised=advised_step(fmt, way, size)
+    )
 
 
 def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:
@@ -396,7 +297,7 @@ def check_gradient(
     point, fmt = _checked(function, x, format)
     said = checked_number(reported, "the reported derivative")
     step = advised_step(fmt, way, point) if h is None else checked_number(h, "h", above=0)
-    step = _rounded(step, fmt)
+    step = round_number(step, fmt)
     if not step:
         raise UnsupportedError(f"h is zero in {fmt.name}: its smallest number is {float(fmt.smallest):g}")
     if not math.isfinite(point + step):
@@ -408,4 +309,7 @@ def check_gradient(
     verdict = "agrees" if mismatch <= bound and not useless else "a bug" if mismatch > 10 * bound else "unclear"
     if useless and mismatch <= bound:
         verdict = "unclear"
-    return Check(said, found, mismatch, bound, rounding, cut, step, verdict)
+    return Check(
+        reported=said, quotient=found, mismatch=mismatch, bound=bound, rounding=rounding, truncation=cut, h=step,
+        verdict=verdict,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Near enough, as NumPy and as PyTorch define it, and by how much: what share of the tolerance is used, what would do.
+"""Tolerances as NumPy and PyTorch define them: which elements pass, what share is used, which tolerance would do.
 
 Both ask |actual − expected| ≤ atol + rtol·|expected|, each in its own arithmetic, and an answer near the limit
 depends on that: NumPy computes in the arrays' dtype, PyTorch's 16-bit floats are computed in binary32 and every
@@ -130,7 +130,7 @@ def default_tolerances(expected: ArraySource) -> tuple[float, float]:
 
 
 class Judge:
-    """What one definition says of pairs of numbers, as they come by; those it never sees are equal."""
+    """Accumulates what one definition says of pairs of numbers; pairs that it never sees are equal."""
 
     def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
         """Start without having seen anything."""
@@ -204,23 +204,19 @@ class Judge:
             return None if found[0] == -1.0 else Extreme(found[0], unravel(found[1]))
 
         return Tolerance(
-            self.rule.name,
-            self.rtol,
-            self.atol,
-            self.equal_nan,
-            not self.failing,
-            self.failing,
-            extreme(self.share),
-            self._tolerance("rtol"),
-            self._tolerance("atol"),
-            extreme(self.absolute),
-            extreme(self.relative),
-        )
+            name=self.rule.name, rtol=self.rtol, atol=self.atol, equal_nan=self.equal_nan, passes=not self.failing,
+            failing=self.failing, share=extreme(self.share), least_rtol=self._tolerance("rtol"),
+            least_atol=self._tolerance("atol"), greatest_absolute=extreme(self.absolute),
+            greatest_relative=extreme(self.relative),
+        )  # fmt: skip
 
 
 def unlike(rule: type[Allclose | AssertClose], rtol: float, atol: float, equal_nan: bool, what: str) -> Tolerance:
     """Return the verdict on arrays that a library does not compare: of other shapes or dtypes."""
-    return Tolerance(rule.name, rtol, atol, equal_nan, False, 0, None, None, None, None, None, what)
+    return Tolerance(
+        name=rule.name, rtol=rtol, atol=atol, equal_nan=equal_nan, passes=False, failing=0, share=None,
+        least_rtol=None, least_atol=None, greatest_absolute=None, greatest_relative=None, unlike=what,
+    )  # fmt: skip
 
 
 def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[float, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from floatlab.arrays.compare.measure import WORST, Differences
+from floatlab.arrays.compare.differences import Differences
+from floatlab.arrays.compare.measure import WORST
 from floatlab.arrays.compare.measure import compare as measure
 from floatlab.arrays.compare.tolerances import NUMPY
 from floatlab.arrays.conversion import decode
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from floatlab.arrays.compare.measure import ComparedElement
+    from floatlab.arrays.compare.differences import ComparedElement
     from floatlab.page.model import Page
     from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.explain.judgements import Judgement

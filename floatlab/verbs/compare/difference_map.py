@@ -8,7 +8,7 @@ from floatlab.verbs.compare.measures import at_index, percent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.arrays.compare.measure import Differences
+    from floatlab.arrays.compare.differences import Differences
     from floatlab.arrays.compare.structure import Extent, Map, Structure
 
 _FEW = 0.05  # of an axis: so small a part of its indices is counted out

@@ -13,7 +13,7 @@ from floatlab.verbs.compare.measures import number, share_of_tolerance, steps_te
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.arrays.compare.measure import ComparedElement, Differences
+    from floatlab.arrays.compare.differences import ComparedElement, Differences
 
 
 def worst_blocks(found: Differences) -> list[Block]:

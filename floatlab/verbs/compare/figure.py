@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.arrays.compare.measure import Differences
+    from floatlab.arrays.compare.differences import Differences
 
 _MANY = 8  # bins whose names do not fit side by side
 

@@ -22,8 +22,8 @@ from floatlab.verbs.compare.measures import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from floatlab.arrays.compare.differences import Differences, ErrorSummary, Operand
     from floatlab.arrays.compare.distances import Ulps
-    from floatlab.arrays.compare.measure import Differences, ErrorSummary, Operand
     from floatlab.arrays.compare.tolerances import Extreme, Tolerance
 
 
