@@ -80,7 +80,7 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
 
 
 @in_default_mode
-def unpack(packed: Any, width: int | str | Format, count: int | None = None) -> Array:
+def unpack(packed: object, width: int | str | Format, count: int | None = None) -> Array:
     """Return the codes of packed rows as uint8, along the last axis.
 
     `count` is how many codes a row has, as many as whole codes fit if it is not given: then a row that was

@@ -55,7 +55,7 @@ class Raised:
         return dict(zip(_FLAGS, found.tolist(), strict=True))
 
 
-def _check_out(out: Any, shape: tuple[int, ...], dtype: DType) -> None:
+def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
     """Refuse an `out` that does not fit, before anything is computed; raises UnsupportedError."""
     if out is None:
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class HeldSource(ArraySource):
     ((2, 2), 'float16', array([2., 3.], dtype=float16))
     """
 
-    def __init__(self, x: Any, name: str = "x") -> None:
+    def __init__(self, x: object, name: str = "x") -> None:
         """Take the array as it is, without a copy where it lies in one piece. Raises as `source_of`."""
         array, kind = _held(x, name)
         super().__init__(name, array.shape, kind)
@@ -114,7 +114,7 @@ class HeldSource(ArraySource):
         return Source(found, self.format) if self.dtype is None else found.astype(self.dtype, copy=False)
 
 
-def _held(x: Any, name: str) -> tuple[Array, Format | DType]:
+def _held(x: object, name: str) -> tuple[Array, Format | DType]:
     """Return floats and integers as NumPy has them, and other floats as codes of their format."""
     if not hasattr(x, "codes"):
         with suppress(Exception):  # tensors of dtypes that NumPy has no name for; source_of says what is wrong

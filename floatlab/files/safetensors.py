@@ -98,8 +98,8 @@ def _width(dtype: str) -> int | None:
     return parse_format(_FORMATS[dtype]).width if dtype in _FORMATS else _WIDTHS.get(dtype)
 
 
-def _tensor(name: str, said: Any, base: int) -> Tensor:
-    def integers(found: Any, most: int) -> bool:
+def _tensor(name: str, said: object, base: int) -> Tensor:
+    def integers(found: object, most: int) -> bool:
         return (
             isinstance(found, list) and len(found) <= most and all(type(n) is int and 0 <= n < 1 << 63 for n in found)
         )

@@ -206,11 +206,11 @@ def _truncation(function: Callable[[Any], Any], x: float, h: float, way: str, fm
 @in_default_mode
 def sweep_steps(
     function: Callable[[Any], Any],
-    x: Any,
+    x: object,
     format: Format | str = "fp32",
     way: str = "central",
     *,
-    derivative: Any = None,
+    derivative: object = None,
     steps: Sequence[float] | None = None,
     own: bool = True,
     roundings: int | None = None,
@@ -274,8 +274,8 @@ def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:
 @in_default_mode
 def check_gradient(
     function: Callable[[Any], Any],
-    x: Any,
-    reported: Any,
+    x: object,
+    reported: object,
     format: Format | str = "fp32",
     way: str = "central",
     *,

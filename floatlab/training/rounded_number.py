@@ -39,7 +39,7 @@ class RoundedNumber:
     (RoundedNumber(binary16 0.009995), 1)
     """
 
-    def __init__(self, value: Any, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
+    def __init__(self, value: object, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
         """Round a number into the format."""
         self.format = recurrence_format(format)
         self.value = round_number(value, self.format)

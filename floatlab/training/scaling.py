@@ -170,7 +170,7 @@ class Underflow(Answering, Record):
 
 
 @in_default_mode
-def measure_underflow(gradients: Any, format: Format | str, scale: Any = 1.0, rounding: str = "RNE") -> Underflow:
+def measure_underflow(gradients: object, format: Format | str, scale: object = 1.0, rounding: str = "RNE") -> Underflow:
     """Return what a format does to gradients multiplied by a loss scale, rounded once.
 
     `gradients` is an array of floats of any shape. Raises UnsupportedError for no numbers, a scale of 0, and formats

@@ -105,7 +105,7 @@ class Setup(Record):
         if blocks and compensated and copy is None:
             raise UnsupportedError("weights in blocks cannot carry a compensation: give them a master copy")
 
-    def replace(self, **changes: Any) -> Setup:
+    def replace(self, **changes: object) -> Setup:
         """Return a setup with something else said; what follows from it, follows.
 
         >>> Setup("fp16").replace(weights="bf16").grads.name
@@ -171,14 +171,14 @@ def _scaled(dynamic: bool, usual: float) -> Callable[[Setup, Any], Setup]:
 def _all_in(name: Format | str) -> Callable[[Setup, Any], Setup]:
     """Return what puts weights and gradients, and all that follows from them, in another format."""
 
-    def change(setup: Setup, _: Any) -> Setup:
+    def change(setup: Setup, _: object) -> Setup:
         return Setup(name, master=setup.master, **setup.rules)
 
     return change
 
 
 def _in_blocks(name: str) -> Callable[[Setup, Any], Setup]:
-    def change(setup: Setup, _: Any) -> Setup:
+    def change(setup: Setup, _: object) -> Setup:
         return setup.replace(weights=name, grads=setup.grads, master=setup.master or SINGLE)
 
     return change

@@ -40,7 +40,7 @@ _NONE = np.zeros(0, np.intp)
 _LARGEST = float_info.max
 
 
-def _pair(tolerances: Any) -> tuple[Any, ...]:
+def _pair(tolerances: object) -> tuple[Any, ...]:
     if tolerances is None:
         return ()
     if not isinstance(tolerances, tuple | list) or len(tolerances) != 2:
@@ -50,8 +50,8 @@ def _pair(tolerances: Any) -> tuple[Any, ...]:
 
 @in_default_mode
 def compare(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     rtol: float = NUMPY[0],
     atol: float = NUMPY[1],
     *,

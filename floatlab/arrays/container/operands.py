@@ -21,7 +21,7 @@ from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
 
 
-def own_format(x: Any) -> Format | None:
+def own_format(x: object) -> Format | None:
     """Return the format that an operand brings; None for numbers, lists and integers, which take the others'."""
     if isinstance(x, CodedArray | Datum):
         return x.format
@@ -51,7 +51,7 @@ def shared_context(values: Iterable[Any]) -> Context | None:
     return given[0] if given else None
 
 
-def typed(x: Any, format: Format, context: Context) -> Any:
+def typed(x: object, format: Format, context: Context) -> Any:
     """Return an operand that has a format as it is; numbers, integers and lists rounded into this one."""
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
@@ -60,7 +60,7 @@ def typed(x: Any, format: Format, context: Context) -> Any:
     return CodedArray._of(codes_in(x, format, reading_context(context)), format, None)
 
 
-def values_of(x: Any, format: Format, context: Context, dtype: Any = None) -> Array:
+def values_of(x: object, format: Format, context: Context, dtype: object = None) -> Array:
     """Return an operand's values, exactly, once it has a format."""
     known = typed(x, format, context)
     exact = known if isinstance(known, CodedArray) else CodedArray(known)

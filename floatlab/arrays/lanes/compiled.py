@@ -207,7 +207,7 @@ def stage(operation: str, operands: Sequence[int], to: int, recipe: Recipe, targ
     return _as_bytes(fields) + _recipe_bytes(recipe) + how.ljust(_READING_SIZE, b"\0")
 
 
-def walk(*given: Any) -> int:
+def walk(*given: object) -> int:
     """Do steps of a recurrence, as `_kernels.walk`; return how many were done."""
     return int(_kernels.walk(*given))
 

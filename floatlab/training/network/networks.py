@@ -206,7 +206,7 @@ class Network:
         return found
 
 
-def parse_configurations(given: Any) -> list[Configuration]:
+def parse_configurations(given: object) -> list[Configuration]:
     """Return configurations of names in a text or a list, or the usual ones for None; raises UnsupportedError."""
     if given is None:
         given = USUAL

@@ -47,8 +47,8 @@ class Trainer:
 
     def __init__(
         self,
-        start: Any,
-        gradient: Any,
+        start: object,
+        gradient: object,
         optimizer: Optimizer | None = None,
         setup: Setup | None = None,
         *,
