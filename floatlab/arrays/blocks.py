@@ -135,7 +135,7 @@ class Job:
         return scaled, by
 
 
-def _block_format(format: Any, block: int | None) -> BlockFormat:
+def _block_format(format: BlockFormat | str, block: int | None) -> BlockFormat:
     fmt = _checked(parse_block_format(format))
     return fmt if block is None else fmt.replace(block=block)
 
@@ -150,7 +150,7 @@ def _checked(fmt: BlockFormat) -> BlockFormat:
     return fmt
 
 
-def _scales(fmt: BlockFormat, rule: Any) -> BlockScales:
+def _scales(fmt: BlockFormat, rule: str | None) -> BlockScales:
     try:
         return scales_for(fmt, rule)
     except TypeError:  # no word at all, such as a list
@@ -162,7 +162,7 @@ def _element_context(context: Context, fmt: BlockFormat) -> Context:
     return element_context(context, fmt)
 
 
-def _given_scale(given: Any, fmt: BlockFormat) -> np.float32 | None:
+def _given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
     if given is None:
         return None
     if fmt.tensor is None:

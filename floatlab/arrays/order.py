@@ -26,7 +26,7 @@ _SIDES = {"up": 1, "down": -1}
 
 
 @in_default_mode
-def ordinal(x: Any, format: Format | str | None = None) -> Array:
+def ordinal(x: object, format: Format | str | None = None) -> Array:
     """Return the rank of each number among those of a format, as int64: neighbours differ by 1, and zeros are 0.
 
     The format is that of x's dtype, unless it is named; x then holds numbers of it. An infinity is one beyond the
@@ -46,7 +46,7 @@ def ordinal(x: Any, format: Format | str | None = None) -> Array:
 
 
 @in_default_mode
-def ulp_distance(x: Any, y: Any, format: Format | str | None = None) -> Array:
+def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Array:
     """Return how many steps apart the numbers of x and y are in a format, as int64; they broadcast.
 
     The format is the one that the operands have in common, unless it is named. −0 and 0 are the same number, and an
@@ -72,7 +72,7 @@ def ulp_distance(x: Any, y: Any, format: Format | str | None = None) -> Array:
 
 
 @in_default_mode
-def spacing(x: Any, format: Format | str | None = None) -> Array:
+def spacing(x: object, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format, a power of two; NaN for infinities and NaNs.
 
     Positive, for negative numbers too. The dtype is x's, if it holds the units, else float32 or float64. Raises as
@@ -100,7 +100,7 @@ def spacing(x: Any, format: Format | str | None = None) -> Array:
 
 
 @in_default_mode
-def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array:
+def next_after(x: object, toward: object, format: Format | str | None = None) -> Array:
     """Return the neighbour of each number in a format: "up", "down", or toward other numbers, which broadcast.
 
     "up" and "down" are `Datum.next_up` and `next_down`: the last number on a side is its own neighbour there, and
@@ -144,7 +144,7 @@ def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array
 
 
 def _operands(
-    values: tuple[Any, ...], names: tuple[str, ...], format: Format | str | None
+    values: tuple[object, ...], names: tuple[str, ...], format: Format | str | None
 ) -> tuple[list[Source], Format]:
     """Return operands and the format that they are ranked in."""
     if format is not None:

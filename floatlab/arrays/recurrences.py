@@ -7,7 +7,6 @@ rounding into a format of blocks; the compiled lane walks through many steps in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -120,7 +119,7 @@ class Recurrence:
         target = None if fmt == DOUBLE else reading_for(fmt, DOUBLE)
         return compiled.stage(operation, rows, self.names[stage.to], recipe, target)
 
-    def rows(self, count: int, start: Mapping[str, Any]) -> Array:
+    def rows(self, count: int, start: Mapping[str, Array | float]) -> Array:
         """Return rows of `count` numbers, zero but for those that start otherwise."""
         made = np.zeros((len(self.names), count))
         for name, values in (_CONSTANTS | dict(start)).items():

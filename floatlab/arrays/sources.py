@@ -99,7 +99,7 @@ def _holds_bool(x: object) -> bool:
     return any(map(_holds_bool, x)) if isinstance(x, list | tuple) else isinstance(x, bool | np.bool_)
 
 
-def _array(x: Any, name: str) -> Array | Source:
+def _array(x: object, name: str) -> Array | Source:
     """Take what NumPy takes, and tensors of other libraries, on whatever device they are."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()

@@ -26,6 +26,7 @@ from floatlab.training.rounded_number import RoundedNumber, operate_numbers, rou
 from floatlab.training.scaling import check_needs
 from floatlab.training.validation import beyond, checked_number
 
+Function = Callable[[Any], Any]  # of a float or a RoundedNumber
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
 _TELLING = 10  # the part of a derivative that a bound is below, to say that it agrees
@@ -94,7 +95,7 @@ class Check(Record):
 
 
 def _function_in(
-    function: Callable[[Any], Any], format: Format, own: bool, roundings: int | None
+    function: Function, format: Format, own: bool, roundings: int | None
 ) -> Callable[[float], tuple[float, float]]:
     """Return the function in a format, and how far each value of it may be off by rounding.
 
@@ -118,7 +119,7 @@ def _function_in(
     return of
 
 
-def _checked(function: Any, x: Any, format: Any) -> tuple[float, Format]:
+def _checked(function: Function, x: object, format: Format | str) -> tuple[float, Format]:
     if not callable(function):
         raise UnsupportedError(f"the function is callable, not {quoted(str(function))}")
     fmt = recurrence_format(format)
@@ -170,7 +171,7 @@ def _quotient(
     return found, noise / abs(nominal or taken) + 3 * unit * abs(found) + step_error + least, taken
 
 
-def _derivatives(function: Callable[[Any], Any], x: float) -> tuple[float, float, float]:
+def _derivatives(function: Function, x: float) -> tuple[float, float, float]:
     """Return the first three derivatives, by wide central differences of binary64 with one extrapolation."""
 
     def plain(at: float) -> float:
@@ -190,7 +191,7 @@ def _cut(second: float, third: float, h: float, way: str) -> float:
     return abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
 
 
-def _truncation(function: Callable[[Any], Any], x: float, h: float, way: str, fmt: Format) -> float:
+def _truncation(function: Function, x: float, h: float, way: str, fmt: Format) -> float:
     """Return what a finite step does to the quotient: by the next derivative, or as binary64 finds it if that is more.
 
     A step may be so long that the derivatives at x say little about its ends.
@@ -205,7 +206,7 @@ def _truncation(function: Callable[[Any], Any], x: float, h: float, way: str, fm
 
 @in_default_mode
 def sweep_steps(
-    function: Callable[[Any], Any],
+    function: Function,
     x: object,
     format: Format | str = "fp32",
     way: str = "central",
@@ -264,7 +265,7 @@ def sweep_steps(
     )
 
 
-def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:
+def _takes_floats(function: Function, x: float) -> bool:
     try:
         return math.isfinite(float(function(x)))
     except (TypeError, ValueError, AttributeError, ArithmeticError):
@@ -273,7 +274,7 @@ def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:
 
 @in_default_mode
 def check_gradient(
-    function: Callable[[Any], Any],
+    function: Function,
     x: object,
     reported: object,
     format: Format | str = "fp32",

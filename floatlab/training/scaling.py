@@ -7,7 +7,7 @@ the scale shrinks; after so many good steps in a row it grows, unless that would
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -218,7 +218,7 @@ def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, b
     return not datum.is_finite or bool(datum.exact), not found.overflowed
 
 
-def _extremes(nonzero: Array, choose: Any) -> list[float]:
+def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
     """Return the positive and the negative number that is smallest, or largest, in size: each rounds in its own way."""
     sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
     return [sign * float(choose(each)) for sign, each in sides if each.size]

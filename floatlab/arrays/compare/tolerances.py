@@ -8,8 +8,8 @@ number, a NaN only to a NaN, and only with `equal_nan`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, isnan
-from typing import Any
 
 import numpy as np
 
@@ -197,7 +197,7 @@ class Judge:
         code = self._lowest[which]
         return None if code < 0 or self.hopeless else self._number(code)
 
-    def verdict(self, unravel: Any) -> Tolerance:
+    def verdict(self, unravel: Callable[[int], tuple[int, ...]]) -> Tolerance:
         """Return what was found; `unravel` makes an index of the number of an element."""
 
         def extreme(found: tuple[float, int]) -> Extreme | None:
@@ -228,7 +228,7 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
     return (value, int(index[at])) if isnan(value) or value > found[0] else found
 
 
-def _smallest(near: Any, low: int, top: int, error: Array, size: Array) -> int:
+def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
     """Return the smallest code from `low` on with which every pair is near, or −1; what is near stays so above."""
     far = ~near(low, error, size)
     if not far.any():

@@ -30,7 +30,7 @@ def own_format(x: object) -> Format | None:
     return source_of(x, "an operand").format
 
 
-def shared_format(values: Iterable[Any]) -> Format:
+def shared_format(values: Iterable[object]) -> Format:
     """Return the format of a result: the operands' own, else the first of fp16, bf16, fp32 and fp64 that holds all.
 
     Raises FormatError where none does.
@@ -43,7 +43,7 @@ def shared_format(values: Iterable[Any]) -> Format:
         raise FormatError(f"no one of fp16, bf16, fp32 and fp64 holds {names}: convert one with astype") from None
 
 
-def shared_context(values: Iterable[Any]) -> Context | None:
+def shared_context(values: Iterable[object]) -> Context | None:
     """Return the context of a result: that of the operands that have one; raises UnsupportedError where two differ."""
     given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):
@@ -75,7 +75,7 @@ def finished(values: Any, format: Format, context: Context | None, rules: Contex
     return CodedArray._of(codes, format, context)
 
 
-def refuse_options(options: dict[str, Any], name: str) -> None:
+def refuse_options(options: dict[str, object], name: str) -> None:
     """Raise UnsupportedError, which names it, for an option that a function of NumPy has and a FloatArray has not."""
     left = [key for key, value in options.items() if not (key == "where" and value is True) and value is not None]
     if left:

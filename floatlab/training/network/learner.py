@@ -70,7 +70,7 @@ class Learner:
         problem: Problem,
         configuration: Configuration | str,
         *,
-        lr: Any = None,
+        lr: object = None,
         optimizer: Optimizer | str | None = None,
         every: int = 10,
         lane: str | None = None,
@@ -138,7 +138,7 @@ class Learner:
         )  # fmt: skip
 
 
-def _usual_rate(optimizer: Any, lr: Any) -> Any:
+def _usual_rate(optimizer: object, lr: object) -> Any:
     return 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
 
 
@@ -161,11 +161,11 @@ class LearningComparison(Record):
 @in_default_mode
 def learn(
     problem: Problem | str = "network",
-    configurations: Any = None,
+    configurations: object = None,
     *,
     seeds: int | range = 1,
     steps: int = 1000,
-    lr: Any = None,
+    lr: object = None,
     optimizer: Optimizer | str | None = None,
     every: int = 10,
     lane: str | None = None,

@@ -36,7 +36,7 @@ from floatlab.training.validation import checked_whole, listed_words
 class Reference:
     """What exact arithmetic makes of the same steps, or binary64 where that would need more than rational numbers."""
 
-    def __init__(self, start: Any, gradient: Any, optimizer: Optimizer, every: int) -> None:
+    def __init__(self, start: object, gradient: object, optimizer: Optimizer, every: int) -> None:
         """Settle which it is."""
         self._wide = Trainer(start, gradient, optimizer, Setup("binary64"), label="reference", every=every)
         plain = isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay
@@ -230,7 +230,7 @@ def _furthest(values: Any, truth: list[Any], low: Any = 0.0) -> float:
 
 
 @in_default_mode
-def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
+def parse_optimizer(given: Any, lr: object, adds: bool) -> Optimizer:
     """Return the optimizer that a name means, with a learning rate; raises UnsupportedError.
 
     >>> parse_optimizer("momentum", "0.1", False).momentum
@@ -263,12 +263,12 @@ def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
 
 @in_default_mode
 def train(
-    start: Any,
-    gradient: Any = None,
+    start: object,
+    gradient: object = None,
     *,
-    update: Any = None,
+    update: object = None,
     steps: int = 100,
-    lr: Any = None,
+    lr: object = None,
     optimizer: Optimizer | str | None = None,
     remedies: str | Iterable[str] | None = None,
     weights: Any = "binary16",

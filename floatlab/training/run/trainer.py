@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from floatlab.training.gradients import Gradients, numbers_of
 from floatlab.training.optimizers import Optimizer, Updates
 from floatlab.training.run.training_run import Divergence, TrainingRun
 from floatlab.training.scaling import Scaler
-from floatlab.training.setup import Setup
+from floatlab.training.setup import AnyFormat, Setup
 from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
 from floatlab.training.update.trace import UpdateTrace, judged, single, trace
 from floatlab.training.validation import beyond, checked_whole
@@ -88,8 +87,8 @@ class Trainer:
         keeps_scale = old is not None and setup.scaling == old.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)
-        states = {name: 0.0 for name, _ in program.states}
-        start: dict[str, Any] = {name: float(datum) for name, datum in program.constants} | states
+        start: dict[str, Array | float] = {name: float(datum) for name, datum in program.constants}
+        start |= {name: 0.0 for name, _ in program.states}
         if old is None:
             start |= {WEIGHTS: self._first(setup.weights)} | (
                 {MASTER: self._first(setup.master)} if setup.master else {}
@@ -112,7 +111,7 @@ class Trainer:
         if self.scaler is not None:
             self._note_scale()
 
-    def _first(self, format: Any) -> Array:
+    def _first(self, format: AnyFormat) -> Array:
         """Return the start in a format; raises UnsupportedError where it overflows."""
         if not isinstance(format, Format):
             wide = np.array([float(each) for each in self._begin]) if isinstance(self._begin, list) else self._begin
@@ -371,6 +370,6 @@ class Trainer:
         )  # fmt: skip
 
 
-def _into(numbers: Array, format: Any) -> Array:
+def _into(numbers: Array, format: AnyFormat) -> Array:
     found: Array = quantize(numbers, format) if isinstance(format, Format) else blockwise(numbers, format, Context())
     return found

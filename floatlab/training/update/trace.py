@@ -154,14 +154,14 @@ def trace(
 
 @in_default_mode
 def step(
-    weight: Any,
-    update: Any = None,
+    weight: object,
+    update: object = None,
     *,
-    grad: Any = None,
-    lr: Any = None,
+    grad: object = None,
+    lr: object = None,
     optimizer: Optimizer | None = None,
     setup: Setup | None = None,
-    state: Mapping[str, Any] | None = None,
+    state: Mapping[str, object] | None = None,
     index: int = 0,
     **formats: Any,
 ) -> UpdateTrace:
@@ -195,7 +195,7 @@ def step(
     return judged(program, tuple(readings), stages, rows, after, exactly(given, name))
 
 
-def _asked(update: Any, grad: Any, lr: Any, optimizer: Optimizer | None) -> tuple[Any, Optimizer]:
+def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None) -> tuple[object, Optimizer]:
     if (update is None) == (grad is None):
         raise UnsupportedError("give an update, or a gradient (grad=) with a learning rate (lr=)")
     if update is not None:
@@ -212,7 +212,7 @@ def _asked(update: Any, grad: Any, lr: Any, optimizer: Optimizer | None) -> tupl
 
 
 def _read(
-    program: Program, weight: Any, given: Any, name: str, state: Mapping[str, Any], index: int
+    program: Program, weight: object, given: object, name: str, state: Mapping[str, object], index: int
 ) -> tuple[list[tuple[str, Derivation]], dict[str, Datum]]:
     """Read what was typed into the formats of its rows."""
     setup = program.setup
