@@ -1,4 +1,4 @@
-"""What operations on arrays take and give: operands in formats, shapes that broadcast, values of a dtype."""
+"""Operands of operations on arrays: their formats, the shape they broadcast to, the dtype of the result."""
 
 from __future__ import annotations
 

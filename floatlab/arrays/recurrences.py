@@ -199,10 +199,8 @@ class Recurrence:
             return blockwise(operands[0], fmt, context)
         lane = "numpy" if self.lane == "numpy" and is_enough(DOUBLE, fmt) else None
         if stage.operation == CONVERT:
-            converted: Array = quantize(operands[0], fmt, context=context, lane=lane, threads=1)
-            return converted
-        found: Array = operate(stage.operation, operands, fmt, context=context, lane=lane, threads=1)
-        return found
+            return quantize(operands[0], fmt, context=context, lane=lane, threads=1)
+        return operate(stage.operation, operands, fmt, context=context, lane=lane, threads=1)
 
 
 def blockwise(numbers: Array, format: BlockFormat, context: Context) -> Array:

@@ -1,4 +1,4 @@
-"""What arrays are read from: floats of any dtype, as the codes of a format."""
+"""Input arrays of any kind, as the codes of a format."""
 
 from __future__ import annotations
 

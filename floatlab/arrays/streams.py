@@ -79,8 +79,7 @@ class ArraySource:
         found, order = self.read(0, self.size), "F" if self.by_columns else "C"
         if isinstance(found, Source):
             return found.replace(codes=found.codes.reshape(self.shape, order=order))  # type: ignore[call-overload]
-        shaped: Array = found.reshape(self.shape, order=order)  # type: ignore[call-overload]
-        return shaped
+        return found.reshape(self.shape, order=order)  # type: ignore[call-overload]
 
     def close(self) -> None:
         """Close the file, if there is one."""

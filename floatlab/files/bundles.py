@@ -109,7 +109,7 @@ class MemberSource(ArraySource):
             raise FileFormatError(f"has a member {quoted(self.member)} that {trouble}") from None
 
     def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on; raises FileFormatError for bytes that are not what they were."""
+        """Return `count` numbers from index `first` on; raises FileFormatError where the bytes have changed."""
         dtype = self.header.dtype
         with _zipped(self.path):
             if first < self.reached:

@@ -146,8 +146,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
     ['7.9e-02', '3.9e-03', '4.8e-06']
     """
     fmt = recurrence_format(format)
-    root: float = 2.0 ** (-fmt.precision / (2 if _way(way) == "forward" else 3)) * max(abs(size), 1.0)
-    return root
+    return 2.0 ** (-fmt.precision / (2 if _way(way) == "forward" else 3)) * max(abs(size), 1.0)
 
 
 def _quotient(
@@ -218,12 +217,37 @@ def sweep_steps(
 ) -> StepSweep:
     """Return the error of difference quotients against step size, for a function evaluated in a format.
 
-    The function takes a number with Python's operators and `sqrt()`, and every operation of it is rounded; where
-    `own` is false it takes floats, and only its argument and its value are rounded (so sin and exp will do, and
-    functions that compute in the format themselves: `roundings` says how many theirs sees, for the bound). The
-    derivative, where it is not given, is estimated in binary64. Raises UnsupportedError for an x that is no finite
-    number of the format, and other ways than forward and central.
+    Parameters
+    ----------
+    function
+        Takes a number with Python's operators and `sqrt()`; every operation is rounded.
+    x
+        Where the derivative is taken.
+    format
+        Format in which the function is evaluated.
+    way
+        `forward` or `central` differences.
+    derivative
+        The true derivative; by default it is estimated in binary64.
+    steps
+        Step sizes; by default four a decade, from the size of x down past its ulp.
+    own
+        False: the function takes floats, and only its argument and its value are rounded. Use it for sin and exp, and
+        for functions that compute in the format themselves.
+    roundings
+        For the bound: how many roundings a value of the function goes through, where `own` is false.
 
+    Returns
+    -------
+    StepSweep
+
+    Raises
+    ------
+    UnsupportedError
+        For an x that is no finite number of the format, and for other ways.
+
+    Examples
+    --------
     >>> curve = sweep_steps(lambda x: x * x * x, 1.5, "fp32")
     >>> 1e-3 < curve.best.h < 1e-1, curve.best.relative < 1e-4, curve.points[0].relative > 1e-3
     (True, True, True)
@@ -286,8 +310,26 @@ def check_gradient(
 ) -> Check:
     """Say whether a derivative that was reported at x is the function's, given what a format's rounding can do.
 
-    The step is `h`, or else the one advised. Arguments and errors are those of `sweep_steps`.
+    Parameters
+    ----------
+    function, x, format, way, own, roundings
+        As in `sweep_steps`.
+    reported
+        The derivative to be checked.
+    h
+        Step size; by default `advised_step`.
 
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    UnsupportedError
+        As `sweep_steps`.
+
+    Examples
+    --------
     >>> cube = lambda x: x * x * x
     >>> [check_gradient(cube, 1.5, reported).verdict for reported in (6.75, 6.75 * 1.1)]
     ['agrees', 'a bug']

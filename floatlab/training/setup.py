@@ -1,4 +1,4 @@
-"""A setup: the format of every stage of training, and the remedies against updates that vanish.
+"""A setup: the format of every stage of training; and remedies against vanishing updates.
 
 Remedies compose: each takes a setup and returns another one, and `master+dynamic` is the first and then the second.
 """

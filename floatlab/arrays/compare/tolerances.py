@@ -80,8 +80,7 @@ class Allclose:
 
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
         """Return what may lie between, for numbers of that size."""
-        found: Array = self.kind.type(atol) + self.kind.type(rtol) * size
-        return found
+        return self.kind.type(atol) + self.kind.type(rtol) * size
 
     def bounded(self, error: Array, size: Array) -> Array:
         """Say where a tolerance counts at all."""
@@ -105,8 +104,7 @@ class AssertClose:
             return x
         if self.narrow.name == "binary16":
             return x.astype(np.float16).astype(np.float32)
-        found: Array = quantize(x, self.narrow)
-        return found
+        return quantize(x, self.narrow)
 
     def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Return |x − y|, and |y| as the tolerance is computed from it."""
@@ -187,8 +185,7 @@ class Judge:
             def near(code: int, error: Array, size: Array, which: str = which, other: float = other) -> Array:
                 tolerance = self._number(code)
                 rtol, atol = (tolerance, other) if which == "rtol" else (other, tolerance)
-                found: Array = error <= self.rule.allowed(size, rtol, atol)
-                return found
+                return error <= self.rule.allowed(size, rtol, atol)
 
             if known >= 0:
                 self._lowest[which] = _smallest(near, known, self._top, error, size)

@@ -52,7 +52,6 @@ def codes_in(x: object, format: Format, context: Context) -> Array:
     source = source_of(x)
     if source.format == format:
         unsigned = container(format)
-        found: Array = source.codes.astype(unsigned) & unsigned.type((1 << format.width) - 1)
-        return found
+        return source.codes.astype(unsigned) & unsigned.type((1 << format.width) - 1)
     found = encode(x, format, context=context)
     return np.asarray(found)

@@ -83,9 +83,22 @@ def _member(key: object, taken: set[str], number: int) -> str:
 def save(path: str | os.PathLike[str], obj: object) -> None:
     """Write a FloatArray, or a list or a dict of them and of NumPy arrays, to a file (call it `.npz`).
 
-    Keys of a dict are strings. The file appears whole or not at all: what was there before stays until the last byte
-    is on the disk. Raises UnsupportedError for what cannot be saved, before anything is written, and OSError.
+    Parameters
+    ----------
+    path
+        The file. It appears whole or not at all: an older file stays until the last byte is on the disk.
+    obj
+        A FloatArray, or a list or dict of FloatArrays and NumPy arrays. Keys of a dict are strings.
 
+    Raises
+    ------
+    UnsupportedError
+        For what cannot be saved; nothing is written then.
+    OSError
+        From the file system.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "model.npz")
     >>> save(path, {"weight": FloatArray([1.0, 448.0], "e4m3"), "step": np.int64(7)})

@@ -133,8 +133,9 @@ class Learner:
             losses.append(math.nan if trainer.diverged else loss_of(problem, self.network.forward(weights)))
         run = trainer.run
         return Learning(
-            self.configuration, problem, trainer.optimizer, trainer.steps, np.array(at), np.array(losses), final,
-            weights, run.skipped, run.scales, int((run.moves == 0).sum()), run.diverged, self.seconds,
+            configuration=self.configuration, problem=problem, optimizer=trainer.optimizer, steps=trainer.steps,
+            at=np.array(at), losses=np.array(losses), final=final, weights=weights, skipped=run.skipped,
+            scales=run.scales, unmoved=int((run.moves == 0).sum()), diverged=run.diverged, seconds=self.seconds,
         )  # fmt: skip
 
 
@@ -172,12 +173,35 @@ def learn(
     tick: Callable[[int], None] | None = None,
     **shape: Any,
 ) -> list[list[Learning]]:
-    """Train a network in several configurations, for several seeds; return a list of Learnings for each configuration.
+    """Train a network in several configurations, for several seeds.
 
-    `problem` is `linear`, `logistic` or `network` (made for every seed, with what `make_problem` takes) or a Problem.
-    `configurations` are names such as `fp32`, `fp16+master+dynamic`, `bf16+stochastic`, `fp8+master`. Raises
-    UnsupportedError, ContextError and FormatError for what there is not.
+    Parameters
+    ----------
+    problem
+        `linear`, `logistic` or `network`, made for every seed, or a Problem.
+    configurations
+        Names such as `fp32`, `fp16+master+dynamic`, `bf16+stochastic`, `fp8+master`; by default the usual ones.
+    seeds
+        Number of seeds, or a range.
+    steps, lr, optimizer, lane, tick
+        As in `train`.
+    every
+        Record the loss every N steps.
+    **shape
+        Arguments of `make_problem`.
 
+    Returns
+    -------
+    list of lists of Learning
+        One list for each configuration, one Learning for each seed.
+
+    Raises
+    ------
+    UnsupportedError, FormatError, ContextError
+        For unknown names.
+
+    Examples
+    --------
     >>> learn("linear", "fp32 bf16", steps=50, samples=8)[1]
     [Learning(bf16, linear: 50 steps, loss 2.23 → 0.01158)]
     """
@@ -225,5 +249,14 @@ def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") 
         diverged = [each.diverged is not None for each in row].count(True)
         least = math.log(1.02)
         worse = diverged > 0 or (mean > least and (mean > 2 * deviation or bool(np.all(logs > least))))
-        found.append(LearningComparison(label, tuple(finals), math.exp(mean), math.exp(deviation), worse, diverged))
+        found.append(
+            LearningComparison(
+                label=label,
+                finals=tuple(finals),
+                ratio=math.exp(mean),
+                spread=math.exp(deviation),
+                worse=worse,
+                diverged=diverged,
+            )
+        )
     return found

@@ -183,14 +183,12 @@ class Trainer:
 
     def row(self, name: str) -> Array:
         """Return a row of the program as it is now, to be read or written."""
-        found: Array = self.rows[self.recurrence.names[name]]
-        return found
+        return self.rows[self.recurrence.names[name]]
 
     @property
     def weights(self) -> Array:
         """The weights as the model computes with them: a copy."""
-        found: Array = self.row(WEIGHTS).copy()
-        return found
+        return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
         """Do steps with gradients that are scaled and rounded, up to one that is to be skipped; return how many."""
@@ -255,8 +253,7 @@ class Trainer:
             more = range(start + 1, start + max(many, _AHEAD) + 1)
             made = quantize(np.array([values(t) for t in more]), self.setup.update)
             self._schedules[name] = start, made
-        found: Array = made[self.taken - start : self.taken - start + many]
-        return found
+        return made[self.taken - start : self.taken - start + many]
 
     def _now(self) -> dict[str, Array]:
         """Return what is recorded, as it is now."""
@@ -363,13 +360,14 @@ class Trainer:
         setup = self.setup
         last = [np.array([self.steps])] if self._stands_between else []
         return TrainingRun(
-            self.label, setup, self.optimizer, self.program, self.steps, self.every, np.concatenate([*self._at, *last]),
-            self._values(WEIGHTS), self._values(MASTER) if setup.master else None,
-            self._values(COMPENSATION) if setup.compensated else None, tuple(self.scales), tuple(self.skipped),
-            self.last.copy(), self.moved.copy(), self.diverged, self.recurrence.is_compiled,
+            label=self.label, setup=setup, optimizer=self.optimizer, program=self.program, steps=self.steps,
+            every=self.every, at=np.concatenate([*self._at, *last]), values=self._values(WEIGHTS),
+            kept=self._values(MASTER) if setup.master else None,
+            compensation=self._values(COMPENSATION) if setup.compensated else None, scales=tuple(self.scales),
+            skipped=tuple(self.skipped), last_moves=self.last.copy(), moves=self.moved.copy(),
+            diverged=self.diverged, is_compiled=self.recurrence.is_compiled,
         )  # fmt: skip
 
 
 def _into(numbers: Array, format: AnyFormat) -> Array:
-    found: Array = quantize(numbers, format) if isinstance(format, Format) else blockwise(numbers, format, Context())
-    return found
+    return quantize(numbers, format) if isinstance(format, Format) else blockwise(numbers, format, Context())
