@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,12 @@ def test_every_public_function_says_what_it_does():
             if public and not ast.get_docstring(node):
                 silent.append(f"{path.relative_to(HOUSE)}:{node.lineno} {node.name}")
     assert silent == []
+
+
+def test_faces_and_their_stubs_name_the_same():
+    for room in ("arrays", "training"):
+        stub = (HOUSE / room / "__init__.pyi").read_text(encoding="utf-8")
+        names = [
+            name.asname for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom) for name in node.names
+        ]
+        assert sorted(names) == import_module(f"floatlab.{room}").__all__, room

@@ -57,7 +57,8 @@ class TrainingRun(Individual):
     def __repr__(self) -> str:
         """Show what was done and where it ended."""
         end = self.diverged.why if self.diverged else f"{self.final}"
-        return f"TrainingRun({self.label}: {self.steps:,} steps of {self.optimizer.name} in {self.setup.weights.name}: {end[:80]})"
+        steps = f"{self.steps:,} steps of {self.optimizer.name} in {self.setup.weights.name}"
+        return f"TrainingRun({self.label}: {steps}: {end[:80]})"
 
     @property
     def final(self) -> Any:

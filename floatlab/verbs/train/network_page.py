@@ -133,7 +133,7 @@ def verdict_words(compared: list[LearningComparison], reference: str, seeds: int
 def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
     """Say whether a configuration ends worse than the reference, beyond the noise of its seeds.
 
-    >>> from floatlab.training import Comparison
+    >>> from floatlab.training import LearningComparison
     >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text
     'worse'
     """
