@@ -32,7 +32,8 @@ if TYPE_CHECKING:
         subtract,
         to_integer,
     )
-    from floatlab.arrays.compare.measure import Differences, compare
+    from floatlab.arrays.compare.differences import Differences
+    from floatlab.arrays.compare.measure import compare
     from floatlab.arrays.container.array import FloatArray
     from floatlab.errors import (
         ContextError,
@@ -107,9 +108,8 @@ _ROOMS = {
     "floatlab.arrays": (
         "FloatArray",
     ),
-    "floatlab.arrays.compare.measure": (
-        "Differences", "compare",
-    ),
+    "floatlab.arrays.compare.differences": ("Differences",),
+    "floatlab.arrays.compare.measure": ("compare",),
     "floatlab.reduce.reveal.revelation": ("reveal",),
     "floatlab.reduce": (
         "Plan", "Reduction", "Schedule", "dot", "matmul", "sum",

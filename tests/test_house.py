@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -347,3 +348,12 @@ def shrink() -> None:
 
 if __name__ == "__main__":
     shrink()
+
+
+def test_faces_and_their_stubs_name_the_same():
+    for room in ("arrays", "training"):
+        stub = (HOUSE / room / "__init__.pyi").read_text(encoding="utf-8")
+        names = [
+            name.asname for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom) for name in node.names
+        ]
+        assert sorted(names) == import_module(f"floatlab.{room}").__all__, room

@@ -6,7 +6,6 @@ between them is no second rounding. A division by a power of two is exact anyway
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any, Unpack
@@ -15,6 +14,7 @@ import numpy as np
 
 from floatlab.arith.blocks import element_context, given_tensor_scale
 from floatlab.arith.operands import holds
+from floatlab.arrays.block_layout import BlockLayout, Blocks
 from floatlab.arrays.codec import decode_array
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.quotients import DIGITS, divide_to_odd, narrow_to_odd, quotient
@@ -23,80 +23,18 @@ from floatlab.arrays.results import rules_of
 from floatlab.arrays.scales import BlockScales, dtype_of, multiplies_in_single, scales_for
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array, BlockRounding, DType
-from floatlab.errors import UnsupportedError, quoted
+from floatlab.errors import UnsupportedError
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
 from floatlab.formats.format import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.context import AnyContext
-from floatlab.record import Record
 
-SLAB = 1 << 17  # elements that are worked on at a time
 _SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 _KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
 _WORDS = {_SINGLES: SINGLE, _DOUBLES: DOUBLE}
 _EVERY = {word: word(np.iinfo(word).max) for word in (np.int32, np.int64)}  # bits but the sign
 _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # what is tiny rounds as zero does
-
-
-class Blocks(Record):
-    """Encoded blocks: a code for each scale, one for each element, and nvfp4's scale of the tensor (else None).
-
-    It unpacks as `scales, codes`, whatever the format: the tensor's scale is a number beside the two arrays, which
-    half of the formats do not have. `decode_blocks` takes it as it is.
-    """
-
-    scales: Array
-    codes: Array
-    tensor_scale: np.float32 | None = None
-
-    def __iter__(self) -> Iterator[Array]:
-        """Yield scales and codes."""
-        return iter((self.scales, self.codes))
-
-    def __eq__(self, other: object) -> bool:
-        """Compare all codes."""
-        if not isinstance(other, Blocks):
-            return NotImplemented
-        same = all(np.array_equal(mine, theirs) for mine, theirs in zip(self, other, strict=True))
-        return same and self.tensor_scale == other.tensor_scale
-
-    __hash__ = None  # type: ignore[assignment]  # arrays change
-
-
-class BlockLayout:
-    """How an array is cut into blocks along an axis: `rows` blocks of `size` elements, with `inner` columns each."""
-
-    def __init__(self, shape: tuple[int, ...], axis: Any, fmt: BlockFormat) -> None:
-        """Check the axis; raises UnsupportedError."""
-        if not hasattr(axis, "__index__") or not -len(shape) <= axis.__index__() < len(shape):
-            dimensions = "none" if not shape else f"{-len(shape)} to {len(shape) - 1}"
-            raise UnsupportedError(f"axis {quoted(str(axis))} is not one of x, whose shape is {shape}: {dimensions}")
-        at, size = axis.__index__() % len(shape), fmt.block
-        if shape[at] % size:
-            raise UnsupportedError(
-                f"axis {at} of x has {shape[at]} elements, which blocks of {size} ({fmt.name}) do not divide: "
-                f"pad it, or choose another size with block="
-            )
-        self.shape = shape
-        self.scales_shape = (*shape[:at], shape[at] // size, *shape[at + 1 :])
-        self.inner = math.prod(shape[at + 1 :])
-        self.size = size
-        self.rows = math.prod(self.scales_shape[: at + 1])
-
-    def blocks(self, array: Array) -> Array:
-        """Return elements as (rows, elements of a block, columns)."""
-        return array.reshape(self.rows, self.size, self.inner)
-
-    def scales(self, array: Array) -> Array:
-        """Return one number a block as (rows, 1, columns)."""
-        return array.reshape(self.rows, 1, self.inner)
-
-    def slabs(self) -> Iterator[slice]:
-        """Yield the rows of blocks that are computed together."""
-        step = max(SLAB // max(self.size * self.inner, 1), 1)
-        for first in range(0, self.rows, step):
-            yield slice(first, first + step)
 
 
 class Job:
@@ -197,7 +135,7 @@ class Job:
         return scaled, by
 
 
-def _block_format(format: Any, block: int | None) -> BlockFormat:
+def _block_format(format: BlockFormat | str, block: int | None) -> BlockFormat:
     fmt = _checked(parse_block_format(format))
     return fmt if block is None else fmt.replace(block=block)
 
@@ -212,7 +150,7 @@ def _checked(fmt: BlockFormat) -> BlockFormat:
     return fmt
 
 
-def _scales(fmt: BlockFormat, rule: Any) -> BlockScales:
+def _scales(fmt: BlockFormat, rule: str | None) -> BlockScales:
     try:
         return scales_for(fmt, rule)
     except TypeError:  # no word at all, such as a list
@@ -224,7 +162,7 @@ def _element_context(context: Context, fmt: BlockFormat) -> Context:
     return element_context(context, fmt)
 
 
-def _given_scale(given: Any, fmt: BlockFormat) -> np.float32 | None:
+def _given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
     if given is None:
         return None
     if fmt.tensor is None:

@@ -63,5 +63,4 @@ def decode_array(
     def work(piece: Array, first: int, values: Array, flags: Array | None) -> None:
         read(piece.astype(held, copy=False), values)
 
-    values: Array = written(work, [array], array.shape, kind, out, DEFAULT, False, threads)
-    return values
+    return written(work, [array], array.shape, kind, out, DEFAULT, False, threads)

@@ -1,4 +1,4 @@
-"""The headers of `.npy`, read as what anyone may have written: short, checked, and never unpickled."""
+"""Headers of `.npy` files from untrusted sources: length limited, checked, never unpickled."""
 
 from __future__ import annotations
 

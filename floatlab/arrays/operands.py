@@ -1,14 +1,13 @@
-"""What operations on arrays take and give: operands in formats, shapes that broadcast, values of a dtype."""
+"""Operands of operations on arrays: their formats, the shape they broadcast to, the dtype of the result."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from floatlab.arith.operands import exact_integer, holds, reading_context
+from floatlab.arith.operands import exact_integer, holds
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.results import float_for
 from floatlab.arrays.sources import Source, format_of, source_of
@@ -19,14 +18,14 @@ from floatlab.numbers import Context
 from floatlab.numbers.reading import whole_number
 
 
-def is_typed(x: Any) -> bool:
+def is_typed(x: object) -> bool:
     """Say whether an operand brings a format or a dtype; numbers and lists of numbers do not."""
     return isinstance(getattr(x, "format", None), Format) or any(
         hasattr(x, each) for each in ("dtype", "__array__", "__dlpack__")
     )
 
 
-def is_floating(x: Any) -> bool:
+def is_floating(x: object) -> bool:
     """Say whether an operand brings a format of its own, which integers do not.
 
     >>> is_floating(np.float16(1)), is_floating(np.int8(1)), is_floating(1.0)
@@ -37,15 +36,13 @@ def is_floating(x: Any) -> bool:
     return is_typed(x) and kind not in ("i", "u") and not (kind == "b" and str(dtype).endswith("bool"))
 
 
-def operand(x: Any, name: str, format: Format, context: Context) -> Source:
-    """Return an operand as it is; numbers and lists, which bring no format, as `format` reads them."""
+def operand(x: object, name: str, format: Format) -> Source:
+    """Return an operand as it is; numbers and lists, which bring no format, rounded into `format`."""
     source = source_of(x, name)
-    if type(x) is np.ndarray or is_typed(x):
-        return source
-    return Source(encode(source, format, context=reading_context(context)), format)
+    return source if is_typed(x) else Source(encode(source, format), format)
 
 
-def exact_operand(x: Any, name: str, format: Format, context: Context) -> Source:
+def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
     """Return an operand as the numbers that it is: arrays in their formats, Python floats in binary64, integers exact.
 
     Where `format` has the same numbers, they come in it, which is quicker. Raises UnsupportedError for a Python integer
@@ -64,7 +61,7 @@ def exact_operand(x: Any, name: str, format: Format, context: Context) -> Source
     return Source(codes, format)
 
 
-def _integers(x: Any) -> set[int]:
+def _integers(x: object) -> set[int]:
     if isinstance(x, list | tuple):
         return set().union(*map(_integers, x))
     n = whole_number(x)
@@ -84,7 +81,7 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
         raise UnsupportedError(f"shapes do not broadcast: {told}") from None
 
 
-def floating_dtype(x: Any, source: Source) -> DType | None:
+def floating_dtype(x: object, source: Source) -> DType | None:
     """Return the dtype of an operand that brings one of floats."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 

@@ -26,13 +26,30 @@ _SIDES = {"up": 1, "down": -1}
 
 
 @in_default_mode
-def ordinal(x: Any, format: Format | str | None = None) -> Array:
+def ordinal(x: object, format: Format | str | None = None) -> Array:
     """Return the rank of each number among those of a format, as int64: neighbours differ by 1, and zeros are 0.
 
-    The format is that of x's dtype, unless it is named; x then holds numbers of it. An infinity is one beyond the
-    largest number, and a NaN is −2^63. As `Datum.ordinal`. Raises UnsupportedError for numbers that the format
-    does not have, and FormatError for a format of more than 63 bits beside the sign.
+    Parameters
+    ----------
+    x
+        Array of numbers.
+    format
+        By default that of the dtype of `x`; `x` holds numbers of it.
 
+    Returns
+    -------
+    ranks
+        As `Datum.ordinal`: an infinity is one beyond the largest number; a NaN is −2^63.
+
+    Raises
+    ------
+    UnsupportedError
+        For numbers that the format does not have.
+    FormatError
+        For a format of more than 63 bits beside the sign.
+
+    Examples
+    --------
     >>> ordinal(np.float16([0, -0.0, 2**-24, 1, np.inf, -1])).tolist()
     [0, 0, 1, 15360, 31744, -15360]
     """
@@ -46,13 +63,29 @@ def ordinal(x: Any, format: Format | str | None = None) -> Array:
 
 
 @in_default_mode
-def ulp_distance(x: Any, y: Any, format: Format | str | None = None) -> Array:
+def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Array:
     """Return how many steps apart the numbers of x and y are in a format, as int64; they broadcast.
 
-    The format is the one that the operands have in common, unless it is named. −0 and 0 are the same number, and an
-    infinity is one step from the largest. Two NaNs are 0 apart, a NaN and a number −1. Distances beyond 2^63 − 1,
-    which binary64 has between numbers of opposite signs, are 2^63 − 1. Raises as `ordinal`.
+    Parameters
+    ----------
+    x, y
+        Arrays of numbers that broadcast.
+    format
+        Format whose steps are counted; by default the one that the operands have in common.
 
+    Returns
+    -------
+    distances
+        −0 and 0 are the same number; an infinity is one step from the largest number; two NaNs are 0 apart, a NaN and a
+        number −1. Distances beyond 2^63 − 1, which binary64 has between numbers of opposite signs, are 2^63 − 1.
+
+    Raises
+    ------
+    UnsupportedError, FormatError
+        As `ordinal`.
+
+    Examples
+    --------
     >>> ulp_distance(np.float32([1, 0, np.inf, np.nan]), np.float32([1.000001, -0.0, 3.4028235e38, 1])).tolist()
     [8, 0, 1, -1]
     >>> ulp_distance(1.0, [1.125, -1.0, 448], "e4m3").tolist()
@@ -72,11 +105,11 @@ def ulp_distance(x: Any, y: Any, format: Format | str | None = None) -> Array:
 
 
 @in_default_mode
-def spacing(x: Any, format: Format | str | None = None) -> Array:
+def spacing(x: object, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format, a power of two; NaN for infinities and NaNs.
 
-    Positive, for negative numbers too. The dtype is x's, if it holds the units, else float32 or float64. Raises as
-    `ordinal`.
+    Units are positive, for negative numbers too. Their dtype is that of `x`, if it holds them, else float32 or float64.
+    Parameters and errors are those of `ordinal`.
 
     >>> spacing(np.float32([1, 255, 0])).tolist()
     [1.1920928955078125e-07, 1.52587890625e-05, 1.401298464324817e-45]
@@ -100,14 +133,32 @@ def spacing(x: Any, format: Format | str | None = None) -> Array:
 
 
 @in_default_mode
-def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array:
+def next_after(x: object, toward: object, format: Format | str | None = None) -> Array:
     """Return the neighbour of each number in a format: "up", "down", or toward other numbers, which broadcast.
 
-    "up" and "down" are `Datum.next_up` and `next_down`: the last number on a side is its own neighbour there, and
-    the negative number next to zero has −0 above it. Toward a number, as `numpy.nextafter`: equal numbers give the
-    second, and a NaN on either side a NaN. The format is that of x's dtype, unless it is named, and the dtype x's,
-    if it holds the format. Raises as `ordinal`, and for a NaN in `toward` where the format has none.
+    Parameters
+    ----------
+    x
+        Array of numbers.
+    toward
+        "up" or "down", as `Datum.next_up` and `next_down`: the last number on a side is its own neighbour there, and
+        −0 lies above the negative number next to zero. Or numbers, as in `numpy.nextafter`: equal numbers give the
+        second, and a NaN on either side gives a NaN.
+    format
+        By default that of the dtype of `x`.
 
+    Returns
+    -------
+    neighbours
+        In the dtype of `x`, if it holds the format, else float32 or float64.
+
+    Raises
+    ------
+    UnsupportedError, FormatError
+        As `ordinal`; UnsupportedError also for a NaN in `toward` where the format has none.
+
+    Examples
+    --------
     >>> next_after(np.float16([1, 65504, -(2**-24)]), "up").tolist()
     [1.0009765625, inf, -0.0]
     >>> next_after(np.float32([1, 1, 448]), [2, 0, 500], "e4m3").tolist()
@@ -144,9 +195,9 @@ def next_after(x: Any, toward: Any, format: Format | str | None = None) -> Array
 
 
 def _operands(
-    values: tuple[Any, ...], names: tuple[str, ...], format: Format | str | None
+    values: tuple[object, ...], names: tuple[str, ...], format: Format | str | None
 ) -> tuple[list[Source], Format]:
-    """Return operands and the format that they are ranked in."""
+    """Return operands and the format in which they are ranked."""
     if format is not None:
         fmt = parse_format(format)
     else:
@@ -154,11 +205,11 @@ def _operands(
         fmt = common_format(own) if own else DOUBLE
     if fmt.magnitude_bits > 63 or fmt.explicit_integer_bit:
         raise FormatError(f"{fmt.name} has ranks of {fmt.magnitude_bits} bits; arrays hold at most 63")
-    return [operand(x, name, fmt, Context()) for x, name in zip(values, names, strict=True)], fmt
+    return [operand(x, name, fmt) for x, name in zip(values, names, strict=True)], fmt
 
 
 def _numbers(format: Format, name: str) -> Callable[[Array], Array]:
-    """Return what reads a block of a format's codes as binary64."""
+    """Return a function that reads a block of a format's codes as binary64."""
     if not holds(DOUBLE, format):
         raise FormatError(f"{name} is of {format.name}, which has numbers that float64 does not hold")
     read = dispatch.reader(format, DOUBLE, None) if format != DOUBLE else None
@@ -174,7 +225,7 @@ def _numbers(format: Format, name: str) -> Callable[[Array], Array]:
 
 
 def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Array]:
-    """Return what gives a block of an operand's codes in a format that must have its numbers."""
+    """Return a function that converts a block of an operand's codes to a format, which must have its numbers."""
     if source.format == format:
         return lambda codes: codes
     into = dispatch.rounder(source.format, format, Context(), None)
@@ -195,8 +246,7 @@ def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Arra
 
 def _magnitudes(codes: Array, format: Format) -> Array:
     """Return codes without their signs, as int64."""
-    found: Array = codes.astype(np.int64) & ((1 << format.magnitude_bits) - 1)
-    return found
+    return codes.astype(np.int64) & ((1 << format.magnitude_bits) - 1)
 
 
 def _hidden(format: Format) -> int:
@@ -225,11 +275,9 @@ def _moved(codes: Array, format: Format, step: Any, minus: Any) -> Array:
     magnitudes += np.where(magnitudes > 0, _hidden(format), 0)
     signed = (there < 0) | ((there == 0) & minus & (format.negative_zero and format.zero and format.signed))
     whole = magnitudes.astype(np.uint64) | (signed.astype(np.uint64) << np.uint64(format.width - 1))
-    found: Array = np.where(ranks == NAN_RANK, codes, whole.astype(codes.dtype))
-    return found
+    return np.where(ranks == NAN_RANK, codes, whole.astype(codes.dtype))
 
 
 def _written(work: Callable[..., None], names: tuple[str, ...], sources: list[Source], dtype: DType) -> Array:
     shape = broadcast(names, [each.codes for each in sources])
-    found: Array = written(work, [each.codes for each in sources], shape, dtype, None, Context(), False, None)
-    return found
+    return written(work, [each.codes for each in sources], shape, dtype, None, Context(), False, None)

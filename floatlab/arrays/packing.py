@@ -50,9 +50,20 @@ def packed_length(count: int, width: int | str | Format) -> int:
 def pack(codes: Any, width: int | str | Format | None = None) -> Array:
     """Return codes packed along the last axis as uint8; each row ends on a byte, its spare bits zeros.
 
-    `codes` are integers of at least one axis, or a FloatArray; `width` is the bits of a code or a format,
-    and for a FloatArray is its own. Raises UnsupportedError for codes that are too wide.
+    Parameters
+    ----------
+    codes
+        Integers of at least one axis, or a FloatArray.
+    width
+        Bits of a code, 1 to 8, or a format; not needed for a FloatArray.
 
+    Raises
+    ------
+    UnsupportedError
+        For codes that are too wide.
+
+    Examples
+    --------
     >>> pack([1, 2, 3, 4], 4).tolist(), pack([1, 2, 3, 4], "e3m2").tolist()
     ([33, 67], [129, 48, 16])
     """
@@ -80,13 +91,26 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
 
 
 @in_default_mode
-def unpack(packed: Any, width: int | str | Format, count: int | None = None) -> Array:
+def unpack(packed: object, width: int | str | Format, count: int | None = None) -> Array:
     """Return the codes of packed rows as uint8, along the last axis.
 
-    `count` is how many codes a row has, as many as whole codes fit if it is not given: then a row that was
-    filled up with zeros comes back longer than it was, by code 0. Raises UnsupportedError where `packed`
-    is not uint8 or `count` is not a number of codes that takes so many bytes.
+    Parameters
+    ----------
+    packed
+        Array of uint8, as `pack` returns it.
+    width
+        Bits of a code, 1 to 8, or a format.
+    count
+        Number of codes in a row; by default as many as fit, so that a row whose last byte was filled up with zeros
+        comes back longer than it was.
 
+    Raises
+    ------
+    UnsupportedError
+        For arrays that are not uint8, and for a `count` of codes that takes another number of bytes.
+
+    Examples
+    --------
     >>> unpack([33, 67], 4).tolist(), unpack([129, 48, 16], "e3m2", 3).tolist()
     ([1, 2, 3, 4], [1, 2, 3])
     """

@@ -7,7 +7,6 @@ rounding into a format of blocks; the compiled lane walks through many steps in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -177,7 +176,7 @@ class Recurrence:
             self._programs[fed] = program
         return self._programs[fed]
 
-    def rows(self, count: int, start: Mapping[str, Any]) -> Array:
+    def rows(self, count: int, start: Mapping[str, Array | float]) -> Array:
         """Return rows of `count` numbers, zero but for those that start otherwise."""
         made = np.zeros((len(self.names), count))
         for name, values in (_CONSTANTS | dict(start)).items():
@@ -253,10 +252,8 @@ class Recurrence:
             return blockwise(operands[0], fmt, context)
         lane = "numpy" if self.lane == "numpy" and is_enough(DOUBLE, fmt) else None
         if stage.operation == CONVERT:
-            converted: Array = quantize(operands[0], fmt, context=context, lane=lane, threads=1)
-            return converted
-        found: Array = operate(stage.operation, operands, fmt, context=context, lane=lane, threads=1)
-        return found
+            return quantize(operands[0], fmt, context=context, lane=lane, threads=1)
+        return operate(stage.operation, operands, fmt, context=context, lane=lane, threads=1)
 
 
 def blockwise(numbers: Array, format: BlockFormat, context: Context) -> Array:

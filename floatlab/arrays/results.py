@@ -1,4 +1,4 @@
-"""What calls give: an array of the right dtype, in `out` where there is one, and the flags that were asked for."""
+"""Results of calls: an array of the right dtype, in `out` if there is one, and flags if they were asked for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Raised:
     """The flags of each element (True or "each"), or how many elements raised each ("counts")."""
 
     def __init__(self, how: bool | str, shape: tuple[int, ...]) -> None:
-        """Make room; raises UnsupportedError for what is no way of telling them."""
+        """Allocate; raises UnsupportedError for an unknown value of `return_flags`."""
         if not isinstance(how, bool) and how not in ("each", "counts"):
             known = 'False, True or "each", or "counts"'
             raise UnsupportedError(
@@ -72,7 +72,7 @@ class Raised:
         return dict(zip(_FLAGS, found.tolist(), strict=True))
 
 
-def _check_out(out: Any, shape: tuple[int, ...], dtype: DType) -> None:
+def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
     """Refuse an `out` that does not fit, before anything is computed; raises UnsupportedError."""
     if out is None:
         return

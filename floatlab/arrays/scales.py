@@ -1,4 +1,4 @@
-"""Scales of blocks: their codes from the largest magnitudes of blocks, and the numbers that they are.
+"""Scales of blocks: their codes, from the largest magnitudes of blocks, and their values.
 
 What depends on the block format and the rule only is settled once, in `Scales`: tables by code, and for rules that
 count exponents a table by the exponent field of the largest magnitude.
@@ -83,8 +83,7 @@ class BlockScales:
             table, digits, carry, least, beyond = self._fields[amax.dtype]
             if top < beyond and (not least or float(amax.min(initial=least)) >= least):
                 fields = amax.view(f"i{amax.itemsize}") + carry >> digits
-                found: Array = table.take(fields)
-                return found
+                return table.take(fields)
             return self._slowly(amax, tensor)
         if not top < np.inf or not self._is_quotient:
             return self._slowly(amax, tensor)

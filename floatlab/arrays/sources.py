@@ -1,4 +1,4 @@
-"""What arrays are read from: floats of any dtype, as the codes of a format."""
+"""Input arrays of any kind, as the codes of a format."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MOST_INTEGER = 1 << 53  # float64 has all integers up to here
 
 
 class Origin(Record):
-    """What numbers were before they were read into the format that they have now."""
+    """What numbers were before they were read into their present format."""
 
     format: Format | None  # None for text, fractions and integers, which bring none
-    inexact: int  # how many of them changed
+    inexact: int  # how many of them reading changed
 
 
 class Source(Record):
@@ -33,7 +33,7 @@ class Source(Record):
     codes: Array
     format: Format
     dtype: DType | None = None  # None where NumPy has none, and for what was integers
-    origin: Origin | None = None  # None where they were in this format all along
+    origin: Origin | None = None  # None where they always had this format
 
 
 @lru_cache(maxsize=64)
@@ -61,8 +61,8 @@ def native_dtype(format: Format) -> DType | None:
 def source_of(x: Any, name: str = "x") -> Source:
     """Return the codes of an array of floats or integers, or of anything with `__dlpack__` or `__array__`.
 
-    Integers become float64; so do lists of numbers. The codes share the array's memory. Raises UnsupportedError,
-    which calls the argument by its name, for what holds no floats.
+    Integers and lists of numbers become float64. The codes share the array's memory. Raises UnsupportedError, which
+    names the argument, for what holds no numbers.
     """
     if type(x) is np.ndarray and (plain := kind_of(x.dtype)) is not None:
         return Source(x.view(plain[1]), plain[0], x.dtype)
@@ -73,6 +73,8 @@ def source_of(x: Any, name: str = "x") -> Source:
     array = _array(x, name)
     if isinstance(array, Source):
         return array
+    if isinstance(x, list | tuple) and array.dtype.kind in "iuf" and _holds_bool(x):
+        raise UnsupportedError(f"{name} holds True or False among numbers; floats and integers are taken")
     if array.dtype.kind in "iu":
         if array.size and max(int(array.max()), -int(array.min())) > _MOST_INTEGER:
             raise UnsupportedError(
@@ -93,7 +95,11 @@ def kind_of(dtype: DType) -> tuple[Format, DType] | None:
     return None if found is None else (found, np.dtype(_UNSIGNED[dtype.itemsize]).newbyteorder(dtype.byteorder))
 
 
-def _array(x: Any, name: str) -> Array | Source:
+def _holds_bool(x: object) -> bool:
+    return any(map(_holds_bool, x)) if isinstance(x, list | tuple) else isinstance(x, bool | np.bool_)
+
+
+def _array(x: object, name: str) -> Array | Source:
     """Take what NumPy takes, and tensors of other libraries, on whatever device they are."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()

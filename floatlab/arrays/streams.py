@@ -1,6 +1,6 @@
-"""Arrays that are read piece by piece, so that none of them has to be in memory: here those that are, to begin with.
+"""Arrays read piece by piece, so that large files need not be in memory. Here: the interface, and arrays in memory.
 
-`floatlab.files` has the ones that lie in files. Numbers are counted in the order in which they lie in memory.
+`floatlab.files` has those in files. Numbers are counted in the order in which they lie in memory.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -27,11 +27,11 @@ _INTEGERS = "iub"
 
 
 class ArraySource:
-    """An array with a name, a shape and a dtype or a format, whose numbers are read from anywhere on.
+    """An array with a name, a shape and a dtype or a format, readable from any index on.
 
-    `dtype` is NumPy's where it has one of its own, else None; `format` is that of the floats, and binary64 for
-    integers, which are taken as numbers. `by_columns` where the first axis counts fastest, as in Fortran. `origin`
-    says of text what reading it changed.
+    `dtype` is NumPy's own dtype, or None where NumPy has none. `format` is the format of the floats; binary64 for
+    integers, which are taken as numbers. `by_columns`: the first axis counts fastest, as in Fortran. `origin`: what
+    reading text changed.
     """
 
     name: str
@@ -55,16 +55,16 @@ class ArraySource:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """The number of elements."""
         return prod(self.shape)
 
     @property
     def kind(self) -> str:
-        """The name of its dtype where NumPy has it, else of its format."""
+        """The name of the dtype where NumPy has it, else of the format."""
         return self.format.name if self.dtype is None else self.dtype.name
 
     def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on: floats or integers of `dtype`, or the codes of `format`."""
+        """Return `count` numbers from index `first` on: floats or integers of `dtype`, or codes of `format`."""
         raise NotImplementedError
 
     def blocks(self, length: int = BLOCK) -> Iterator[Piece]:
@@ -79,18 +79,17 @@ class ArraySource:
         found, order = self.read(0, self.size), "F" if self.by_columns else "C"
         if isinstance(found, Source):
             return found.replace(codes=found.codes.reshape(self.shape, order=order))  # type: ignore[call-overload]
-        shaped: Array = found.reshape(self.shape, order=order)  # type: ignore[call-overload]
-        return shaped
+        return found.reshape(self.shape, order=order)  # type: ignore[call-overload]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file, if there is one."""
 
     def __enter__(self) -> Self:
         """Stay open until the end of a `with`."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of the file."""
+        """Close the file, if there is one."""
         self.close()
 
 
@@ -102,19 +101,19 @@ class HeldSource(ArraySource):
     ((2, 2), 'float16', array([2., 3.], dtype=float16))
     """
 
-    def __init__(self, x: Any, name: str = "x") -> None:
+    def __init__(self, x: object, name: str = "x") -> None:
         """Take the array as it is, without a copy where it lies in one piece. Raises as `source_of`."""
         array, kind = _held(x, name)
         super().__init__(name, array.shape, kind)
         self._flat = array.reshape(-1)
 
     def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on."""
+        """Return `count` numbers from index `first` on."""
         found = self._flat[first : first + count]
         return Source(found, self.format) if self.dtype is None else found.astype(self.dtype, copy=False)
 
 
-def _held(x: Any, name: str) -> tuple[Array, Format | DType]:
+def _held(x: object, name: str) -> tuple[Array, Format | DType]:
     """Return floats and integers as NumPy has them, and other floats as codes of their format."""
     if not hasattr(x, "codes"):
         with suppress(Exception):  # tensors of dtypes that NumPy has no name for; source_of says what is wrong
@@ -136,7 +135,7 @@ class Spread(ArraySource):
         self._held = source.whole()
 
     def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on."""
+        """Return `count` numbers from index `first` on."""
         places = np.unravel_index(np.arange(first, first + count), self.shape)
         held = self._held.codes if isinstance(self._held, Source) else self._held
         axes = places[len(places) - held.ndim :]
@@ -145,24 +144,41 @@ class Spread(ArraySource):
         return Source(found, self.format) if self.dtype is None else found
 
 
-class ByRows(ArraySource):
-    """An array whose first axis counts fastest, read as if its last one did."""
+def by_rows(source: ArraySource) -> ArraySource:
+    """Return an array whose first axis counts fastest as one in memory whose last axis does.
 
-    def __init__(self, source: ArraySource) -> None:
-        """Take the array into memory. Raises UnsupportedError for more than 2^25 numbers."""
-        super().__init__(source.name, source.shape, source.format if source.dtype is None else source.dtype)
-        if source.size > MOST_AT_ONCE:
-            raise UnsupportedError(
-                f"{source.name} lies in memory by columns, and the other array by rows: such are compared up to "
-                f"{MOST_AT_ONCE:,} numbers; save both in one order"
-            )
-        held = source.whole()
-        self._flat = (held.codes if isinstance(held, Source) else held).reshape(-1)
+    Raises UnsupportedError for more than 2^25 numbers.
+    """
+    if source.size > MOST_AT_ONCE:
+        raise UnsupportedError(
+            f"{source.name} lies in memory by columns, and the other array by rows: such are compared up to "
+            f"{MOST_AT_ONCE:,} numbers; save both in one order"
+        )
+    return HeldSource(source.whole(), source.name)
 
-    def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on."""
-        found = self._flat[first : first + count]
-        return Source(found, self.format) if self.dtype is None else found
+
+def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the shape that two shapes of any size broadcast to, or None; NumPy's function has a largest size.
+
+    >>> broadcast_shapes((3, 1), (4,)), broadcast_shapes((3,), (4,))
+    ((3, 4), None)
+    """
+    long, short = (a, b) if len(a) >= len(b) else (b, a)
+    short = (1,) * (len(long) - len(short)) + short
+    if any(m != n and 1 not in (m, n) for m, n in zip(long, short, strict=True)):
+        return None
+    return tuple(n if m == 1 else m for m, n in zip(long, short, strict=True))
+
+
+def side_by_side(x: ArraySource, y: ArraySource, shape: tuple[int, ...]) -> tuple[ArraySource, ArraySource]:
+    """Return two arrays in the shape that they broadcast to, read in one order."""
+    if x.shape == y.shape and x.by_columns == y.by_columns:
+        return x, y
+    first, second = (by_rows(source) if source.by_columns else source for source in (x, y))
+    return (
+        first if first.shape == shape else Spread(first, shape),
+        second if second.shape == shape else Spread(second, shape),
+    )
 
 
 def native(piece: Piece) -> Array:

@@ -1,4 +1,4 @@
-"""Arrays in files, read piece by piece and believed only as far as they can be checked; words that name arrays."""
+"""Arrays in files, read piece by piece and checked; and words that name arrays, such as `file.npz::weight`."""
 
 from floatlab.arrays.streams import ArraySource
 from floatlab.files.readers import open_array, open_arrays

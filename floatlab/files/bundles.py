@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.npy import Header, read_header
 from floatlab.arrays.sources import Source
 from floatlab.arrays.streams import ArraySource, Piece
-from floatlab.arrays.types import DType
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
 from floatlab.files.plain import checked, plain
 from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_into
@@ -109,7 +109,7 @@ class MemberSource(ArraySource):
             raise FileFormatError(f"has a member {quoted(self.member)} that {trouble}") from None
 
     def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on; raises FileFormatError for bytes that are not what they were."""
+        """Return `count` numbers from index `first` on; raises FileFormatError where the bytes have changed."""
         dtype = self.header.dtype
         with _zipped(self.path):
             if first < self.reached:
@@ -121,7 +121,7 @@ class MemberSource(ArraySource):
                 return Source(checked(found.astype(dtype.newbyteorder("="), copy=False), self.format), self.format)
         return plain(found, self.dtype)
 
-    def _take(self, count: int) -> np.ndarray[Any, DType]:
+    def _take(self, count: int) -> Array:
         found = np.empty(count, self.header.dtype)
         read_into(self.stream, found.view(np.uint8))
         self.reached += count

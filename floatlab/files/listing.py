@@ -1,4 +1,4 @@
-"""What there is to open: folders and files of arrays in a folder, and the arrays in a file that holds several."""
+"""Lists what can be opened: folders and array files in a folder, arrays in a file of several."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
     if path.lower().endswith(".safetensors"):
         with open_file(path) as file, named(path):
             tensors = read_tensors(file).values()
-        found = [FileEntry(f"{path}::{each.name}", each.name, False, None, each.dtype, each.shape) for each in tensors]
+        found = [
+            FileEntry(word=f"{path}::{each.name}", name=each.name, leads_on=False, kind=each.dtype, shape=each.shape)
+            for each in tensors
+        ]
     else:
         names = npz_names(path)
         found = [_member(path, name, len(names) <= _TOLD) for name in names]

@@ -1,4 +1,4 @@
-"""Numbers that lie in a file one after the other: `.npy`, tensors of `.safetensors`, raw binary."""
+"""Files that hold numbers one after another: `.npy`, tensors of `.safetensors`, raw binary."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PlainSource(ArraySource):
             self.stored = self.stored.newbyteorder()
 
     def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on; raises FileFormatError where the file has become shorter."""
+        """Return `count` numbers from index `first` on; raises FileFormatError where the file has become shorter."""
         with named(self.path):
             if self.dtype is None and self.format.width < 8:
                 return Source(self._unpacked(first, count), self.format)
@@ -74,8 +74,7 @@ class PlainSource(ArraySource):
 
 def plain(found: Array, dtype: DType) -> Array:
     """Return numbers as the machine has them; other bytes than 0 and 1 are no bool of NumPy's."""
-    kept: Array = found.view(np.uint8) != 0 if dtype.kind == "b" else found.astype(dtype, copy=False)
-    return kept
+    return found.view(np.uint8) != 0 if dtype.kind == "b" else found.astype(dtype, copy=False)
 
 
 def checked(codes: Array, format: Format) -> Array:

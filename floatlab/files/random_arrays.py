@@ -48,7 +48,7 @@ class RandomSource(ArraySource):
         self.distribution, self.seed, self.choices = kind, seed, choices
 
     def read(self, first: int, count: int) -> Piece:
-        """Return so many numbers from one on."""
+        """Return `count` numbers from index `first` on."""
         both = draws(self.seed, 2 * first, 2 * count).astype(np.uint64)
         a, b = both[::2], both[1::2]
         given = self.choices

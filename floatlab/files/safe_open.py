@@ -1,4 +1,4 @@
-"""Files as they really are: opened without hanging, read without trusting what they say, whole or with one line why.
+"""Opening and reading of files: it never hangs, trusts nothing that a file says, and fails in one line.
 
 Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGBUS), one that is read ends early.
 """
@@ -32,7 +32,7 @@ def shown(path: str) -> str:
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """Put the file's name before what is wrong with it, whatever way that is told."""
+    """Put the name of the file before every error about it."""
     try:
         yield
     except FileFormatError as trouble:
@@ -42,7 +42,7 @@ def named(path: str) -> Iterator[None]:
 
 
 def open_file(path: str) -> IO[bytes]:
-    """Open a file of bytes; raises FileFormatError for what is none: a directory, a pipe, a device, nothing at all.
+    """Open a file of bytes; raises FileFormatError for a directory, a pipe, a device or a missing file.
 
     Raises RefusedError for one that this process may not read.
     """
@@ -67,7 +67,7 @@ def open_file(path: str) -> IO[bytes]:
 
 @contextmanager
 def keeping_open(path: str) -> Iterator[IO[bytes]]:
-    """Open a file for what is made of it, and close it only where that goes wrong; raises as `open_file`."""
+    """Open a file that the result keeps open; it is closed only after an error. Raises as `open_file`."""
     file = open_file(path)
     try:
         yield file

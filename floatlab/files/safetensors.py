@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from math import prod
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def read_tensors(file: IO[bytes]) -> dict[str, Tensor]:
     return {each.name: each for each in found}
 
 
-def _header(text: bytes) -> dict[str, Any]:
+def _header(text: bytes) -> dict[str, object]:
     if text[:1] != b"{" or text.count(b"[") + text.count(b"{") > _MAX_NESTING:
         raise FileFormatError("is no .safetensors: its header is no JSON object of tensors")
     try:
@@ -84,7 +84,7 @@ def _header(text: bytes) -> dict[str, Any]:
     return header if isinstance(header, dict) else {}
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise FileFormatError("is no .safetensors: its header has a name twice")
@@ -98,8 +98,8 @@ def _width(dtype: str) -> int | None:
     return parse_format(_FORMATS[dtype]).width if dtype in _FORMATS else _WIDTHS.get(dtype)
 
 
-def _tensor(name: str, said: Any, base: int) -> Tensor:
-    def integers(found: Any, most: int) -> bool:
+def _tensor(name: str, said: object, base: int) -> Tensor:
+    def integers(found: object, most: int) -> bool:
         return (
             isinstance(found, list) and len(found) <= most and all(type(n) is int and 0 <= n < 1 << 63 for n in found)
         )

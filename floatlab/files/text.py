@@ -33,7 +33,7 @@ _PLAIN = frozenset("0123456789.eE+-_")
 
 
 class Reader:
-    """Literals on their way to codes: decimals by way of binary64 where that rounds no other way, all else exactly."""
+    """Collects literals as codes: decimals through binary64 where that rounds the same way, all others exactly."""
 
     def __init__(self, format: Format) -> None:
         """Start with none; raises FormatError for a format that arrays do not compute in."""

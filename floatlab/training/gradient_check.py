@@ -16,124 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.conversion import quantize
-from floatlab.arrays.operations import operate
 from floatlab.arrays.recurrences import recurrence_format
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
+from floatlab.training.rounded_number import RoundedNumber, operate_numbers, round_number
 from floatlab.training.scaling import check_needs
 from floatlab.training.validation import beyond, checked_number
 
+Function = Callable[[Any], Any]  # of a float or a RoundedNumber
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
 _TELLING = 10  # the part of a derivative that a bound is below, to say that it agrees
 _NARROW = 24  # digits of formats beside which binary64 is as good as exact
-
-
-@methods_in_default_mode
-class RoundedNumber:
-    """Numbers of a format with Python's operators: each operation is rounded once.
-
-    A function written for floats works on them, and so is evaluated in the format. `error` is how far rounding may
-    have led it so far: half an ulp for every operation, carried through those after it, and added to what came before
-    as a random walk adds it up. So what cancels later is not forgotten.
-
-    >>> x = RoundedNumber(0.1, "fp16")
-    >>> x * x, (x * x).roundings
-    (RoundedNumber(binary16 0.009995), 1)
-    """
-
-    def __init__(self, value: Any, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
-        """Round a number into the format."""
-        self.format = recurrence_format(format)
-        self.value = _rounded(value, self.format)
-        self.roundings = roundings
-        self.error = error
-
-    def __repr__(self) -> str:
-        """Show the format and the number."""
-        return f"RoundedNumber({self.format.name} {self.value:.4g})"
-
-    def __float__(self) -> float:
-        """Return the number."""
-        return self.value
-
-    def _made(self, operation: str, *operands: Any) -> RoundedNumber:
-        sides = [each if isinstance(each, RoundedNumber) else RoundedNumber(each, self.format) for each in operands]
-        values = [np.float64(each.value) for each in sides]
-        found = _operated(operation, values, self.format)
-        seen = sum(each.roundings for each in sides)
-        with np.errstate(all="ignore"):
-            carried = _carried(operation, values, [each.error for each in sides], np.float64(found))
-        return RoundedNumber(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
-
-    def __add__(self, other: Any) -> RoundedNumber:
-        """Add."""
-        return self._made("add", self, other)
-
-    def __radd__(self, other: Any) -> RoundedNumber:
-        """Add."""
-        return self._made("add", other, self)
-
-    def __sub__(self, other: Any) -> RoundedNumber:
-        """Subtract."""
-        return self._made("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> RoundedNumber:
-        """Subtract."""
-        return self._made("subtract", other, self)
-
-    def __mul__(self, other: Any) -> RoundedNumber:
-        """Multiply."""
-        return self._made("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> RoundedNumber:
-        """Multiply."""
-        return self._made("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> RoundedNumber:
-        """Divide."""
-        return self._made("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> RoundedNumber:
-        """Divide."""
-        return self._made("divide", other, self)
-
-    def __neg__(self) -> RoundedNumber:
-        """Change the sign."""
-        return RoundedNumber(-self.value, self.format, self.roundings, self.error)
-
-    def __pow__(self, power: int) -> RoundedNumber:
-        """Multiply so often."""
-        if not isinstance(power, int) or power < 1:
-            raise UnsupportedError(f"a power here is a whole number from 1 up, not {quoted(str(power))}")
-        found = self
-        for _ in range(power - 1):
-            found = found * self
-        return found
-
-    def sqrt(self) -> RoundedNumber:
-        """Take the square root."""
-        return self._made("sqrt", self)
-
-
-def _carried(operation: str, values: list[Any], errors: list[float], found: Any) -> float:
-    """Return what errors of the operands do to the result of an operation, to first order."""
-    if operation == "multiply":
-        return float(abs(values[1]) * errors[0] + abs(values[0]) * errors[1])
-    if operation == "divide":
-        return float((errors[0] + abs(found) * errors[1]) / abs(values[1]))
-    if operation == "sqrt":
-        return float(errors[0] / (2 * found)) if errors[0] else 0.0
-    return sum(errors)
-
-
-def _half_ulp(x: float, fmt: Format) -> float:
-    """Return about half an ulp: u·|x|, and below the normal numbers half of the smallest."""
-    return float(max(2.0**-fmt.precision * abs(x), float(fmt.smallest) / 2 if abs(x) < fmt.smallest_normal else 0.0))
 
 
 class Point(Record):
@@ -198,7 +95,7 @@ class Check(Record):
 
 
 def _function_in(
-    function: Callable[[Any], Any], format: Format, own: bool, roundings: int | None
+    function: Function, format: Format, own: bool, roundings: int | None
 ) -> Callable[[float], tuple[float, float]]:
     """Return the function in a format, and how far each value of it may be off by rounding.
 
@@ -212,8 +109,8 @@ def _function_in(
                 return made.value, made.error if roundings is None else walked(made.value, roundings)
             raise UnsupportedError(f"the function gave {type(made).__name__}, not a number of its argument's format")
         with np.errstate(all="ignore"):
-            value = float(function(_rounded(x, format)))
-        rounded = _rounded(value, format)
+            value = float(function(round_number(x, format)))
+        rounded = round_number(value, format)
         return rounded, walked(rounded, 1 if roundings is None else roundings)
 
     def walked(value: float, many: int) -> float:
@@ -222,12 +119,12 @@ def _function_in(
     return of
 
 
-def _checked(function: Any, x: Any, format: Any) -> tuple[float, Format]:
+def _checked(function: Function, x: object, format: Format | str) -> tuple[float, Format]:
     if not callable(function):
         raise UnsupportedError(f"the function is callable, not {quoted(str(function))}")
     fmt = recurrence_format(format)
     check_needs(fmt, "the format")
-    point = _rounded(checked_number(x, "x"), fmt)
+    point = round_number(checked_number(x, "x"), fmt)
     if not math.isfinite(point):
         raise beyond(f"x, {x},", fmt)
     return point, fmt
@@ -249,22 +146,23 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
     ['7.9e-02', '3.9e-03', '4.8e-06']
     """
     fmt = recurrence_format(format)
-    root: float = 2.0 ** (-fmt.precision / (2 if _way(way) == "forward" else 3)) * max(abs(size), 1.0)
-    return root
+    return 2.0 ** (-fmt.precision / (2 if _way(way) == "forward" else 3)) * max(abs(size), 1.0)
 
 
 def _quotient(
     of: Callable[[float], tuple[float, float]], x: float, h: float, way: str, fmt: Format
 ) -> tuple[float, float, float]:
     """Return the difference quotient in the format, a bound on its rounding, and the step that was really taken."""
-    low, high = (x, _rounded(x + h, fmt)) if way == "forward" else (_rounded(x - h, fmt), _rounded(x + h, fmt))
+    low, high = (
+        (x, round_number(x + h, fmt)) if way == "forward" else (round_number(x - h, fmt), round_number(x + h, fmt))
+    )
     (below, off), (above, off_too) = of(low), of(high)
     taken = high - low
     if not taken:
         return 0.0, math.inf, 0.0
-    nominal = _rounded(2 * h if way == "central" else h, fmt)
-    difference = _operated("subtract", [above, below], fmt)
-    found = _operated("divide", [difference, nominal], fmt) if nominal else math.inf
+    nominal = round_number(2 * h if way == "central" else h, fmt)
+    difference = operate_numbers("subtract", [above, below], fmt)
+    found = operate_numbers("divide", [difference, nominal], fmt) if nominal else math.inf
     unit = 2.0**-fmt.precision
     step_error = abs(found) * abs(taken - nominal) / abs(taken)
     least = float(fmt.smallest)
@@ -272,15 +170,7 @@ def _quotient(
     return found, noise / abs(nominal or taken) + 3 * unit * abs(found) + step_error + least, taken
 
 
-def _rounded(x: Any, fmt: Format) -> float:
-    return float(np.asarray(quantize(np.float64(x), fmt)))
-
-
-def _operated(operation: str, values: Sequence[float], fmt: Format) -> float:
-    return float(np.asarray(operate(operation, [np.float64(each) for each in values], fmt)))
-
-
-def _derivatives(function: Callable[[Any], Any], x: float) -> tuple[float, float, float]:
+def _derivatives(function: Function, x: float) -> tuple[float, float, float]:
     """Return the first three derivatives, by wide central differences of binary64 with one extrapolation."""
 
     def plain(at: float) -> float:
@@ -300,7 +190,7 @@ def _cut(second: float, third: float, h: float, way: str) -> float:
     return abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
 
 
-def _truncation(function: Callable[[Any], Any], x: float, h: float, way: str, fmt: Format) -> float:
+def _truncation(function: Function, x: float, h: float, way: str, fmt: Format) -> float:
     """Return what a finite step does to the quotient: by the next derivative, or as binary64 finds it if that is more.
 
     A step may be so long that the derivatives at x say little about its ends.
@@ -315,24 +205,49 @@ def _truncation(function: Callable[[Any], Any], x: float, h: float, way: str, fm
 
 @in_default_mode
 def sweep_steps(
-    function: Callable[[Any], Any],
-    x: Any,
+    function: Function,
+    x: object,
     format: Format | str = "fp32",
     way: str = "central",
     *,
-    derivative: Any = None,
+    derivative: object = None,
     steps: Sequence[float] | None = None,
     own: bool = True,
     roundings: int | None = None,
 ) -> StepSweep:
     """Return the error of difference quotients against step size, for a function evaluated in a format.
 
-    The function takes a number with Python's operators and `sqrt()`, and every operation of it is rounded; where
-    `own` is false it takes floats, and only its argument and its value are rounded (so sin and exp will do, and
-    functions that compute in the format themselves: `roundings` says how many theirs sees, for the bound). The
-    derivative, where it is not given, is estimated in binary64. Raises UnsupportedError for an x that is no finite
-    number of the format, and other ways than forward and central.
+    Parameters
+    ----------
+    function
+        Takes a number with Python's operators and `sqrt()`; every operation is rounded.
+    x
+        Where the derivative is taken.
+    format
+        Format in which the function is evaluated.
+    way
+        `forward` or `central` differences.
+    derivative
+        The true derivative; by default it is estimated in binary64.
+    steps
+        Step sizes; by default four a decade, from the size of x down past its ulp.
+    own
+        False: the function takes floats, and only its argument and its value are rounded. Use it for sin and exp, and
+        for functions that compute in the format themselves.
+    roundings
+        For the bound: how many roundings a value of the function goes through, where `own` is false.
 
+    Returns
+    -------
+    StepSweep
+
+    Raises
+    ------
+    UnsupportedError
+        For an x that is no finite number of the format, and for other ways.
+
+    Examples
+    --------
     >>> curve = sweep_steps(lambda x: x * x * x, 1.5, "fp32")
     >>> 1e-3 < curve.best.h < 1e-1, curve.best.relative < 1e-4, curve.points[0].relative > 1e-3
     (True, True, True)
@@ -351,19 +266,30 @@ def sweep_steps(
         steps = [size * 10.0 ** (each / _STEPS_A_DECADE) for each in powers]
     points = []
     for each in steps:
-        h = _rounded(checked_number(each, "a step", above=0), fmt)
+        h = round_number(checked_number(each, "a step", above=0), fmt)
         if not h:
             continue
         found, rounding, _ = _quotient(of, point, h, way, fmt)
         error = abs(found - truth)
         relative = error / abs(truth) if truth else None
-        points.append(Point(h, found, error, relative, rounding, _cut(second, third, h, way)))
+        points.append(
+            Point(
+                h=h,
+                quotient=found,
+                error=error,
+                relative=relative,
+                rounding=rounding,
+                truncation=_cut(second, third, h, way),
+            )
+        )
     if not points:
         raise UnsupportedError(f"no step is a number of {fmt.name}")
-    return StepSweep(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))
+    return StepSweep(
+        way=way, format=fmt, x=point, derivative=truth, points=tuple(points), advised=advised_step(fmt, way, size)
+    )
 
 
-def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:
+def _takes_floats(function: Function, x: float) -> bool:
     try:
         return math.isfinite(float(function(x)))
     except (TypeError, ValueError, AttributeError, ArithmeticError):
@@ -372,9 +298,9 @@ def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:
 
 @in_default_mode
 def check_gradient(
-    function: Callable[[Any], Any],
-    x: Any,
-    reported: Any,
+    function: Function,
+    x: object,
+    reported: object,
     format: Format | str = "fp32",
     way: str = "central",
     *,
@@ -384,8 +310,26 @@ def check_gradient(
 ) -> Check:
     """Say whether a derivative that was reported at x is the function's, given what a format's rounding can do.
 
-    The step is `h`, or else the one advised. Arguments and errors are those of `sweep_steps`.
+    Parameters
+    ----------
+    function, x, format, way, own, roundings
+        As in `sweep_steps`.
+    reported
+        The derivative to be checked.
+    h
+        Step size; by default `advised_step`.
 
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    UnsupportedError
+        As `sweep_steps`.
+
+    Examples
+    --------
     >>> cube = lambda x: x * x * x
     >>> [check_gradient(cube, 1.5, reported).verdict for reported in (6.75, 6.75 * 1.1)]
     ['agrees', 'a bug']
@@ -396,7 +340,7 @@ def check_gradient(
     point, fmt = _checked(function, x, format)
     said = checked_number(reported, "the reported derivative")
     step = advised_step(fmt, way, point) if h is None else checked_number(h, "h", above=0)
-    step = _rounded(step, fmt)
+    step = round_number(step, fmt)
     if not step:
         raise UnsupportedError(f"h is zero in {fmt.name}: its smallest number is {float(fmt.smallest):g}")
     if not math.isfinite(point + step):
@@ -408,4 +352,7 @@ def check_gradient(
     verdict = "agrees" if mismatch <= bound and not useless else "a bug" if mismatch > 10 * bound else "unclear"
     if useless and mismatch <= bound:
         verdict = "unclear"
-    return Check(said, found, mismatch, bound, rounding, cut, step, verdict)
+    return Check(
+        reported=said, quotient=found, mismatch=mismatch, bound=bound, rounding=rounding, truncation=cut, h=step,
+        verdict=verdict,
+    )  # fmt: skip

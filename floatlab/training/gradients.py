@@ -1,7 +1,7 @@
-"""What a run is given step by step: gradients or updates, as a constant, a sequence, or a function of the weights.
+"""The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
-They are kept as they were given, and rounded to their format once, times the loss scale: what a backward pass on the
-scaled loss would end with.
+They are kept exactly, and rounded once to their format after multiplication by the loss scale, as a backward pass on
+the scaled loss would give them.
 """
 
 from __future__ import annotations
@@ -41,12 +41,11 @@ def numbers_of(value: Any, name: str) -> list[Fraction] | Array:
     if not hasattr(value, "dtype") and any(isinstance(each, str | Fraction | Datum) for each in value):
         return [exactly(each, f"{name}[{i}]") for i, each in enumerate(value)]
     source = source_of(value, name)
-    found: Array = np.asarray(decode(source.codes, source.format, np.float64))
-    return found
+    return np.asarray(decode(source.codes, source.format, np.float64))
 
 
 class Gradients:
-    """What is given for every step, for `count` weights; `alone` where there is one weight and not a row of one.
+    """Gradients for every step, for `count` weights; `alone` where there is one weight and not a row of one.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()
@@ -145,8 +144,7 @@ class Gradients:
         wide = self._wide(scale, format)
         rows = wide[None] if self.is_constant else wide[first : first + steps, None]
         if self.is_constant and context.rounding is not Direction.SR:
-            made: Array = np.broadcast_to(self._rounded(rows, 1.0, format, context), (steps, self.count))
-            return made
+            return np.broadcast_to(self._rounded(rows, 1.0, format, context), (steps, self.count))
         return self._rounded(np.broadcast_to(rows, (steps, self.count)), 1.0, format, context)
 
     def _rounded(self, numbers: Array, scale: float, format: Format, context: Context) -> Array:

@@ -17,8 +17,9 @@ them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.fpmode import methods_in_default_mode
@@ -29,10 +30,10 @@ from floatlab.training.validation import checked_number, exactly
 class Builder(Protocol):
     """What stages are told to."""
 
-    def constant(self, name: str, value: Any) -> str:
+    def constant(self, name: str, value: object) -> str:
         """Have a constant; return its row."""
 
-    def schedule(self, name: str, values: Any) -> str:
+    def schedule(self, name: str, values: Callable[[int], float]) -> str:
         """Have a number that depends on the step; return its row."""
 
     def state(self, name: str) -> str:
@@ -42,7 +43,7 @@ class Builder(Protocol):
         """Add a stage; return its row."""
 
 
-def _exactly(value: Any, name: str, above: float | None = None, at_least: float | None = None) -> Fraction:
+def _exactly(value: object, name: str, above: float | None = None, at_least: float | None = None) -> Fraction:
     """Return a number as it was given, text or float, exactly."""
     checked_number(value, name, above=above, at_least=at_least)
     return exactly(value, name)
@@ -72,7 +73,7 @@ class SGD(Record):
     momentum: float
     weight_decay: float
 
-    def __init__(self, lr: Any = "0.01", momentum: float = 0.0, weight_decay: float = 0.0) -> None:
+    def __init__(self, lr: object = "0.01", momentum: float = 0.0, weight_decay: float = 0.0) -> None:
         """Check the numbers; raises UnsupportedError."""
         put = object.__setattr__
         put(self, "lr", _exactly(lr, "the learning rate", above=0))
@@ -109,7 +110,7 @@ class Adam(Record):
 
     def __init__(
         self,
-        lr: Any = "0.001",
+        lr: object = "0.001",
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,

@@ -1,4 +1,4 @@
-"""Loss scaling: the scale that is static, or finds itself, and what gradients lose without one.
+"""Loss scaling: static or dynamic scales, and what gradients lose without one.
 
 The dynamic scale keeps the rules of `torch.amp.GradScaler`: a step whose gradients are not all finite is skipped and
 the scale shrinks; after so many good steps in a row it grows, unless that would leave binary32.
@@ -7,7 +7,7 @@ the scale shrinks; after so many good steps in a row it grows, unless that would
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -170,12 +170,27 @@ class Underflow(Answering, Record):
 
 
 @in_default_mode
-def measure_underflow(gradients: Any, format: Format | str, scale: Any = 1.0, rounding: str = "RNE") -> Underflow:
-    """Return what a format does to gradients multiplied by a loss scale, rounded once.
+def measure_underflow(gradients: object, format: Format | str, scale: object = 1.0, rounding: str = "RNE") -> Underflow:
+    """Return how many gradients a format loses after multiplication by a loss scale, and which scale would keep them.
 
-    `gradients` is an array of floats of any shape. Raises UnsupportedError for no numbers, a scale of 0, and formats
-    that gradients cannot have.
+    Parameters
+    ----------
+    gradients
+        Array of floats of any shape.
+    format
+        Format of the gradients.
+    scale
+        Loss scale, above 0.
+    rounding
+        Rounding direction.
 
+    Raises
+    ------
+    UnsupportedError
+        For an empty array, a scale of 0, and formats without a sign or a zero.
+
+    Examples
+    --------
     >>> found = measure_underflow([1e-9, -3e-8, 1e-6, 0.25], "fp16")
     >>> found.flushed, found.subnormal, found.safe_scale, found.flushed_by_safe_scale
     (1, 2, 131072.0, 0)
@@ -194,9 +209,10 @@ def measure_underflow(gradients: Any, format: Format | str, scale: Any = 1.0, ro
     flushed, subnormal, overflowed = _fates(nonzero, fmt, number, context)
     safe = _safe_scale(nonzero, fmt, context)
     return Underflow(
-        fmt, number, values.size, nonzero.size, values.size - finite.size,
-        tuple(exponents.tolist()), tuple(counts.tolist()), flushed, subnormal, overflowed,
-        safe, _least_scale(nonzero, fmt, context), None if safe is None else _fates(nonzero, fmt, safe, context)[0],
+        format=fmt, scale=number, total=values.size, nonzero=nonzero.size, not_finite=values.size - finite.size,
+        exponents=tuple(exponents.tolist()), counts=tuple(counts.tolist()), flushed=flushed, subnormal=subnormal,
+        overflowed=overflowed, safe_scale=safe, least_scale=_least_scale(nonzero, fmt, context),
+        flushed_by_safe_scale=None if safe is None else _fates(nonzero, fmt, safe, context)[0],
     )  # fmt: skip
 
 
@@ -218,7 +234,7 @@ def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, b
     return not datum.is_finite or bool(datum.exact), not found.overflowed
 
 
-def _extremes(nonzero: Array, choose: Any) -> list[float]:
+def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
     """Return the positive and the negative number that is smallest, or largest, in size: each rounds in its own way."""
     sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
     return [sign * float(choose(each)) for sign, each in sides if each.size]

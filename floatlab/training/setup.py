@@ -1,4 +1,4 @@
-"""A setup: the format of every stage of training, and the remedies against updates that vanish.
+"""A setup: the format of every stage of training; and remedies against vanishing updates.
 
 Remedies compose: each takes a setup and returns another one, and `master+dynamic` is the first and then the second.
 """
@@ -23,6 +23,7 @@ from floatlab.training.validation import checked_number
 AnyFormat = Format | BlockFormat
 
 SINGLE = parse_format("binary32")
+Change = Callable[["Setup", Any], "Setup"]  # of a setup and what follows the remedy's name
 PARTS = ("weights", "grads", "update", "accumulator", "state", "master")
 
 
@@ -105,7 +106,7 @@ class Setup(Record):
         if blocks and compensated and copy is None:
             raise UnsupportedError("weights in blocks cannot carry a compensation: give them a master copy")
 
-    def replace(self, **changes: Any) -> Setup:
+    def replace(self, **changes: object) -> Setup:
         """Return a setup with something else said; what follows from it, follows.
 
         >>> Setup("fp16").replace(weights="bf16").grads.name
@@ -156,11 +157,11 @@ class Remedy(Record):
 
     name: str
     what: str
-    change: Callable[[Setup, Any], Setup]
+    change: Change
     takes: str | None = None
 
 
-def _scaled(dynamic: bool, usual: float) -> Callable[[Setup, Any], Setup]:
+def _scaled(dynamic: bool, usual: float) -> Change:
     def change(setup: Setup, number: float | None) -> Setup:
         scale = usual if number is None else number
         return setup.replace(scaling=LossScale.dynamic(scale) if dynamic else LossScale(scale))
@@ -168,17 +169,17 @@ def _scaled(dynamic: bool, usual: float) -> Callable[[Setup, Any], Setup]:
     return change
 
 
-def _all_in(name: Format | str) -> Callable[[Setup, Any], Setup]:
+def _all_in(name: Format | str) -> Change:
     """Return what puts weights and gradients, and all that follows from them, in another format."""
 
-    def change(setup: Setup, _: Any) -> Setup:
+    def change(setup: Setup, _: object) -> Setup:
         return Setup(name, master=setup.master, **setup.rules)
 
     return change
 
 
-def _in_blocks(name: str) -> Callable[[Setup, Any], Setup]:
-    def change(setup: Setup, _: Any) -> Setup:
+def _in_blocks(name: str) -> Change:
+    def change(setup: Setup, _: object) -> Setup:
         return setup.replace(weights=name, grads=setup.grads, master=setup.master or SINGLE)
 
     return change

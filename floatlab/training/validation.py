@@ -1,4 +1,4 @@
-"""Numbers as they are given to the laboratory: text, or of any kind, taken exactly and checked by name."""
+"""Arguments of the laboratory: numbers as text or of any kind, read exactly; errors name the argument."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ ROWS: dict[str, Callable[[Any], Answer]] = {
     "floatlab.reduce.explain.attribution.Attribution": _attribution,
     "floatlab.reduce.results.judgements.Judgement": _judgement,
     "floatlab.reduce.timing.backends.BackendComparison": _standing,
-    "floatlab.arrays.compare.measure.Differences": _differences,
+    "floatlab.arrays.compare.differences.Differences": _differences,
     "floatlab.training.run.laboratory.Training": _training,
     "floatlab.training.update.trace.UpdateTrace": _step,
     "floatlab.training.network.learner.Learning": _learning,

@@ -210,3 +210,9 @@ def test_a_nan_has_no_sign_that_an_unsigned_format_could_refuse(name, lane):
     for number in (-1.0, -np.inf):
         with pytest.raises(FloatlabError, match="is unsigned"):
             encode(np.float32([number]), name, context=refusing, lane=lane)
+
+
+@pytest.mark.parametrize("x", [[True, 1.0], (1, False), [[1.0, True]], [np.True_, 2]])
+def test_truth_values_among_numbers_are_refused(x):
+    with pytest.raises(fl.UnsupportedError, match="x holds True or False among numbers"):
+        fl.arrays.encode(x, "e4m3")

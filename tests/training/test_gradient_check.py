@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.training.gradient_check import RoundedNumber, advised_step, check_gradient, sweep_steps
+from floatlab.training.gradient_check import advised_step, check_gradient, sweep_steps
+from floatlab.training.rounded_number import RoundedNumber
 
 
 def polynomial(x):

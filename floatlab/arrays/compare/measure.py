@@ -13,28 +13,26 @@ from typing import Any
 import numpy as np
 
 from floatlab.arith.operands import common_format, holds
-from floatlab.arrays.compare.distances import Distances, Ulps
-from floatlab.arrays.compare.structure import Finder, Structure
+from floatlab.arrays.compare.differences import NO_ERRORS, ComparedElement, Differences, ErrorSummary, Operand, Specials
+from floatlab.arrays.compare.distances import Distances
+from floatlab.arrays.compare.structure import Finder
 from floatlab.arrays.compare.tolerances import (
     NUMPY,
     Allclose,
     AssertClose,
     Extreme,
     Judge,
-    Tolerance,
     default_tolerances,
     unlike,
 )
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.order import NOT_COMPARABLE, ulp_distance
 from floatlab.arrays.sources import Source, source_of
-from floatlab.arrays.streams import BLOCK, ArraySource, ByRows, HeldSource, Spread, native
+from floatlab.arrays.streams import BLOCK, ArraySource, HeldSource, Piece, broadcast_shapes, native, side_by_side
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.presenter import Answering
-from floatlab.record import Record
 
 WORST = 5  # elements listed unless more are asked for
 MOST_WORST = 10_000
@@ -42,84 +40,7 @@ _NONE = np.zeros(0, np.intp)
 _LARGEST = float_info.max
 
 
-class Operand(Record):
-    """One of two arrays that were compared."""
-
-    name: str
-    shape: tuple[int, ...]
-    kind: str  # its dtype where NumPy has it, else its format
-    format: Format
-
-
-class Specials(Record):
-    """How many elements differ in what is no finite number, or only in the sign of a zero."""
-
-    nan_in_actual: int
-    nan_in_expected: int
-    nan_in_both: int
-    infinity: int  # one of them infinite and the other not, or infinities of two signs
-    sign_of_zero: int
-
-
-class ErrorSummary(Record):
-    """Errors of one kind: the largest and the mean, over `count` elements for which there are such errors."""
-
-    largest: Extreme | None
-    mean: float | None
-    count: int
-
-
-class ComparedElement(Record):
-    """One element of both arrays: values in binary64, codes, and how they differ; `share` as in Tolerance."""
-
-    index: tuple[int, ...]
-    actual: float
-    expected: float
-    actual_code: int
-    expected_code: int
-    absolute: float
-    ulps: int
-    share: float
-
-
-class Differences(Answering, Record):
-    """What `compare` found. Errors are computed in binary64, over elements that are finite in both arrays.
-
-    Where the shapes do not go together there is nothing but the operands, and `shape` is None.
-    """
-
-    actual: Operand
-    expected: Operand
-    shape: tuple[int, ...] | None
-    size: int
-    equal_bits: int | None  # None where the formats differ
-    equal: int  # the same number, whatever the sign of zero; NaNs are none
-    specials: Specials
-    absolute: ErrorSummary
-    relative: ErrorSummary  # over elements that are expected not to be zero
-    ulps: Ulps | None
-    allclose: Tolerance
-    assert_close: Tolerance
-    worst: tuple[ComparedElement, ...]  # by share of NumPy's tolerance
-    differing: Structure | None
-    failing: Structure | None
-    _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
-
-    def __repr__(self) -> str:
-        """Show how many elements are beyond tolerance."""
-        names = f"{self.actual.name}, {self.expected.name}"
-        if self.shape is None:
-            return f"Differences({names}: shapes {self.actual.shape} and {self.expected.shape} do not go together)"
-        beyond = f"{self.allclose.failing:,} of {self.size:,} elements beyond"
-        return f"Differences({names}: {beyond} rtol {self.allclose.rtol:g}, atol {self.allclose.atol:g})"
-
-    @property
-    def within(self) -> bool:
-        """Whether everything is within NumPy's tolerance."""
-        return self.allclose.passes
-
-
-def _pair(tolerances: Any) -> tuple[Any, ...]:
+def _pair(tolerances: object) -> tuple[Any, ...]:
     if tolerances is None:
         return ()
     if not isinstance(tolerances, tuple | list) or len(tolerances) != 2:
@@ -129,8 +50,8 @@ def _pair(tolerances: Any) -> tuple[Any, ...]:
 
 @in_default_mode
 def compare(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     rtol: float = NUMPY[0],
     atol: float = NUMPY[1],
     *,
@@ -142,12 +63,33 @@ def compare(
 ) -> Differences:
     """Return how two arrays differ: errors, ulps, whether NumPy and PyTorch call them close, the worst elements.
 
-    Arrays are what `quantize` takes, or an `ArraySource`, of any size; their shapes broadcast. `rtol`, `atol` and
-    `equal_nan` are `numpy.allclose`'s; `torch_tolerances` are `torch.testing.assert_close`'s (rtol, atol), which
-    otherwise depend on the dtype. Ulps are those of the arrays' format, of the narrower where they have two (the
-    other is rounded into it first), or of `format`. `progress` is told how many elements were done, now and then.
-    Raises UnsupportedError for what is no array of numbers and for tolerances that are not finite and positive.
+    Parameters
+    ----------
+    actual, expected
+        What `quantize` takes, or an `ArraySource`, of any size. Their shapes broadcast.
+    rtol, atol, equal_nan
+        As in `numpy.allclose`.
+    format
+        Format whose ulps are counted; by default that of the arrays, the narrower of two (the other array is rounded
+        into it first).
+    torch_tolerances
+        (rtol, atol) of `torch.testing.assert_close`; by default they depend on the dtype.
+    worst
+        How many elements to list, 0 to 10,000.
+    progress
+        Called now and then with the number of elements done since the last call.
 
+    Returns
+    -------
+    Differences
+
+    Raises
+    ------
+    UnsupportedError
+        For what is no array of numbers, and for tolerances that are negative or not finite.
+
+    Examples
+    --------
     >>> found = compare(np.float32([1, 2, 3.0001]), np.float32([1, 2.000001, 3]))
     >>> found.ulps.largest, found.allclose.passes, found.allclose.failing
     (Extreme(value=419, index=(2,)), False, 1)
@@ -171,8 +113,41 @@ def compare(
     steps = ulp_format(x, y) if format is None else parse_format(format)
     if steps.magnitude_bits > 63 or steps.explicit_integer_bit:
         raise UnsupportedError(f"format is {steps.name}, whose steps are not counted on arrays; binary64's are")
-    measure = _Measure(x, y, (float(rtol), float(atol)), equal_nan, steps, torch_tolerances, worst)
-    return measure.run(progress)
+    sides = [Operand(each.name, each.shape, each.kind, each.format) for each in (x, y)]
+    small = y.format.width <= 8 and y.dtype is None  # PyTorch wants them equal, and takes no tolerance
+    torch = (0.0, 0.0) if small else torch_tolerances or default_tolerances(y)
+    tolerances = float(rtol), float(atol)
+    shape = broadcast_shapes(x.shape, y.shape)
+    why = "shape" if x.shape != y.shape else "dtype" if x.kind != y.kind else ""  # PyTorch does not compare these
+    apart = unlike(AssertClose, *torch, equal_nan, why)
+    if shape is None:
+        return Differences(
+            actual=sides[0], expected=sides[1], shape=None, size=0, equal_bits=None, equal=0,
+            specials=Specials(0, 0, 0, 0, 0), absolute=NO_ERRORS, relative=NO_ERRORS, ulps=None,
+            allclose=unlike(Allclose, *tolerances, equal_nan, why), assert_close=apart, worst=(),
+            differing=None, failing=None,
+        )  # fmt: skip
+    judge = Judge(Allclose(x, y), *tolerances, equal_nan)
+    second = None if why else Judge(AssertClose(x, y), *torch, equal_nan)
+    found = _Measure(x, y, shape, judge, second, steps, worst)
+    found.run(progress)
+    return Differences(
+        actual=sides[0],
+        expected=sides[1],
+        shape=shape,
+        size=found.size,
+        equal_bits=found.bits if x.format == y.format else None,
+        equal=found.equal,
+        specials=Specials(*found.specials.tolist()),
+        absolute=found.absolute.summary(found.finite, found.unravel),
+        relative=found.relative.summary(found.nonzero, found.unravel),
+        ulps=found.distances.found(steps, found.unravel),
+        allclose=judge.verdict(found.unravel),
+        assert_close=second.verdict(found.unravel) if second else apart,
+        worst=found.worst(),
+        differing=None if judge.failing else found.differing.found(found.by_columns),
+        failing=found.failing.found(found.by_columns),
+    )
 
 
 def ulp_format(x: ArraySource, y: ArraySource) -> Format:
@@ -183,60 +158,67 @@ def ulp_format(x: ArraySource, y: ArraySource) -> Format:
     return common_format([x.format, y.format])
 
 
+class _Extent:
+    """The sum, the count and the largest of errors of one kind, as they come by."""
+
+    def __init__(self) -> None:
+        self.sums: list[float] = []
+        self.largest: tuple[float, int] = (0.0, 0)  # and the number of its element
+
+    def see(self, errors: Array, index: Array) -> None:
+        """Take the errors of some elements."""
+        if not len(errors):
+            return
+        self.sums.append(float(np.sum(errors)))
+        most = int(np.argmax(errors))
+        if len(self.sums) == 1 or errors[most] > self.largest[0]:
+            self.largest = float(errors[most]), int(index[most])
+
+    def summary(self, count: int, unravel: Callable[[int], tuple[int, ...]]) -> ErrorSummary:
+        """Return what was seen, over `count` elements."""
+        if not count:
+            return ErrorSummary(None, None, 0)
+        try:
+            total = fsum(self.sums)
+        except OverflowError:
+            total = inf
+        return ErrorSummary(Extreme(self.largest[0], unravel(self.largest[1])), total / count, count)
+
+
 class _Measure:
-    """Two arrays on their way past each other."""
+    """Single-pass accumulator for `compare`."""
 
     def __init__(
-        self,
-        x: ArraySource,
-        y: ArraySource,
-        tolerances: tuple[float, float],
-        equal_nan: bool,
-        steps: Format,
-        torch_tolerances: tuple[float, float] | None,
-        worst: int,
-    ) -> None:
-        self.a, self.b = (Operand(each.name, each.shape, each.kind, each.format) for each in (x, y))
-        self.tolerances, self.equal_nan, self.steps, self.most = tolerances, equal_nan, steps, worst
-        self.alike = x.kind == y.kind
-        small = y.format.width <= 8 and y.dtype is None  # PyTorch wants them equal, and takes no tolerance
-        self.torch = (0.0, 0.0) if small else torch_tolerances or default_tolerances(y)
-        self.same_shape = x.shape == y.shape
-        self.shape = _broadcast(x.shape, y.shape)
-        if self.shape is None:
-            return
-        self.x, self.y = _side_by_side(x, y, self.shape)
+        self, x: ArraySource, y: ArraySource, shape: tuple[int, ...], judge: Judge, second: Judge | None,
+        steps: Format, worst: int,
+    ) -> None:  # fmt: skip
+        self.names = x.name, y.name
+        self.x, self.y = side_by_side(x, y, shape)
         self.by_columns = self.x.by_columns
-        # The order in which elements are numbered.
-        self.counted = self.shape[::-1] if self.by_columns else self.shape
-        self.size = int(np.prod(self.shape, dtype=object))
-        self.judge = Judge(Allclose(x, y), *tolerances, equal_nan)
-        torch_agrees = self.alike and self.same_shape
-        self.second = Judge(AssertClose(x, y), *self.torch, equal_nan) if torch_agrees else None
-        self.distances = Distances()
+        self.counted = shape[::-1] if self.by_columns else shape  # the order in which elements are numbered
+        self.size = int(np.prod(shape, dtype=object))
+        self.judge, self.second, self.steps, self.most = judge, second, steps, worst
+        self.distances, self.absolute, self.relative = Distances(), _Extent(), _Extent()
         self.differing, self.failing = Finder(self.counted), Finder(self.counted)
         self.bits = self.equal = self.finite = self.nonzero = 0
-        self.nans, self.infinity, self.signs = [0, 0, 0], 0, 0
-        self.sums: dict[str, list[float]] = {"absolute": [], "relative": []}
-        self.largest: dict[str, tuple[float, int]] = {}
+        self.specials = np.zeros(5, np.int64)  # in the order of Specials
         self.listed: list[tuple[float, int, tuple[Any, ...]]] = []
 
-    def run(self, progress: Callable[[int], None] | None) -> Differences:
+    def run(self, progress: Callable[[int], None] | None) -> None:
         """Go through both arrays once."""
-        if self.shape is None:
-            return self._apart()
         for first in range(0, self.size, BLOCK):
             count = min(BLOCK, self.size - first)
             with np.errstate(all="ignore"):
                 self._see(first, self.x.read(first, count), self.y.read(first, count))
             if progress is not None:
                 progress(count)
-        return self._found()
 
-    def _see(self, first: int, x: Any, y: Any) -> None:
+    def _see(self, first: int, x: Piece, y: Piece) -> None:
         """Count a piece of each array, and measure where they are not the same."""
-        x, y = (each.view(np.uint8) if getattr(each, "dtype", None) == np.bool_ else each for each in (x, y))
-        a, b = source_of(x, self.a.name), source_of(y, self.b.name)
+        x, y = (
+            each.view(np.uint8) if isinstance(each, np.ndarray) and each.dtype == np.bool_ else each for each in (x, y)
+        )
+        a, b = source_of(x, self.names[0]), source_of(y, self.names[1])
         if a.format == b.format:
             same = a.codes == b.codes
             self.bits += int(np.count_nonzero(same))
@@ -257,8 +239,8 @@ class _Measure:
             return
         p, q, finite, index = p[rest], q[rest], finite[rest], rest + first
         self.equal += int(np.count_nonzero(p == q))
-        self._specials(p, q)
-        if self.equal_nan:
+        self.specials += _count_specials(p, q)
+        if self.judge.equal_nan:
             # NaNs that are to be equal differ in their bits at most.
             alike = np.isnan(p) & np.isnan(q) & (same[rest] | (a.format != b.format))
             rest, p, q, finite, index = (each[~alike] for each in (rest, p, q, finite, index))
@@ -275,42 +257,28 @@ class _Measure:
             self.differing.see(index)
         self._list(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
 
-    def _specials(self, p: Array, q: Array) -> None:
-        no_p, no_q = np.isnan(p), np.isnan(q)
-        for i, each in enumerate((no_p & ~no_q, no_q & ~no_p, no_p & no_q)):
-            self.nans[i] += int(np.count_nonzero(each))
-        infinite = (np.isinf(p) | np.isinf(q)) & ~no_p & ~no_q & (p != q)
-        self.infinity += int(np.count_nonzero(infinite))
-        self.signs += int(np.count_nonzero((p == 0) & (q == 0) & (np.signbit(p) != np.signbit(q))))
-
     def _errors(self, p: Array, q: Array, finite: Array, index: Array) -> Array:
         """Measure errors in binary64; return the absolute ones, infinite or NaN where there is none."""
         wide = q.astype(np.float64)
         absolute: Array = np.abs(p.astype(np.float64) - wide)
         based = finite & (wide != 0)
-        for name, errors, at in (
-            ("absolute", absolute[finite], index[finite]),
-            ("relative", absolute[based] / np.abs(wide[based]), index[based]),
-        ):
-            if len(errors):
-                self.sums[name].append(float(np.sum(errors)))
-                most = int(np.argmax(errors))
-                if name not in self.largest or errors[most] > self.largest[name][0]:
-                    self.largest[name] = float(errors[most]), int(at[most])
+        self.absolute.see(absolute[finite], index[finite])
+        self.relative.see(absolute[based] / np.abs(wide[based]), index[based])
         return absolute
 
     def _steps(self, a: Source, b: Source, p: Array, q: Array, rest: Array, index: Array) -> Array:
         """Return how many ulps lie between, −1 where one is a NaN."""
-        codes = [
-            each.codes[rest] if each.format == self.steps else encode(Source(each.codes[rest], each.format), self.steps)
+        x, y = (
+            Source(each.codes[rest] if each.format == self.steps
+                   else encode(Source(each.codes[rest], each.format), self.steps), self.steps)
             for each in (a, b)
-        ]
-        distances = ulp_distance(Source(codes[0], self.steps), Source(codes[1], self.steps))
+        )  # fmt: skip
+        distances = ulp_distance(x, y)
         distances[np.isnan(p) | np.isnan(q)] = NOT_COMPARABLE
         self.distances.see(distances, index)
         return distances
 
-    def _list(self, share: Array, index: Array, of: tuple[Array, ...]) -> None:
+    def _list(self, share: Array, index: Array, columns: tuple[Array, ...]) -> None:
         """Keep the elements that use the largest share of the tolerance, the first of those that use the same."""
         if not self.most:
             return
@@ -319,79 +287,32 @@ class _Measure:
         if len(better) > self.most:
             better = better[np.argsort(-share[better], kind="stable")[: self.most]]
         for i in better.tolist():
-            self.listed.append((float(share[i]), int(index[i]), tuple(each[i].item() for each in of)))
+            self.listed.append((float(share[i]), int(index[i]), tuple(each[i].item() for each in columns)))
         self.listed.sort(key=lambda each: (-each[0], each[1]))
         del self.listed[self.most :]
 
-    def _unravel(self, number: int) -> tuple[int, ...]:
+    def unravel(self, number: int) -> tuple[int, ...]:
         """Return the index of an element by its number."""
-        found = []
+        places = []
         for n in reversed(self.counted):
             number, place = divmod(number, n)
-            found.append(place)
-        return tuple(found if self.by_columns else found[::-1])
+            places.append(place)
+        return tuple(places if self.by_columns else places[::-1])
 
-    def _mean(self, name: str, count: int) -> ErrorSummary:
-        largest = Extreme(0.0, self._unravel(0)) if count else None
-        if name in self.largest:
-            largest = Extreme(self.largest[name][0], self._unravel(self.largest[name][1]))
-        try:
-            total = fsum(self.sums[name])
-        except OverflowError:
-            total = inf
-        return ErrorSummary(largest, total / count if count else None, count)
-
-    def _found(self) -> Differences:
-        second = self.second
-        torch = second.verdict(self._unravel) if second else self._unlike("dtype" if self.same_shape else "shape")
-        alike = self.a.format == self.b.format
-        worst = tuple(
-            ComparedElement(self._unravel(number), float(p), float(q), a, b, float(d), ulps, share)
-            for share, number, (p, q, a, b, d, ulps) in self.listed
-        )
-        return Differences(
-            self.a,
-            self.b,
-            self.shape,
-            self.size,
-            self.bits if alike else None,
-            self.equal,
-            Specials(self.nans[0], self.nans[1], self.nans[2], self.infinity, self.signs),
-            self._mean("absolute", self.finite),
-            self._mean("relative", self.nonzero),
-            self.distances.found(self.steps, self._unravel),
-            self.judge.verdict(self._unravel),
-            torch,
-            worst,
-            None if self.judge.failing else self.differing.found(self.by_columns),
-            self.failing.found(self.by_columns),
-        )
-
-    def _unlike(self, what: str) -> Tolerance:
-        return unlike(AssertClose, *self.torch, self.equal_nan, what)
-
-    def _apart(self) -> Differences:
-        """Return what there is to say of arrays whose shapes do not go together."""
-        numpy = unlike(Allclose, *self.tolerances, self.equal_nan, "shape")
-        none = ErrorSummary(None, None, 0)
-        no = Specials(0, 0, 0, 0, 0)
-        torch = self._unlike("shape")
-        return Differences(self.a, self.b, None, 0, None, 0, no, none, none, None, numpy, torch, (), None, None)
+    def worst(self) -> tuple[ComparedElement, ...]:
+        """Return the elements that were kept."""
+        return tuple(
+            ComparedElement(
+                index=self.unravel(number), actual=float(p), expected=float(q), actual_code=a, expected_code=b,
+                absolute=float(error), ulps=ulps, share=share,
+            )
+            for share, number, (p, q, a, b, error, ulps) in self.listed
+        )  # fmt: skip
 
 
-def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the shape that two shapes have together, or None."""
-    long, short = (a, b) if len(a) >= len(b) else (b, a)
-    short = (1,) * (len(long) - len(short)) + short
-    if any(m != n and 1 not in (m, n) for m, n in zip(long, short, strict=True)):
-        return None
-    return tuple(n if m == 1 else m for m, n in zip(long, short, strict=True))
-
-
-def _side_by_side(x: ArraySource, y: ArraySource, shape: tuple[int, ...]) -> tuple[ArraySource, ArraySource]:
-    """Return arrays of one shape that are read in one order."""
-    if x.shape == y.shape and x.by_columns == y.by_columns:
-        return x, y
-    found = [ByRows(each) if each.by_columns else each for each in (x, y)]
-    first, second = (each if each.shape == shape else Spread(each, shape) for each in found)
-    return first, second
+def _count_specials(p: Array, q: Array) -> list[int]:
+    """Return how many pairs differ in what is no finite number, in the order of Specials."""
+    no_p, no_q = np.isnan(p), np.isnan(q)
+    infinite = (np.isinf(p) | np.isinf(q)) & ~no_p & ~no_q & (p != q)
+    signs = (p == 0) & (q == 0) & (np.signbit(p) != np.signbit(q))
+    return [int(np.count_nonzero(each)) for each in (no_p & ~no_q, no_q & ~no_p, no_p & no_q, infinite, signs)]

@@ -1,4 +1,4 @@
-"""Where some elements of an array lie: in one row, in a block, in every eighth column, at the end, everywhere."""
+"""Where given elements of an array lie: in one row, in a block, in every eighth column, at the end, everywhere."""
 
 from __future__ import annotations
 
@@ -133,11 +133,6 @@ class Finder:
             extents.append(Extent(low, high, distinct, step))
         shape, turn = self.shape, slice(None, None, -1 if by_columns else 1)
         return Structure(
-            self.count,
-            int(np.prod(shape, dtype=object)),
-            shape[turn],
-            self.first,
-            self.last,
-            tuple(extents[turn]),
-            self._map(by_columns),
-        )
+            count=self.count, size=int(np.prod(shape, dtype=object)), shape=shape[turn], first=self.first,
+            last=self.last, extents=tuple(extents[turn]), map=self._map(by_columns),
+        )  # fmt: skip

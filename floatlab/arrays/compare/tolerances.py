@@ -1,4 +1,4 @@
-"""Near enough, as NumPy and as PyTorch define it, and by how much: what share of the tolerance is used, what would do.
+"""Tolerances as NumPy and PyTorch define them: which elements pass, what share is used, which tolerance would do.
 
 Both ask |actual − expected| ≤ atol + rtol·|expected|, each in its own arithmetic, and an answer near the limit
 depends on that: NumPy computes in the arrays' dtype, PyTorch's 16-bit floats are computed in binary32 and every
@@ -8,8 +8,8 @@ number, a NaN only to a NaN, and only with `equal_nan`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, isnan
-from typing import Any
 
 import numpy as np
 
@@ -80,8 +80,7 @@ class Allclose:
 
     def allowed(self, size: Array, rtol: float, atol: float) -> Array:
         """Return what may lie between, for numbers of that size."""
-        found: Array = self.kind.type(atol) + self.kind.type(rtol) * size
-        return found
+        return self.kind.type(atol) + self.kind.type(rtol) * size
 
     def bounded(self, error: Array, size: Array) -> Array:
         """Say where a tolerance counts at all."""
@@ -105,8 +104,7 @@ class AssertClose:
             return x
         if self.narrow.name == "binary16":
             return x.astype(np.float16).astype(np.float32)
-        found: Array = quantize(x, self.narrow)
-        return found
+        return quantize(x, self.narrow)
 
     def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Return |x − y|, and |y| as the tolerance is computed from it."""
@@ -130,7 +128,7 @@ def default_tolerances(expected: ArraySource) -> tuple[float, float]:
 
 
 class Judge:
-    """What one definition says of pairs of numbers, as they come by; those it never sees are equal."""
+    """Accumulates what one definition says of pairs of numbers; pairs that it never sees are equal."""
 
     def __init__(self, rule: Allclose | AssertClose, rtol: float, atol: float, equal_nan: bool) -> None:
         """Start without having seen anything."""
@@ -187,8 +185,7 @@ class Judge:
             def near(code: int, error: Array, size: Array, which: str = which, other: float = other) -> Array:
                 tolerance = self._number(code)
                 rtol, atol = (tolerance, other) if which == "rtol" else (other, tolerance)
-                found: Array = error <= self.rule.allowed(size, rtol, atol)
-                return found
+                return error <= self.rule.allowed(size, rtol, atol)
 
             if known >= 0:
                 self._lowest[which] = _smallest(near, known, self._top, error, size)
@@ -197,30 +194,26 @@ class Judge:
         code = self._lowest[which]
         return None if code < 0 or self.hopeless else self._number(code)
 
-    def verdict(self, unravel: Any) -> Tolerance:
+    def verdict(self, unravel: Callable[[int], tuple[int, ...]]) -> Tolerance:
         """Return what was found; `unravel` makes an index of the number of an element."""
 
         def extreme(found: tuple[float, int]) -> Extreme | None:
             return None if found[0] == -1.0 else Extreme(found[0], unravel(found[1]))
 
         return Tolerance(
-            self.rule.name,
-            self.rtol,
-            self.atol,
-            self.equal_nan,
-            not self.failing,
-            self.failing,
-            extreme(self.share),
-            self._tolerance("rtol"),
-            self._tolerance("atol"),
-            extreme(self.absolute),
-            extreme(self.relative),
-        )
+            name=self.rule.name, rtol=self.rtol, atol=self.atol, equal_nan=self.equal_nan, passes=not self.failing,
+            failing=self.failing, share=extreme(self.share), least_rtol=self._tolerance("rtol"),
+            least_atol=self._tolerance("atol"), greatest_absolute=extreme(self.absolute),
+            greatest_relative=extreme(self.relative),
+        )  # fmt: skip
 
 
 def unlike(rule: type[Allclose | AssertClose], rtol: float, atol: float, equal_nan: bool, what: str) -> Tolerance:
     """Return the verdict on arrays that a library does not compare: of other shapes or dtypes."""
-    return Tolerance(rule.name, rtol, atol, equal_nan, False, 0, None, None, None, None, None, what)
+    return Tolerance(
+        name=rule.name, rtol=rtol, atol=atol, equal_nan=equal_nan, passes=False, failing=0, share=None,
+        least_rtol=None, least_atol=None, greatest_absolute=None, greatest_relative=None, unlike=what,
+    )  # fmt: skip
 
 
 def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[float, int]:
@@ -232,7 +225,7 @@ def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[floa
     return (value, int(index[at])) if isnan(value) or value > found[0] else found
 
 
-def _smallest(near: Any, low: int, top: int, error: Array, size: Array) -> int:
+def _smallest(near: Callable[[int, Array, Array], Array], low: int, top: int, error: Array, size: Array) -> int:
     """Return the smallest code from `low` on with which every pair is near, or −1; what is near stays so above."""
     far = ~near(low, error, size)
     if not far.any():

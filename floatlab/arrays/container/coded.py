@@ -104,8 +104,7 @@ class CodedArray:
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        shape: tuple[int, ...] = self._codes.shape
-        return shape
+        return self._codes.shape
 
     @property
     def ndim(self) -> int:

@@ -33,12 +33,12 @@ def array_format(format: Any) -> Format:
     return fmt
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: object) -> bool:
     """Say whether `x` is one number, which takes the format of the array it meets."""
     return isinstance(x, int | float | np.number | np.bool_ | Fraction | Decimal | Datum)
 
 
-def codes_in(x: Any, format: Format, context: Context) -> Array:
+def codes_in(x: object, format: Format, context: Context) -> Array:
     """Return the codes of anything that a FloatArray may be made of: rounded once, and not at all from its own format.
 
     Raises UnsupportedError for what is no number and no array of numbers.
@@ -52,7 +52,6 @@ def codes_in(x: Any, format: Format, context: Context) -> Array:
     source = source_of(x)
     if source.format == format:
         unsigned = container(format)
-        found: Array = source.codes.astype(unsigned) & unsigned.type((1 << format.width) - 1)
-        return found
+        return source.codes.astype(unsigned) & unsigned.type((1 << format.width) - 1)
     found = encode(x, format, context=context)
     return np.asarray(found)

@@ -21,7 +21,7 @@ from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
 
 
-def own_format(x: Any) -> Format | None:
+def own_format(x: object) -> Format | None:
     """Return the format that an operand brings; None for numbers, lists and integers, which take the others'."""
     if isinstance(x, CodedArray | Datum):
         return x.format
@@ -30,7 +30,7 @@ def own_format(x: Any) -> Format | None:
     return source_of(x, "an operand").format
 
 
-def shared_format(values: Iterable[Any]) -> Format:
+def shared_format(values: Iterable[object]) -> Format:
     """Return the format of a result: the operands' own, else the first of fp16, bf16, fp32 and fp64 that holds all.
 
     Raises FormatError where none does.
@@ -43,7 +43,7 @@ def shared_format(values: Iterable[Any]) -> Format:
         raise FormatError(f"no one of fp16, bf16, fp32 and fp64 holds {names}: convert one with astype") from None
 
 
-def shared_context(values: Iterable[Any]) -> Context | None:
+def shared_context(values: Iterable[object]) -> Context | None:
     """Return the context of a result: that of the operands that have one; raises UnsupportedError where two differ."""
     given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):
@@ -51,7 +51,7 @@ def shared_context(values: Iterable[Any]) -> Context | None:
     return given[0] if given else None
 
 
-def typed(x: Any, format: Format, context: Context) -> Any:
+def typed(x: object, format: Format, context: Context) -> Any:
     """Return an operand that has a format as it is; numbers, integers and lists rounded into this one."""
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
@@ -60,7 +60,7 @@ def typed(x: Any, format: Format, context: Context) -> Any:
     return CodedArray._of(codes_in(x, format, reading_context(context)), format, None)
 
 
-def values_of(x: Any, format: Format, context: Context, dtype: Any = None) -> Array:
+def values_of(x: object, format: Format, context: Context, dtype: object = None) -> Array:
     """Return an operand's values, exactly, once it has a format."""
     known = typed(x, format, context)
     exact = known if isinstance(known, CodedArray) else CodedArray(known)
@@ -75,7 +75,7 @@ def finished(values: Any, format: Format, context: Context | None, rules: Contex
     return CodedArray._of(codes, format, context)
 
 
-def refuse_options(options: dict[str, Any], name: str) -> None:
+def refuse_options(options: dict[str, object], name: str) -> None:
     """Raise UnsupportedError, which names it, for an option that a function of NumPy has and a FloatArray has not."""
     left = [key for key, value in options.items() if not (key == "where" and value is True) and value is not None]
     if left:

@@ -55,7 +55,7 @@ def _context_said(context: Context | None) -> Any:
     return {field: value.value if isinstance(value, Enum) else value for field, value in values.items()}
 
 
-def _entry(key: Any, x: Any) -> tuple[dict[str, Any], Array]:
+def _entry(key: object, x: object) -> tuple[dict[str, Any], Array]:
     """Return what a file says of an array, and what it holds of it."""
     if isinstance(x, FloatArray):
         return {"key": key, "format": _format_said(x.format), "context": _context_said(x._context)}, x.codes
@@ -68,7 +68,7 @@ def _entry(key: Any, x: Any) -> tuple[dict[str, Any], Array]:
     return {"key": key, "format": None, "context": None}, array
 
 
-def _member(key: Any, taken: set[str], number: int) -> str:
+def _member(key: object, taken: set[str], number: int) -> str:
     """Return the name of a key's member: the key where it is a plain name, else a number; never a path."""
     name = str(key)
     plain = isinstance(key, str) and _NAME.fullmatch(name) and name.lower() not in taken
@@ -80,12 +80,25 @@ def _member(key: Any, taken: set[str], number: int) -> str:
 
 
 @in_default_mode
-def save(path: str | os.PathLike[str], obj: Any) -> None:
+def save(path: str | os.PathLike[str], obj: object) -> None:
     """Write a FloatArray, or a list or a dict of them and of NumPy arrays, to a file (call it `.npz`).
 
-    Keys of a dict are strings. The file appears whole or not at all: what was there before stays until the last byte
-    is on the disk. Raises UnsupportedError for what cannot be saved, before anything is written, and OSError.
+    Parameters
+    ----------
+    path
+        The file. It appears whole or not at all: an older file stays until the last byte is on the disk.
+    obj
+        A FloatArray, or a list or dict of FloatArrays and NumPy arrays. Keys of a dict are strings.
 
+    Raises
+    ------
+    UnsupportedError
+        For what cannot be saved; nothing is written then.
+    OSError
+        From the file system.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "model.npz")
     >>> save(path, {"weight": FloatArray([1.0, 448.0], "e4m3"), "step": np.int64(7)})
@@ -241,7 +254,7 @@ def _restored(entry: dict[str, Any], array: Array) -> Any:
         raise FileFormatError(f"member {name}: {trouble}") from None
 
 
-def read_format(said: Any) -> Format:
+def read_format(said: object) -> Format:
     """Return the format that a file says of an array, by its name or its parameters; raises FloatlabError."""
     if isinstance(said, str):
         return array_format(said)
@@ -256,7 +269,7 @@ def read_format(said: Any) -> Format:
     return array_format(Format(**said))
 
 
-def _context_read(said: Any) -> Context:
+def _context_read(said: object) -> Context:
     if not isinstance(said, dict) or set(said) != set(Context._fields):
         raise FileFormatError("its context is not all of one")
     words: dict[str, Any] = {field: value for field, value in said.items() if isinstance(value, str | bool | int)}

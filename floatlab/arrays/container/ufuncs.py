@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.container.coded import CodedArray
+from floatlab.arrays.container.coded import Axis, CodedArray
 from floatlab.arrays.container.elements import is_number
 from floatlab.arrays.container.operands import (
     finished,
@@ -42,7 +42,7 @@ _REDUCTIONS = {
 
 
 @in_default_mode
-def rounded_operation(name: str, values: tuple[Any, ...], into: Format | None = None) -> CodedArray:
+def rounded_operation(name: str, values: tuple[object, ...], into: Format | None = None) -> CodedArray:
     """Return a correctly rounded operation of FloatArrays and what goes with them, NaNs as the scalar one has them."""
     format, context = shared_format(values), shared_context(values)
     given = [typed(x, format, context or DEFAULT) for x in values]
@@ -50,7 +50,7 @@ def rounded_operation(name: str, values: tuple[Any, ...], into: Format | None = 
     return CodedArray._of(codes, into or format, context)
 
 
-def _ordered(name: str, values: tuple[Any, ...]) -> CodedArray:
+def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
     """Return units in the last place, or neighbours toward other numbers."""
     format, context = shared_format(values), shared_context(values)
     given = [values_of(x, format, context or DEFAULT) for x in values]
@@ -73,7 +73,7 @@ def _as_float(number: Any) -> float | None:
     return None
 
 
-def _exactly(x: Any) -> Array:
+def _exactly(x: object) -> Array:
     """Return an operand of a comparison as float64, not rounded; raises UnsupportedError where float64 lacks it."""
     if is_number(x):
         near = _as_float(x.item() if isinstance(x, np.generic) else x)
@@ -97,7 +97,7 @@ def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
 
 
 @in_default_mode
-def extreme(x: CodedArray, axis: Any, keepdims: bool, largest: bool) -> CodedArray:
+def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedArray:
     """Return the largest or the smallest value along axes; NaN where there is one, and of zeros by their signs."""
     values = x.values
     found = np.asarray((np.max if largest else np.min)(values, axis=axis, keepdims=keepdims))
@@ -120,7 +120,7 @@ def _with_sign(x: CodedArray, name: str) -> CodedArray:
     return CodedArray._of(changed, fmt, x._context)
 
 
-def _computed(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> Any:
+def _computed(ufunc: np.ufunc, values: tuple[object, ...], into: Format | None) -> Any:
     """Compute in float64 and round once: right but for float64's own error, and exact where float64 is."""
     format, context = shared_format(values), shared_context(values)
     rules = context or DEFAULT

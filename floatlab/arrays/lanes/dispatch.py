@@ -114,8 +114,7 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
 def _is_subnormal(codes: Array, format: Format) -> Array:
     kind = codes.dtype.type
     magnitude = codes & kind((1 << format.magnitude_bits) - 1)
-    found: Array = (magnitude != 0) & (magnitude < kind(format.smallest_normal_magnitude))
-    return found
+    return (magnitude != 0) & (magnitude < kind(format.smallest_normal_magnitude))
 
 
 @lru_cache(maxsize=256)

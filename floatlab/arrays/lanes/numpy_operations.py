@@ -64,13 +64,11 @@ def _product(narrow: bool, x: Array, y: Array) -> Pair:
 
 
 def _small_product(x: Array, y: Array, *_: Array) -> Array:
-    found: Array = (np.abs(x * y) < _LEAST) & (x != 0) & (y != 0)
-    return found
+    return (np.abs(x * y) < _LEAST) & (x != 0) & (y != 0)
 
 
 def _small_quotient(x: Array, y: Array) -> Array:
-    found: Array = (np.minimum(np.abs(x), np.abs(x / y)) < _LEAST) & (x != 0)
-    return found
+    return (np.minimum(np.abs(x), np.abs(x / y)) < _LEAST) & (x != 0)
 
 
 def _never(*_: Array) -> bool:

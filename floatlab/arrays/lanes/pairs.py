@@ -108,8 +108,7 @@ def _cut(pair: Pair) -> tuple[Array, Any, Any]:
 def to_odd(pair: Pair) -> Array:
     """Return a pair rounded to odd, as words: cut toward zero, and the last digit 1 where anything is missing."""
     kept, inexact, _ = _cut(pair)
-    found: Array = kept | inexact
-    return found
+    return kept | inexact
 
 
 def narrowed(pair: Pair) -> Pair:
@@ -129,5 +128,4 @@ def in_direction(pair: Pair, direction: Direction) -> Array:
     if direction is Direction.RNA and pair[1] is not None:
         tie = 2 * np.abs(pair[1]) == np.spacing(np.abs(kept.view(np.float64)))
     step = increments(direction, kept < 0, kept & 1 != 0, inexact, back | tie, tie)
-    found: Array = kept + step
-    return found
+    return kept + step

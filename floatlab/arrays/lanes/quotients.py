@@ -37,8 +37,7 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        found: Array = np.divide(x, divisor, dtype=np.float64)
-        return found
+        return np.divide(x, divisor, dtype=np.float64)
 
 
 def divide_to_odd(x: Array, divisor: Array) -> Array:
@@ -53,8 +52,7 @@ def divide_to_odd(x: Array, divisor: Array) -> Array:
         m, e = np.frexp(np.abs(x).astype(np.float64))
         d, f = np.frexp(divisor)
         magnitude = pairs.to_odd(pairs.quotient(m, d)).view(np.float64)
-        found: Array = np.copysign(np.ldexp(magnitude, np.clip(e - f, TINY, _HUGE)), x)
-        return found
+        return np.copysign(np.ldexp(magnitude, np.clip(e - f, TINY, _HUGE)), x)
 
 
 def narrow_to_odd(x: Array) -> Array:

@@ -6,7 +6,6 @@ NaNs keep their payloads.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -106,7 +105,7 @@ def container(format: Format) -> DType:
     raise FormatError(f"{format.name} has codes of {format.width} bits; arrays hold at most 64")
 
 
-def checked_codes(codes: Any, of: Format | int, name: str = "codes") -> Array:
+def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array:
     """Return codes as the array of integers that they are; raises UnsupportedError where a format has no such codes.
 
     `of` is the format, or how many bits its codes have; `name` is what the caller calls them.

@@ -127,16 +127,16 @@ def recipe_for(format: Format, context: Context, source: Format) -> Recipe:
         return nan_code(format, context, negative and context.nan is not NanRule.RISCV)
 
     return Recipe(
-        format,
-        context,
-        source,
-        direction_in(format, context),
-        source.trailing_bits - format.trailing_bits,
-        format.emin + source.bias,
-        0 if format.subnormals else format.trailing_bits,
-        _pair(lambda negative: rounded(Exact(negative, 1, format.emax + 2))),
-        _pair(lambda negative: infinity_code(format, context, negative)),
-        _pair(nan),
-        _pair(lambda negative: rounded(Exact(negative, 0, 0))),
-        None if format.signed else _settled(lambda: rounded(Exact(True, 1, 0))),
+        format=format,
+        context=context,
+        source=source,
+        direction=direction_in(format, context),
+        cut=source.trailing_bits - format.trailing_bits,
+        low=format.emin + source.bias,
+        lift=0 if format.subnormals else format.trailing_bits,
+        overflow=_pair(lambda negative: rounded(Exact(negative, 1, format.emax + 2))),
+        infinity=_pair(lambda negative: infinity_code(format, context, negative)),
+        nan=_pair(nan),
+        zero=_pair(lambda negative: rounded(Exact(negative, 0, 0))),
+        negative=None if format.signed else _settled(lambda: rounded(Exact(True, 1, 0))),
     )

@@ -70,7 +70,7 @@ class Learner:
         problem: Problem,
         configuration: Configuration | str,
         *,
-        lr: Any = None,
+        lr: object = None,
         optimizer: Optimizer | str | None = None,
         every: int = 10,
         lane: str | None = None,
@@ -133,12 +133,13 @@ class Learner:
             losses.append(math.nan if trainer.diverged else loss_of(problem, self.network.forward(weights)))
         run = trainer.run
         return Learning(
-            self.configuration, problem, trainer.optimizer, trainer.steps, np.array(at), np.array(losses), final,
-            weights, run.skipped, run.scales, int((run.moves == 0).sum()), run.diverged, self.seconds,
+            configuration=self.configuration, problem=problem, optimizer=trainer.optimizer, steps=trainer.steps,
+            at=np.array(at), losses=np.array(losses), final=final, weights=weights, skipped=run.skipped,
+            scales=run.scales, unmoved=int((run.moves == 0).sum()), diverged=run.diverged, seconds=self.seconds,
         )  # fmt: skip
 
 
-def _usual_rate(optimizer: Any, lr: Any) -> Any:
+def _usual_rate(optimizer: object, lr: object) -> Any:
     return 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
 
 
@@ -161,23 +162,46 @@ class LearningComparison(Record):
 @in_default_mode
 def learn(
     problem: Problem | str = "network",
-    configurations: Any = None,
+    configurations: object = None,
     *,
     seeds: int | range = 1,
     steps: int = 1000,
-    lr: Any = None,
+    lr: object = None,
     optimizer: Optimizer | str | None = None,
     every: int = 10,
     lane: str | None = None,
     tick: Callable[[int], None] | None = None,
     **shape: Any,
 ) -> list[list[Learning]]:
-    """Train a network in several configurations, for several seeds; return a list of Learnings for each configuration.
+    """Train a network in several configurations, for several seeds.
 
-    `problem` is `linear`, `logistic` or `network` (made for every seed, with what `make_problem` takes) or a Problem.
-    `configurations` are names such as `fp32`, `fp16+master+dynamic`, `bf16+stochastic`, `fp8+master`. Raises
-    UnsupportedError, ContextError and FormatError for what there is not.
+    Parameters
+    ----------
+    problem
+        `linear`, `logistic` or `network`, made for every seed, or a Problem.
+    configurations
+        Names such as `fp32`, `fp16+master+dynamic`, `bf16+stochastic`, `fp8+master`; by default the usual ones.
+    seeds
+        Number of seeds, or a range.
+    steps, lr, optimizer, lane, tick
+        As in `train`.
+    every
+        Record the loss every N steps.
+    **shape
+        Arguments of `make_problem`.
 
+    Returns
+    -------
+    list of lists of Learning
+        One list for each configuration, one Learning for each seed.
+
+    Raises
+    ------
+    UnsupportedError, FormatError, ContextError
+        For unknown names.
+
+    Examples
+    --------
     >>> learn("linear", "fp32 bf16", steps=50, samples=8)[1]
     [Learning(bf16, linear: 50 steps, loss 2.23 → 0.01158)]
     """
@@ -225,5 +249,14 @@ def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") 
         diverged = [each.diverged is not None for each in row].count(True)
         least = math.log(1.02)
         worse = diverged > 0 or (mean > least and (mean > 2 * deviation or bool(np.all(logs > least))))
-        found.append(LearningComparison(label, tuple(finals), math.exp(mean), math.exp(deviation), worse, diverged))
+        found.append(
+            LearningComparison(
+                label=label,
+                finals=tuple(finals),
+                ratio=math.exp(mean),
+                spread=math.exp(deviation),
+                worse=worse,
+                diverged=diverged,
+            )
+        )
     return found

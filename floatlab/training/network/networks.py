@@ -145,8 +145,7 @@ class Network:
         if self.kind is np.float32 and format.name == "binary32":
             return numbers
         overflow = "native" if format.infinities else "saturate"
-        found: Array = quantize(numbers, format, overflow=overflow, threads=1)
-        return found
+        return quantize(numbers, format, overflow=overflow, threads=1)
 
     def _product(self, a: Array, b: Array) -> Array:
         """Return a matrix product as the accumulator, or the machine, has it."""
@@ -202,11 +201,10 @@ class Network:
         accumulator = self.configuration.accumulator
         if self.problem.loss == "logistic":
             z = quantize(1 / (1 + np.exp(-z.astype(np.float64))), accumulator, threads=1).astype(self.kind)
-        found: Array = subtract(z, self.y, accumulator, threads=1)
-        return found
+        return subtract(z, self.y, accumulator, threads=1)
 
 
-def parse_configurations(given: Any) -> list[Configuration]:
+def parse_configurations(given: object) -> list[Configuration]:
     """Return configurations of names in a text or a list, or the usual ones for None; raises UnsupportedError."""
     if given is None:
         given = USUAL

@@ -71,13 +71,29 @@ def make_problem(
     noise: float = 0.05,
     weight: float = 1.0,
 ) -> Problem:
-    """Return a problem: `linear`, `logistic`, or `network`, a hidden layer of rectified units that learns such another.
+    """Return a problem generated from a seed: a teacher of the same kind gives the answers to be learned.
 
-    Features are normal numbers; answers are the teacher's and normal `noise` (of a logistic teacher: 0 or 1, drawn
-    with its probabilities). A small `weight` of the loss makes gradients as small as an average over many more terms
-    does; a learning rate larger by as much undoes it, but not what was lost. Raises UnsupportedError for other kinds
-    and sizes below 1.
+    Parameters
+    ----------
+    kind
+        `linear`, `logistic`, or `network`: one hidden layer of rectified units.
+    seed
+        Seed of NumPy's `default_rng`.
+    samples, features, hidden
+        Sizes, from 1 up.
+    noise
+        Standard deviation of the normal noise on the answers. (A logistic teacher draws 0 or 1 by its probabilities.)
+    weight
+        Factor of the loss. A small one makes gradients as small as an average over many more terms does. A learning
+        rate larger by the same factor undoes it, but does not bring back what was lost.
 
+    Raises
+    ------
+    UnsupportedError
+        For other kinds, and sizes below 1.
+
+    Examples
+    --------
     >>> make_problem("network", seed=1)
     Problem(network: 64 samples, 16 → 56 → 1, 1,009 parameters, seed 1)
     """
@@ -102,7 +118,10 @@ def make_problem(
             raise UnsupportedError(f"noise, {noisy:g}, leads beyond binary32, in which answers are given")
         y = y.astype(np.float32)
     start = _normal_weights(rng, layers).astype(np.float32)
-    return Problem(kind, x, y, layers, LOSSES[kind], start, int(seed), checked_number(weight, "weight", above=0))
+    return Problem(
+        name=kind, x=x, y=y, layers=layers, loss=LOSSES[kind], start=start, seed=int(seed),
+        weight=checked_number(weight, "weight", above=0),
+    )  # fmt: skip
 
 
 def _normal_weights(rng: np.random.Generator, layers: tuple[int, ...]) -> Array:

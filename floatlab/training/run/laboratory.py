@@ -36,7 +36,7 @@ from floatlab.training.validation import checked_whole, listed_words
 class Reference:
     """What exact arithmetic makes of the same steps, or binary64 where that would need more than rational numbers."""
 
-    def __init__(self, start: Any, gradient: Any, optimizer: Optimizer, every: int) -> None:
+    def __init__(self, start: object, gradient: object, optimizer: Optimizer, every: int) -> None:
         """Settle which it is."""
         self._wide = Trainer(start, gradient, optimizer, Setup("binary64"), label="reference", every=every)
         plain = isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay
@@ -77,8 +77,7 @@ class Reference:
     def curve(self, at: Array) -> Array:
         """Return the weights after some recorded steps as float64: (steps, n), or (steps,) of a single weight."""
         if not self.is_exact:
-            values: Array = self._wide.run.values[-(-at // self.every)]  # the last one may lie between
-            return values
+            return self._wide.run.values[-(-at // self.every)]  # the last one may lie between
         columns = []
         for element, start in enumerate(self._start):
             sums, unit = running_totals(self._wide.gradients, at.tolist(), element)
@@ -91,8 +90,7 @@ class Reference:
     def moves_after(self, last: Array, steps: int) -> Array:
         """Say for every weight whether any step after its last one, up to `steps`, moves the reference."""
         moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
-        found: Array = moved > last
-        return found
+        return moved > last
 
     def final(self, steps: int) -> Any:
         """Return the weights after so many steps: exact Fractions, or binary64."""
@@ -182,11 +180,12 @@ class Training(Answering):
         run = trainer.run
         stalled = self._stalled(trainer, run)
         why = trainer.next_step(int(stalled.argmax())).why if trainer.can_step else None
+        error, carried = self._errors(run)
         return Trajectory(
-            trainer.label, run.final, *self._errors(run),
-            int(stalled.max()) if (stalled >= 0).any() else None, int((stalled >= 0).sum()),
-            int(run.moves.sum()), len(run.skipped), run.scales[-1][1] if run.scales else None, why,
-            None if run.diverged is None else run.diverged.why,
+            label=trainer.label, final=run.final, error=error, carried_error=carried,
+            stalled=int(stalled.max()) if (stalled >= 0).any() else None, still=int((stalled >= 0).sum()),
+            moves=int(run.moves.sum()), skipped=len(run.skipped), scale=run.scales[-1][1] if run.scales else None,
+            why=why, diverged=None if run.diverged is None else run.diverged.why,
         )  # fmt: skip
 
     def _errors(self, run: TrainingRun) -> tuple[float | None, float | None]:
@@ -230,7 +229,7 @@ def _furthest(values: Any, truth: list[Any], low: Any = 0.0) -> float:
 
 
 @in_default_mode
-def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
+def parse_optimizer(given: Any, lr: object, adds: bool) -> Optimizer:
     """Return the optimizer that a name means, with a learning rate; raises UnsupportedError.
 
     >>> parse_optimizer("momentum", "0.1", False).momentum
@@ -263,12 +262,12 @@ def parse_optimizer(given: Any, lr: Any, adds: bool) -> Optimizer:
 
 @in_default_mode
 def train(
-    start: Any,
-    gradient: Any = None,
+    start: object,
+    gradient: object = None,
     *,
-    update: Any = None,
+    update: object = None,
     steps: int = 100,
-    lr: Any = None,
+    lr: object = None,
     optimizer: Optimizer | str | None = None,
     remedies: str | Iterable[str] | None = None,
     weights: Any = "binary16",
@@ -283,15 +282,45 @@ def train(
     lane: str | None = None,
     tick: Callable[[int], None] | None = None,
 ) -> Training:
-    """Train weights for some steps under remedies side by side, in any formats; return what became of them.
+    """Train weights for some steps under several remedies side by side, in any formats.
 
-    `start` is a number or a row of them. Give `update`, which is added to them as it is, or `gradient`, with a
-    learning rate or an `optimizer` (sgd momentum adam adamw, or one of one's own): a number, a row, a table of
-    (steps, n), or a function of the weights and the step. `remedies` are words such as `plain`, `master`,
-    `bf16+kahan`, `master+dynamic` (see `REMEDIES`), by default the usual ones that make a difference. The formats are
-    those of `Setup`, before any remedy. `every` records every so many steps, by default all where there is room.
-    Raises UnsupportedError for numbers that are not finite, and for formats without what their stage needs.
+    Parameters
+    ----------
+    start
+        The weights: a number or a row of n numbers, as text, floats or an array.
+    gradient, update
+        One of them. An update is added to the weights as it is; a gradient goes through the optimizer. A number, a row,
+        a table (steps, n), or a function of the weights and the number of the step.
+    steps
+        Number of steps.
+    lr, optimizer
+        Learning rate, and `sgd`, `momentum`, `adam`, `adamw` or an `SGD(…)` or `Adam(…)`.
+    remedies
+        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`); by default the usual remedies
+        that make a difference.
+    weights, grads, update_format, accumulator, state
+        Formats, as in `Setup`, before any remedy.
+    rounding, seed, context
+        How every stage rounds.
+    every
+        Record every N steps; by default every step, or fewer where they would be more than 2^24 numbers.
+    lane
+        As in `arrays.encode`.
+    tick
+        Called with the number of steps done since the last call.
 
+    Returns
+    -------
+    Training
+        `lines` is the table, one `Trajectory` a remedy; `runs` are the weights step by step.
+
+    Raises
+    ------
+    UnsupportedError
+        For numbers that are not finite, and for formats that lack what their stage needs (a sign, a zero).
+
+    Examples
+    --------
     >>> found = train("1.125", update="0.00041999", steps=101, remedies="plain master kahan")
     >>> [(line.label, line.final, line.stalled) for line in found.lines]
     [('plain', 1.125, 0), ('master', 1.1669921875, None), ('kahan', 1.1669921875, None)]

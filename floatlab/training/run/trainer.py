@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from floatlab.training.gradients import Gradients, numbers_of
 from floatlab.training.optimizers import Optimizer, Updates
 from floatlab.training.run.training_run import Divergence, TrainingRun
 from floatlab.training.scaling import Scaler
-from floatlab.training.setup import Setup
+from floatlab.training.setup import AnyFormat, Setup
 from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
 from floatlab.training.update.trace import UpdateTrace, judged, single, trace
 from floatlab.training.validation import beyond, checked_whole
@@ -47,8 +46,8 @@ class Trainer:
 
     def __init__(
         self,
-        start: Any,
-        gradient: Any,
+        start: object,
+        gradient: object,
         optimizer: Optimizer | None = None,
         setup: Setup | None = None,
         *,
@@ -88,8 +87,8 @@ class Trainer:
         keeps_scale = old is not None and setup.scaling == old.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)
-        states = {name: 0.0 for name, _ in program.states}
-        start: dict[str, Any] = {name: float(datum) for name, datum in program.constants} | states
+        start: dict[str, Array | float] = {name: float(datum) for name, datum in program.constants}
+        start |= {name: 0.0 for name, _ in program.states}
         if old is None:
             start |= {WEIGHTS: self._first(setup.weights)} | (
                 {MASTER: self._first(setup.master)} if setup.master else {}
@@ -112,7 +111,7 @@ class Trainer:
         if self.scaler is not None:
             self._note_scale()
 
-    def _first(self, format: Any) -> Array:
+    def _first(self, format: AnyFormat) -> Array:
         """Return the start in a format; raises UnsupportedError where it overflows."""
         if not isinstance(format, Format):
             wide = np.array([float(each) for each in self._begin]) if isinstance(self._begin, list) else self._begin
@@ -184,14 +183,12 @@ class Trainer:
 
     def row(self, name: str) -> Array:
         """Return a row of the program as it is now, to be read or written."""
-        found: Array = self.rows[self.recurrence.names[name]]
-        return found
+        return self.rows[self.recurrence.names[name]]
 
     @property
     def weights(self) -> Array:
         """The weights as the model computes with them: a copy."""
-        found: Array = self.row(WEIGHTS).copy()
-        return found
+        return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
         """Do steps with gradients that are scaled and rounded, up to one that is to be skipped; return how many."""
@@ -256,8 +253,7 @@ class Trainer:
             more = range(start + 1, start + max(many, _AHEAD) + 1)
             made = quantize(np.array([values(t) for t in more]), self.setup.update)
             self._schedules[name] = start, made
-        found: Array = made[self.taken - start : self.taken - start + many]
-        return found
+        return made[self.taken - start : self.taken - start + many]
 
     def _now(self) -> dict[str, Array]:
         """Return what is recorded, as it is now."""
@@ -364,13 +360,14 @@ class Trainer:
         setup = self.setup
         last = [np.array([self.steps])] if self._stands_between else []
         return TrainingRun(
-            self.label, setup, self.optimizer, self.program, self.steps, self.every, np.concatenate([*self._at, *last]),
-            self._values(WEIGHTS), self._values(MASTER) if setup.master else None,
-            self._values(COMPENSATION) if setup.compensated else None, tuple(self.scales), tuple(self.skipped),
-            self.last.copy(), self.moved.copy(), self.diverged, self.recurrence.is_compiled,
+            label=self.label, setup=setup, optimizer=self.optimizer, program=self.program, steps=self.steps,
+            every=self.every, at=np.concatenate([*self._at, *last]), values=self._values(WEIGHTS),
+            kept=self._values(MASTER) if setup.master else None,
+            compensation=self._values(COMPENSATION) if setup.compensated else None, scales=tuple(self.scales),
+            skipped=tuple(self.skipped), last_moves=self.last.copy(), moves=self.moved.copy(),
+            diverged=self.diverged, is_compiled=self.recurrence.is_compiled,
         )  # fmt: skip
 
 
-def _into(numbers: Array, format: Any) -> Array:
-    found: Array = quantize(numbers, format) if isinstance(format, Format) else blockwise(numbers, format, Context())
-    return found
+def _into(numbers: Array, format: AnyFormat) -> Array:
+    return quantize(numbers, format) if isinstance(format, Format) else blockwise(numbers, format, Context())

@@ -1,4 +1,4 @@
-"""A run: what became of weights in many steps.
+"""The record of a run: the weights after each recorded step.
 
 All values are float64, whatever their format: it holds every number of the formats that arrays take.
 """
@@ -57,9 +57,8 @@ class TrainingRun(Individual):
     def __repr__(self) -> str:
         """Show what was done and where it ended."""
         end = self.diverged.why if self.diverged else f"{self.final}"
-        return (
-            f"Run({self.label}: {self.steps:,} steps of {self.optimizer.name} in {self.setup.weights.name}: {end[:80]})"
-        )
+        steps = f"{self.steps:,} steps of {self.optimizer.name} in {self.setup.weights.name}"
+        return f"TrainingRun({self.label}: {steps}: {end[:80]})"
 
     @property
     def final(self) -> Any:

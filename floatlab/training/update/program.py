@@ -76,8 +76,8 @@ class Program(Record):
         if setup.master is not None:
             made.add(WEIGHTS, CONVERT, (MASTER,), setup.weights, writes=True)
         return cls(
-            setup, optimizer, tuple(made.stages), tuple(made.constants), tuple(made.schedules), tuple(made.states),
-            kept, tuple(made.vanished),
+            setup=setup, optimizer=optimizer, stages=tuple(made.stages), constants=tuple(made.constants),
+            schedules=tuple(made.schedules), states=tuple(made.states), kept=kept, vanished=tuple(made.vanished),
         )  # fmt: skip
 
     @property

@@ -1,4 +1,4 @@
-"""How large an update must be to count: the reals that the roundings of w ± u lead back to w end there."""
+"""The smallest update that moves a weight: where the reals end that the roundings of w ± u lead back to w."""
 
 from __future__ import annotations
 

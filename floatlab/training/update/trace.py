@@ -1,4 +1,4 @@
-"""One weight, one update: every rounding on the way from w to what it becomes, and whether that is w again.
+"""One update of one weight: every rounding from w to its new value, and why it may be w again.
 
 A step is a program, traced: each stage is a derivation of `floatlab.arith`. Where w did not move, the reals that
 round to w say how large an update would have had to be.
@@ -154,24 +154,45 @@ def trace(
 
 @in_default_mode
 def step(
-    weight: Any,
-    update: Any = None,
+    weight: object,
+    update: object = None,
     *,
-    grad: Any = None,
-    lr: Any = None,
+    grad: object = None,
+    lr: object = None,
     optimizer: Optimizer | None = None,
     setup: Setup | None = None,
-    state: Mapping[str, Any] | None = None,
+    state: Mapping[str, object] | None = None,
     index: int = 0,
     **formats: Any,
 ) -> UpdateTrace:
-    """Return one update of one weight: w + update, or w − lr·grad, or what an optimizer makes of a gradient.
+    """Return one update of one weight, rounding by rounding.
 
-    Numbers are text, or of any kind that `encode` takes. `setup` says the formats, or else its arguments are given
-    here (`weights="fp16"`, `update_format=` for the arithmetic of updates …). `state` gives numbers to the program's
-    other rows (momentum `b`, Adam's `m` and `v`, compensation `c`, `master`); `index` numbers the step, and so its
-    draws. Raises UnsupportedError for numbers that are not finite, and formats without what their stage needs.
+    Parameters
+    ----------
+    weight
+        The weight: text, or any number that `encode` takes.
+    update
+        Added to the weight as it is. Or give `grad`.
+    grad, lr, optimizer
+        A gradient, with a learning rate (w − lr·grad) or an `SGD(…)` or `Adam(…)`.
+    setup, **formats
+        A Setup, or its arguments here: `weights="fp16"`, `update_format=` for the arithmetic of updates …
+    state
+        Numbers of the program's other rows: momentum `b`, Adam's `m` and `v`, compensation `c`, `master`.
+    index
+        Number of the step, and so of its stochastic draws.
 
+    Returns
+    -------
+    UpdateTrace
+
+    Raises
+    ------
+    UnsupportedError
+        For numbers that are not finite, and for formats that lack what their stage needs.
+
+    Examples
+    --------
     >>> found = step("1.125", "0.00041999", weights="fp16")
     >>> found.moved, found.why.value, float(found.update_ulps), found.threshold.bound, found.threshold.included
     (False, 'below half', 0.43017578125, Fraction(1, 2048), False)
@@ -195,7 +216,7 @@ def step(
     return judged(program, tuple(readings), stages, rows, after, exactly(given, name))
 
 
-def _asked(update: Any, grad: Any, lr: Any, optimizer: Optimizer | None) -> tuple[Any, Optimizer]:
+def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None) -> tuple[object, Optimizer]:
     if (update is None) == (grad is None):
         raise UnsupportedError("give an update, or a gradient (grad=) with a learning rate (lr=)")
     if update is not None:
@@ -212,7 +233,7 @@ def _asked(update: Any, grad: Any, lr: Any, optimizer: Optimizer | None) -> tupl
 
 
 def _read(
-    program: Program, weight: Any, given: Any, name: str, state: Mapping[str, Any], index: int
+    program: Program, weight: object, given: object, name: str, state: Mapping[str, object], index: int
 ) -> tuple[list[tuple[str, Derivation]], dict[str, Datum]]:
     """Read what was typed into the formats of its rows."""
     setup = program.setup
@@ -259,8 +280,9 @@ def judged(
             carried -= after[COMPENSATION].exact.as_fraction()
     up, down = (smallest_move(rows[program.kept], program, way) for way in (True, False))
     return UpdateTrace(
-        program, readings, tuple(stages), rows[WEIGHTS], after[WEIGHTS], update, exact, carried,
-        _why(program, stages, rows, after, given, update), up, down,
+        program=program, readings=readings, stages=tuple(stages), before=rows[WEIGHTS], after=after[WEIGHTS],
+        update=update, exact_update=exact, carried=carried, why=_why(program, stages, rows, after, given, update),
+        up=up, down=down,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.arrays.compare.measure import Differences, ErrorSummary, Operand
+    from floatlab.arrays.compare.differences import Differences, ErrorSummary, Operand
     from floatlab.arrays.compare.structure import Structure
     from floatlab.arrays.compare.tolerances import Extreme, Tolerance
     from floatlab.reduce.results.judgements import Judgement

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from floatlab.arrays.compare.measure import ComparedElement, Differences
+    from floatlab.arrays.compare.differences import ComparedElement, Differences
 
 _AUTOMATIC = "automatic"
 _LISTED = 100  # worst elements, where the question does not say how many

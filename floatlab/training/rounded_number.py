@@ -1,0 +1,119 @@
+"""Numbers of a format with Python's operators, which follow how far rounding may have led them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.operations import operate
+from floatlab.arrays.recurrences import recurrence_format
+from floatlab.errors import UnsupportedError, quoted
+from floatlab.formats import Format
+from floatlab.fpmode import methods_in_default_mode
+
+
+def round_number(x: Any, fmt: Format) -> float:
+    """Return a number rounded into a format."""
+    return float(np.asarray(quantize(np.float64(x), fmt)))
+
+
+def operate_numbers(operation: str, values: Sequence[float], fmt: Format) -> float:
+    """Return an operation on numbers, rounded once into a format."""
+    return float(np.asarray(operate(operation, [np.float64(each) for each in values], fmt)))
+
+
+@methods_in_default_mode
+class RoundedNumber:
+    """A number of a format with Python's operators; each operation is rounded once.
+
+    A function written for floats works on it, and so is evaluated in the format. `error` bounds what rounding has done
+    so far: half an ulp for every operation, carried through the operations after it, and added to earlier errors as in
+    a random walk. So errors that a later cancellation magnifies are not forgotten.
+
+    >>> x = RoundedNumber(0.1, "fp16")
+    >>> x * x, (x * x).roundings
+    (RoundedNumber(binary16 0.009995), 1)
+    """
+
+    def __init__(self, value: object, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
+        """Round a number into the format."""
+        self.format = recurrence_format(format)
+        self.value = round_number(value, self.format)
+        self.roundings = roundings
+        self.error = error
+
+    def __repr__(self) -> str:
+        """Show the format and the number."""
+        return f"RoundedNumber({self.format.name} {self.value:.4g})"
+
+    def __float__(self) -> float:
+        """Return the number."""
+        return self.value
+
+    def _apply(self, operation: str, *operands: object) -> RoundedNumber:
+        sides = [each if isinstance(each, RoundedNumber) else RoundedNumber(each, self.format) for each in operands]
+        values = [np.float64(each.value) for each in sides]
+        found = operate_numbers(operation, values, self.format)
+        seen = sum(each.roundings for each in sides)
+        with np.errstate(all="ignore"):
+            carried = _carried(operation, values, [each.error for each in sides], np.float64(found))
+        return RoundedNumber(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
+
+    def __add__(self, other: object) -> RoundedNumber:
+        return self._apply("add", self, other)
+
+    def __radd__(self, other: object) -> RoundedNumber:
+        return self._apply("add", other, self)
+
+    def __sub__(self, other: object) -> RoundedNumber:
+        return self._apply("subtract", self, other)
+
+    def __rsub__(self, other: object) -> RoundedNumber:
+        return self._apply("subtract", other, self)
+
+    def __mul__(self, other: object) -> RoundedNumber:
+        return self._apply("multiply", self, other)
+
+    def __rmul__(self, other: object) -> RoundedNumber:
+        return self._apply("multiply", other, self)
+
+    def __truediv__(self, other: object) -> RoundedNumber:
+        return self._apply("divide", self, other)
+
+    def __rtruediv__(self, other: object) -> RoundedNumber:
+        return self._apply("divide", other, self)
+
+    def __neg__(self) -> RoundedNumber:
+        return RoundedNumber(-self.value, self.format, self.roundings, self.error)
+
+    def __pow__(self, power: int) -> RoundedNumber:
+        if not isinstance(power, int) or power < 1:
+            raise UnsupportedError(f"a power here is a whole number from 1 up, not {quoted(str(power))}")
+        product = self
+        for _ in range(power - 1):
+            product = product * self
+        return product
+
+    def sqrt(self) -> RoundedNumber:
+        """Return the square root, rounded once."""
+        return self._apply("sqrt", self)
+
+
+def _carried(operation: str, values: Sequence[np.float64], errors: list[float], found: np.float64) -> float:
+    """Return what errors of the operands do to the result of an operation, to first order."""
+    if operation == "multiply":
+        return float(abs(values[1]) * errors[0] + abs(values[0]) * errors[1])
+    if operation == "divide":
+        return float((errors[0] + abs(found) * errors[1]) / abs(values[1]))
+    if operation == "sqrt":
+        return float(errors[0] / (2 * found)) if errors[0] else 0.0
+    return sum(errors)
+
+
+def _half_ulp(x: float, fmt: Format) -> float:
+    """Return about half an ulp: u·|x|, and below the normal numbers half of the smallest."""
+    return float(max(2.0**-fmt.precision * abs(x), float(fmt.smallest) / 2 if abs(x) < fmt.smallest_normal else 0.0))
