@@ -11,7 +11,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 from floatlab.numbers.context import DEFAULT
 from floatlab.reduce.explain.observations import format_of_result, parse_printed
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, written
 from floatlab.verbs.reduce.answer import operands_of, preset_of
 
 TYPE_CHECKING = False
@@ -78,13 +78,8 @@ def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
 
         return attribution_page(found, results)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.attribute.json import attribution_to_wire
-
-        return [attribution_to_wire(found, results)]
-
     said = [found.text if found.verdict is None else found.verdict.value]
-    return Answer(page, records, lambda: said, lambda: said, found=found)
+    return Answer(page, written(found.replace(observed=results)), lambda: said, lambda: said, found=found)
 
 
 def _is_listed(word: str) -> bool:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from floatlab.formats import Format
 from floatlab.reduce.timing.backends import Standing, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, written
 from floatlab.verbs.reduce.answer import operands_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from floatlab.page.model import Page
     from floatlab.verbs.answer import Started
 
@@ -38,11 +36,8 @@ def answer_of(found: Standing) -> Answer:
 
         return backends_page(found)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.backends.json import backends_to_wire
-
-        return [backends_to_wire(found)]
-
     fastest = [found.fastest.name] if found.runs else []
     reasons = "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
-    return Answer(page, records, lambda: fastest, lambda: fastest, missing="" if found.runs else reasons, found=found)
+    return Answer(
+        page, written(found), lambda: fastest, lambda: fastest, missing="" if found.runs else reasons, found=found
+    )

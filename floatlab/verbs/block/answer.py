@@ -10,13 +10,11 @@ from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, written
 from floatlab.verbs.operand import read_operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from floatlab.page.model import Page
     from floatlab.verbs.answer import Started
     from floatlab.verbs.question import Question
@@ -53,12 +51,7 @@ def answer_of(blocks: tuple[BlockDerivation, ...]) -> Answer:
 
         return block_page(blocks)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.block.json import block_to_wire
-
-        return [block_to_wire(each) for each in blocks]
-
-    return Answer(page, records, lambda: _words(blocks), lambda: [_codes(each) for each in blocks])
+    return Answer(page, written(*blocks), lambda: _words(blocks), lambda: [_codes(each) for each in blocks])
 
 
 def _value(text: str, context: Context) -> str | Derivation:

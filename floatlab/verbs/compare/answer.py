@@ -15,7 +15,7 @@ from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, written
 from floatlab.verbs.edits import code_of
 
 TYPE_CHECKING = False
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from floatlab.reduce.explain.judgements import Judgement
     from floatlab.verbs.answer import Started
     from floatlab.verbs.question import Question
+    from floatlab.wire.schema import Wire
 
 
 @in_default_mode
@@ -154,16 +155,17 @@ def answer_of(found: Differences, judged: Judgement | None = None, explained: At
         shown = parts()
         return Page(tuple(block for part in shown for block in part.blocks), shown[0].title)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.compare.json import differences_to_wire, judgement_to_wire
+    def records() -> list[Wire]:
+        from floatlab.verbs.compare.json import JUDGEMENT
+        from floatlab.wire.schema import write_document
 
-        wire = differences_to_wire(found)
+        [wire] = written(found)()
         if judged is not None:
-            wire["judgement"] = judgement_to_wire(judged)
+            wire["judgement"] = write_document(JUDGEMENT, judged)
         if explained is not None:
-            from floatlab.verbs.attribute.json import attribution_parts
+            from floatlab.verbs.attribute.json import PART
 
-            wire["attribution"] = attribution_parts(explained, whose)
+            wire["attribution"] = write_document(PART, explained.replace(observed=whose))
         return [wire]
 
     failing = str(found.allclose.failing if found.shape is not None else "shapes")

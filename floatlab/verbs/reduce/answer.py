@@ -17,7 +17,7 @@ from floatlab.reduce import sum as add_up
 from floatlab.reduce.presets import Preset
 from floatlab.reduce.products import Product, product
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,13 +117,8 @@ def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
 
         return reduction_page(found, "" if preset is None else PRESETS[preset].source)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.reduce.json import reduction_to_wire
-
-        return [reduction_to_wire(found)]
-
     words, codes = (lambda: [shortest(found.result)]), (lambda: [hexadecimal_code(found.result)])
-    return Answer(page, records, words, codes, results=(found.result,), found=found)
+    return Answer(page, written(found), words, codes, results=(found.result,), found=found)
 
 
 def _product_answer(found: Product) -> Answer:
@@ -132,16 +127,11 @@ def _product_answer(found: Product) -> Answer:
 
         return product_page(found)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.matmul.json import product_to_wire
-
-        return [product_to_wire(found)]
-
     def rows(words: Callable[[Datum], str]) -> list[str]:
         table = found.codes.reshape(-1, found.codes.shape[-1]) if found.codes.shape else found.codes.reshape(1, 1)
         return [",".join(words(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
 
-    return Answer(page, records, lambda: rows(shortest), lambda: rows(hexadecimal_code), found=found)
+    return Answer(page, written(found), lambda: rows(shortest), lambda: rows(hexadecimal_code), found=found)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

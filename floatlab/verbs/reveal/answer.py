@@ -6,12 +6,10 @@ import sys
 from contextlib import redirect_stdout
 
 from floatlab.reduce.reveal.revelation import Findings, examine
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from floatlab.page.model import Page
     from floatlab.verbs.answer import Started
     from floatlab.verbs.question import Question
@@ -39,14 +37,9 @@ def answer_of(found: Findings) -> Answer:
 
         return reveal_page(found)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.reveal.json import findings_to_wire
-
-        return [findings_to_wire(found)]
-
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
     status = 0 if found.claim is not None else 1
-    return Answer(page, records, lambda: words, lambda: words, found=found, status=status)
+    return Answer(page, written(found), lambda: words, lambda: words, found=found, status=status)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

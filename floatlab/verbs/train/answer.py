@@ -12,6 +12,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
+from floatlab.record import Record
 from floatlab.training import (
     Setup,
     Training,
@@ -31,7 +32,7 @@ from floatlab.training.gradients import Gradients
 from floatlab.training.network.networks import parse_configurations
 from floatlab.training.run.trainer import MAX_VALUES
 from floatlab.training.validation import checked_number, exactly
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, written
 from floatlab.verbs.train.check_functions import function_of
 from floatlab.verbs.train.forms import form_of
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.page.model import Chart, Page
-    from floatlab.training import Comparison, Configuration, Learning
+    from floatlab.training import Check, Comparison, Configuration, Curve, Learning
     from floatlab.verbs.answer import Started
     from floatlab.verbs.question import Question
 
@@ -49,6 +50,22 @@ STEPS, NETWORK_STEPS = 100, 500  # what is done unless told
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
 _FORMATS = ("grads", "accumulator", "state", "master", "update_format")
 _RECORDED = 1 << 20  # numbers that a run keeps of its weights
+
+
+class Learnings(Record):
+    """What networks learned: a row for each configuration, with one for each seed, compared with the reference."""
+
+    rows: list[list[Learning]]
+    compared: list[Comparison]
+    reference: str
+
+
+class GradientCheck(Record):
+    """Curves of one function at one point, and what a reported derivative was found to be, if one was."""
+
+    function: str
+    curves: tuple[Curve, ...]
+    check: Check | None = None
 
 
 @in_default_mode
@@ -127,13 +144,8 @@ def _step_answer(question: Question) -> Answer:
 
         return step_page(found, bool(question.option("brief", False)))
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import step_to_wire
-
-        return [step_to_wire(found)]
-
     words, codes = (lambda: [shortest(found.after)]), (lambda: [hexadecimal_code(found.after)])
-    return Answer(page, records, words, codes, results=(found.after,), found=found)
+    return Answer(page, written(found), words, codes, results=(found.after,), found=found)
 
 
 @in_default_mode
@@ -193,13 +205,8 @@ def training_answer(question: Question, found: Training) -> Answer:
 
         return training_page(found, str(given), question.values[0])
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import training_to_wire
-
-        return [training_to_wire(found, question.context.seed)]
-
     def table() -> str:
-        from floatlab.verbs.train.json import training_table
+        from floatlab.verbs.train.csv import training_table
 
         return training_table(found)
 
@@ -216,7 +223,13 @@ def training_answer(question: Question, found: Training) -> Answer:
         return lines
 
     return Answer(
-        page, records, lambda: final(shortest), lambda: final(hexadecimal_code), found=found, table=table, chart=chart
+        page,
+        written(found),
+        lambda: final(shortest),
+        lambda: final(hexadecimal_code),
+        found=found,
+        table=table,
+        chart=chart,
     )
 
 
@@ -271,13 +284,8 @@ def learned_answer(found: list[list[Learning]], compared: list[Comparison], refe
 
         return learnings_page(found, compared, reference)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import learnings_to_wire
-
-        return [learnings_to_wire(found, compared, reference)]
-
     def table() -> str:
-        from floatlab.verbs.train.json import learnings_table
+        from floatlab.verbs.train.csv import learnings_table
 
         return learnings_table(found)
 
@@ -289,7 +297,9 @@ def learned_answer(found: list[list[Learning]], compared: list[Comparison], refe
     def words() -> list[str]:
         return [",".join(f"{loss:.6g}" for loss in each.finals) for each in compared]
 
-    return Answer(page, records, words, words, found=found, table=table, chart=chart)
+    return Answer(
+        page, written(Learnings(found, compared, reference)), words, words, found=found, table=table, chart=chart
+    )
 
 
 def _underflow_answer(question: Question) -> Answer:
@@ -306,18 +316,13 @@ def _underflow_answer(question: Question) -> Answer:
 
         return underflow_page(found, word)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import underflow_to_wire
-
-        return [underflow_to_wire(found)]
-
     def table() -> str:
-        from floatlab.verbs.train.json import underflow_table
+        from floatlab.verbs.train.csv import underflow_table
 
         return underflow_table(found)
 
     said = ["none" if found.safe_scale is None else f"{found.safe_scale:.17g}"]
-    return Answer(page, records, lambda: said, lambda: said, found=found, table=table)
+    return Answer(page, written(found), lambda: said, lambda: said, found=found, table=table)
 
 
 def _check_answer(question: Question) -> Answer:
@@ -334,13 +339,8 @@ def _check_answer(question: Question) -> Answer:
 
         return check_page(curves, check, name)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import check_to_wire
-
-        return [check_to_wire(name, curves, check)]
-
     def table() -> str:
-        from floatlab.verbs.train.json import check_table
+        from floatlab.verbs.train.csv import check_table
 
         return check_table(curves)
 
@@ -349,10 +349,18 @@ def _check_answer(question: Question) -> Answer:
 
         return errors_chart(curves)
 
+    records = written(GradientCheck(name, tuple(curves), check))
     words = [f"{curves[-1].best.h:.6g}" if check is None else check.verdict]
     status = 1 if check is not None and check.verdict == "a bug" else 0
     return Answer(
-        page, records, lambda: words, lambda: words, found=(curves, check), status=status, table=table, chart=chart
+        page,
+        records,
+        lambda: words,
+        lambda: words,
+        found=(curves, check),
+        status=status,
+        table=table,
+        chart=chart,
     )
 
 
