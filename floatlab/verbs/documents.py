@@ -7,6 +7,7 @@ importing what adds arrays.
 from __future__ import annotations
 
 from floatlab.errors import FileFormatError, FloatlabError, quoted
+from floatlab.record import Record
 from floatlab.wire.schema import FAULTS, read_document, write_document
 
 TYPE_CHECKING = False
@@ -90,52 +91,35 @@ def _train() -> Schemas:
     }  # fmt: skip
 
 
-_TOPICS: dict[str, Callable[[], Schemas]] = {
-    "Attribution": _attribute,
-    "BlockDerivation": _block,
-    "Comparison": _arithmetic,
-    "Contrast": _arithmetic,
-    "Conversion": _convert,
-    "Derivation": _derivations,
-    "Differences": _compare,
-    "Findings": _reveal,
-    "GradientCheck": _train,
-    "IntegerResult": _arithmetic,
-    "Judgement": _compare,
-    "Learnings": _train,
-    "Plan": _reveal,
-    "Product": _matmul,
-    "Reduction": _reduce,
-    "Standing": _backends,
-    "Training": _train,
-    "Underflow": _train,
-    "UpdateTrace": _train,
-}
+class Document(Record):
+    """A kind of answer: what imports its schema, its operations, and a member that no other kind has with them."""
 
-# Which kind of answer a document holds: its operation, and a member that tells it from others of the same operation.
-_KINDS = (
-    ("attribute", "observed", "Attribution"),
-    ("block", "steps", "BlockDerivation"),
-    ("compare", "worst", "Differences"),
-    ("compare", "steps", "Comparison"),
-    ("dot", "schedule", "Reduction"),
-    ("equal", "steps", "Comparison"),
-    ("fma", "separate", "Contrast"),
-    ("judge", "causes", "Judgement"),
-    ("less", "steps", "Comparison"),
-    ("less_equal", "steps", "Comparison"),
-    ("matmul", "backends", "Standing"),
-    ("matmul", "elements", "Product"),
-    ("plan", "nodes", "Plan"),
-    ("reveal", "nodes", "Findings"),
-    ("sum", "schedule", "Reduction"),
-    ("to_integer", "steps", "IntegerResult"),
-    ("train", "remedies", "Training"),
-    ("train check", "differences", "GradientCheck"),
-    ("train network", "configurations", "Learnings"),
-    ("train step", "stages", "UpdateTrace"),
-    ("train underflow", "histogram", "Underflow"),
-)
+    schemas: Callable[[], Schemas]
+    operations: tuple[str, ...] = ()
+    member: str = "steps"
+
+
+DOCUMENTS = {
+    "Attribution": Document(_attribute, ("attribute",), "observed"),
+    "BlockDerivation": Document(_block, ("block",)),
+    "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
+    "Contrast": Document(_arithmetic, ("fma",), "separate"),
+    "Conversion": Document(_convert),  # is read back as a derivation, of all its stages
+    "Derivation": Document(_derivations),
+    "Differences": Document(_compare, ("compare",), "worst"),
+    "Findings": Document(_reveal, ("reveal",), "nodes"),
+    "GradientCheck": Document(_train, ("train check",), "differences"),
+    "IntegerResult": Document(_arithmetic, ("to_integer",)),
+    "Judgement": Document(_compare, ("judge",), "causes"),
+    "Learnings": Document(_train, ("train network",), "configurations"),
+    "Plan": Document(_reveal, ("plan",), "nodes"),
+    "Product": Document(_matmul, ("matmul",), "elements"),
+    "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
+    "Standing": Document(_backends, ("matmul",), "backends"),
+    "Training": Document(_train, ("train",), "remedies"),
+    "Underflow": Document(_train, ("train underflow",), "histogram"),
+    "UpdateTrace": Document(_train, ("train step",), "stages"),
+}
 
 
 def document_of(answer: Any) -> Wire:
@@ -146,7 +130,7 @@ def document_of(answer: Any) -> Wire:
     {'relation': 'less', 'holds': True}
     """
     kind = type(answer).__name__
-    return write_document(_TOPICS[kind]()[kind], answer)
+    return write_document(DOCUMENTS[kind].schemas()[kind], answer)
 
 
 def from_json(text: str) -> Any:
@@ -197,11 +181,11 @@ def answer_of_document(wire: Any) -> Any:
     if not isinstance(wire, dict):
         raise FileFormatError("not an answer: a JSON object is expected")
     operation = wire.get("operation")
-    kinds = [kind for word, member, kind in _KINDS if word == operation and member in wire]
-    kind = next(iter(kinds), "Derivation")
+    kinds = (kind for kind, row in DOCUMENTS.items() if operation in row.operations and row.member in wire)
+    kind = next(kinds, "Derivation")
     if kind == "Derivation" and "steps" not in wire and isinstance(operation, str):
         raise FileFormatError(f"the JSON of {quoted(operation)} is a summary, which is not read back")
     try:
-        return read_document(_TOPICS[kind]()[kind], wire)
+        return read_document(DOCUMENTS[kind].schemas()[kind], wire)
     except (FloatlabError, *FAULTS) as error:
         raise FileFormatError(f"no {kind}: {' '.join(str(error).split())[:300]}") from None

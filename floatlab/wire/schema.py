@@ -147,9 +147,6 @@ def _checked(wire: object, kind: type | tuple[type, ...], words: str) -> Any:
     return wire
 
 
-# What codecs write.
-
-
 def integer(n: int) -> int | str:
     """Return an integer: as a string of digits where binary64 might not hold it, hexadecimal where that is long."""
     if abs(n) <= _SAFE:
@@ -171,9 +168,6 @@ def json_line(record: Wire) -> str:
     from json import dumps
 
     return dumps(record).replace("\x7f", "\\u007f") + "\n"
-
-
-# What codecs read.
 
 
 def _integer(wire: object, _: Scope | None = None) -> int:
@@ -229,9 +223,6 @@ AS_IT_IS = Codec(lambda wire, _: wire, lambda wire, _: wire)
 def word_of(kind: type[Enum]) -> Codec:
     """Return the codec of an enumeration: the word of each member."""
     return Codec(lambda member, _: member.value, lambda wire, _: kind(wire))
-
-
-# Codecs of several values.
 
 
 def optional(codec: Codec) -> Codec:
@@ -304,6 +295,11 @@ def shown(get: str | Callable[[Any], Any], codec: Codec = AS_IT_IS) -> Field:
     return Field(codec, attrgetter(get) if isinstance(get, str) else get)
 
 
+def attributes(*names: str) -> dict[str, Field]:
+    """Return members for readers that are attributes of the same names."""
+    return {name: shown(name) for name in names}
+
+
 def field(codec: Codec, name: str) -> Field:
     """Return a member that holds the field of another name."""
     return Field(codec, attrgetter(name), name)
@@ -340,14 +336,14 @@ CODECS: dict[str, Codec] = {
 }
 
 
-def rows_of(kind: type[Record]) -> dict[str, Codec]:
-    """Return a row for each field of a record, by its type.
+def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
+    """Return a row for each field of a record, or for those named, by its type.
 
     >>> from floatlab.formats.census import Census
     >>> list(rows_of(Census))[:3]
     ['zeros', 'subnormals', 'normals']
     """
-    return {name: _codec_of(kind.__annotations__[name], kind.__module__) for name in kind._fields}
+    return {name: _codec_of(kind.__annotations__[name], kind.__module__) for name in names or kind._fields}
 
 
 def schema_of(kind: type[Record], make: Callable[..., Any] | None = None, **rows: Codec | Field) -> Schema:
@@ -359,7 +355,8 @@ def schema_of(kind: type[Record], make: Callable[..., Any] | None = None, **rows
     >>> schema_of(Exact).write(Exact(True, 3, -2), Scope())
     {'negative': True, 'c': 3, 'q': -2}
     """
-    own = {name: _codec_of(kind.__annotations__[name], kind.__module__) for name in kind._fields if name not in rows}
+    names = [name for name in kind._fields if name not in rows]
+    own = rows_of(kind, *names) if names else {}
     return Schema(make or kind, {name: own.get(name) or rows[name] for name in kind._fields} | rows)
 
 

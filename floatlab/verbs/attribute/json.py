@@ -9,7 +9,7 @@ from floatlab.reduce.explain.causes import Path
 from floatlab.reduce.explain.explanations import Explanation
 from floatlab.reduce.explain.tile_edges import Patch
 from floatlab.wire.derivations import CONTEXT
-from floatlab.wire.schema import FORMAT, INTEGER, Schema, heading, integer, listed, optional, shown
+from floatlab.wire.schema import FORMAT, INTEGER, Schema, attributes, heading, integer, listed, optional, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ _EXPLANATION = Schema(
     None,
     {
         "way": shown("text"),
-        "matching": shown("matching"),
-        "total": shown("total"),
-        "elements": shown("elements"),
-        "fits": shown("fits"),
+        **attributes("matching", "total", "elements", "fits"),
         "code": shown(lambda explanation: _code(explanation.codes, explanation.format)),
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.reduce.timing.backends import Absence, Standing
 from floatlab.verbs.compare.json import EFFECTS
-from floatlab.wire.schema import FORMAT, INTEGER, Schema, heading, listed, optional, schema_of, shown
+from floatlab.wire.schema import FORMAT, INTEGER, Schema, attributes, heading, listed, optional, schema_of, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,12 +23,10 @@ def _effects(standing: Standing) -> tuple[Effect, ...] | None:
 
 
 _TIMING = {
-    "name": shown("name"),
-    "words": shown("words"),
+    **attributes("name", "words"),
     "settings": shown(lambda run: [*run.settings]),
     "seconds": {
-        "sent": shown("sent"),
-        "first": shown("first"),
+        **attributes("sent", "first"),
         "rest": shown(lambda run: [*run.rest.runs]),
         "average": shown("rest.average"),
         "sum": shown("rest.total"),

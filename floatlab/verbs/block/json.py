@@ -71,7 +71,8 @@ def _write_value(value: Value, scope: Scope) -> object:
 
 
 def _read_value(wire: Any, scope: Scope) -> Value:
-    value: Value = next(schema for member, schema in _VALUES.items() if member in wire).read(wire, scope)
+    kind = next((member for member in _VALUES if member in wire), "numerator")
+    value: Value = _VALUES[kind].read(wire, scope)
     return value
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from floatlab.arrays.compare.distances import Ulps
-from floatlab.arrays.compare.measure import Differences, Element, Errors, Operand, Specials
+from floatlab.arrays.compare.measure import Differences, Element, Operand
 from floatlab.arrays.compare.structure import Extent, Map, Structure
-from floatlab.arrays.compare.tolerances import Extreme, Tolerance
+from floatlab.arrays.compare.tolerances import Tolerance
 from floatlab.numbers import Datum
-from floatlab.reduce.explain.judgements import Cause, Effect, Judgement
+from floatlab.reduce.explain.judgements import Effect, Judgement
 from floatlab.wire.derivations import DATUM
 from floatlab.wire.schema import (
+    CODECS,
     FORMAT,
     INTEGER,
     NUMBER,
@@ -22,9 +23,9 @@ from floatlab.wire.schema import (
     listed,
     optional,
     row,
+    rows_of,
     schema_of,
     shown,
-    word_of,
 )
 
 TYPE_CHECKING = False
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
     from floatlab.wire.schema import Scope
 
 _OPERAND = Schema(Operand, {"name": TEXT, "shape": listed(INTEGER), "dtype": field(TEXT, "kind"), "format": FORMAT})
-_EXTREME = optional(schema_of(Extreme))
-_ERRORS = schema_of(Errors)
-_TOLERANCE = schema_of(
+CODECS["Tolerance"] = schema_of(
     Tolerance,
     lambda failing, unlike, **fields: Tolerance(failing=failing or 0, unlike=unlike or "", **fields),
     failing=Field(optional(INTEGER), lambda tolerance: None if tolerance.unlike else tolerance.failing, "failing"),
@@ -48,7 +47,7 @@ def _read_percentiles(wire: Any, scope: Scope) -> tuple[tuple[float, int], ...]:
     return tuple((float(share), INTEGER.read(most, scope)) for share, most in wire.items())
 
 
-_ULPS = schema_of(
+CODECS["Ulps"] = schema_of(
     Ulps,
     percentiles=Field(
         Codec(
@@ -58,14 +57,10 @@ _ULPS = schema_of(
         "percentiles",
     ),
 )
-_STRUCTURE = Schema(
+CODECS["Structure"] = Schema(
     Structure,
     {
-        "count": INTEGER,
-        "size": INTEGER,
-        "shape": listed(INTEGER),
-        "first": INTEGER,
-        "last": INTEGER,
+        **rows_of(Structure, "count", "size", "shape", "first", "last"),
         "axes": field(listed(schema_of(Extent)), "extents"),
         "map": schema_of(Map),
     },
@@ -109,19 +104,10 @@ DIFFERENCES = Schema(
         "operands": Field(
             row(_OPERAND, _OPERAND), lambda differences: (differences.actual, differences.expected), "operands"
         ),
-        "shape": optional(listed(INTEGER)),
-        "size": INTEGER,
+        **rows_of(Differences, "shape", "size"),
         "within": shown("within"),
-        "equal_bits": optional(INTEGER),
-        "equal": INTEGER,
-        "specials": schema_of(Specials),
-        "absolute": _ERRORS,
-        "relative": _ERRORS,
-        "ulps": optional(_ULPS),
-        "allclose": _TOLERANCE,
-        "assert_close": _TOLERANCE,
-        "differing": optional(_STRUCTURE),
-        "failing": optional(_STRUCTURE),
+        **rows_of(Differences, "equal_bits", "equal", "specials", "absolute", "relative", "ulps"),
+        **rows_of(Differences, "allclose", "assert_close", "differing", "failing"),
         "worst": Field(
             listed(_ELEMENT), lambda differences: [(differences, element) for element in differences.worst], "worst"
         ),
@@ -130,13 +116,10 @@ DIFFERENCES = Schema(
 
 EFFECTS = listed(schema_of(Effect))
 _JUDGEMENT = {
-    "terms": INTEGER,
-    "format": FORMAT,
-    "q": {"rms": NUMBER, "largest": NUMBER, "limit": shown("limit")},
+    **rows_of(Judgement, "terms", "format"),
+    "q": {**rows_of(Judgement, "rms", "largest"), "limit": shown("limit")},
     "trials": field(EFFECTS, "effects"),
-    "causes": listed(word_of(Cause)),
-    "looked_at": INTEGER,
-    "elements": INTEGER,
+    **rows_of(Judgement, "causes", "looked_at", "elements"),
     "beyond_rounding": field(INTEGER, "beyond"),
     "largest_at": field(optional(row(INTEGER, INTEGER)), "at"),
 }

@@ -6,7 +6,7 @@ from floatlab.formats import Format, Row
 from floatlab.formats.census import Census, census
 from floatlab.numbers import Datum
 from floatlab.wire.derivations import DATUM
-from floatlab.wire.schema import FORMAT, INTEGER, Field, Schema, heading, listed, schema_of, shown
+from floatlab.wire.schema import FORMAT, INTEGER, Field, Schema, attributes, heading, listed, schema_of, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ _ROWS: dict[str, Field] = {
     "format": shown("format", FORMAT),
     "aliases": shown(lambda row: list(row.aliases)),
     "source": shown("source"),
-    **{name: shown(f"format.{name}") for name in _PARAMETERS},
+    **within("format", attributes(*_PARAMETERS)),
     "nans": shown("format.nans", INTEGER),
-    **{name: shown(f"format.{name}") for name in _MORE},
+    **within("format", attributes(*_MORE)),
     "largest": shown(_landmark("largest_magnitude"), DATUM),
     "smallest_normal": shown(_landmark("smallest_normal_magnitude"), DATUM),
     "smallest_subnormal": shown(_smallest, DATUM).replace(is_optional=True),

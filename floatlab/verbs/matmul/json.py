@@ -29,6 +29,7 @@ from floatlab.wire.schema import (
     Codec,
     Field,
     Schema,
+    attributes,
     heading,
     listed,
     optional,
@@ -112,8 +113,7 @@ _PRODUCT = {
     "elements": Field(optional(listed(_ELEMENT)), _elements, "elements"),
 }
 _ERRORS = {
-    "looked_at": shown("looked_at"),
-    "nearest": shown("nearest"),
+    **attributes("looked_at", "nearest"),
     "error": {"ulps_largest": shown("largest"), "ulps_rms": shown("rms")},
     "q": {"largest": shown("q_largest"), "rms": shown("q_rms")},
 }

@@ -16,13 +16,13 @@ from floatlab.training import (
     Adam,
     Check,
     Comparison,
+    Configuration,
     Curve,
     Learning,
     LossScale,
     Point,
     Program,
     Setup,
-    Threshold,
     TracedStage,
     Training,
     TrainingRun,
@@ -30,7 +30,6 @@ from floatlab.training import (
     Underflow,
     Updates,
     UpdateTrace,
-    Why,
 )
 from floatlab.wire.derivations import CONTEXT, DATUM, DERIVATION
 from floatlab.wire.schema import (
@@ -50,11 +49,11 @@ from floatlab.wire.schema import (
     mapping,
     optional,
     row,
+    rows_of,
     schema_of,
     shown,
     variant,
     within,
-    word_of,
 )
 
 TYPE_CHECKING = False
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from floatlab.wire.schema import Scope
 
 _MANY = 64  # weights that are listed
+_LINE = ("error", "carried_error", "moves", "stalled", "still", "why", "skipped", "scale", "diverged")
 _FRACTION = optional(FRACTION)
 _NUMBER = optional(NUMBER)
 _NUMBERS = listed(NUMBER)
@@ -93,7 +93,6 @@ _STAGE = Schema(
     },
 )
 _OPTIMIZER = variant("optimizer", {kind.__name__.lower(): schema_of(kind) for kind in (Updates, SGD, Adam)})
-_THRESHOLD = schema_of(Threshold)
 
 
 def _update(setup: Setup, optimizer: Any, readings: dict[str, Derivation], stages: Any, **fields: Any) -> UpdateTrace:
@@ -112,17 +111,14 @@ UPDATE = Schema(
         "optimizer": Field(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
         "readings": Field(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
         "stages": listed(_STAGE),
-        "before": DATUM,
-        "update": DATUM,
+        **rows_of(UpdateTrace, "before", "update"),
         "result": field(DATUM, "after"),
         "moved": shown("moved"),
-        "why": word_of(Why),
-        "exact_update": _FRACTION,
-        "carried": _FRACTION,
+        **rows_of(UpdateTrace, "why", "exact_update", "carried"),
         "update_ulps": shown("update_ulps", _FRACTION),
         "ratio": shown("ratio", _FRACTION),
         "chance": shown("chance", _FRACTION),
-        "counts": {"up": _THRESHOLD, "down": _THRESHOLD},
+        "counts": rows_of(UpdateTrace, "up", "down"),
     },
 )
 
@@ -150,17 +146,6 @@ def _write_final(x: Any, scope: Scope) -> object:
 
 
 _FINALS = listed(Codec(_write_final, AS_IT_IS.read))
-_LINE = {
-    "error": _NUMBER,
-    "carried_error": _NUMBER,
-    "moves": INTEGER,
-    "stalled": AS_IT_IS,
-    "still": AS_IT_IS,
-    "why": optional(word_of(Why)),
-    "skipped": AS_IT_IS,
-    "scale": AS_IT_IS,
-    "diverged": AS_IT_IS,
-}
 _REMEDY = Schema(
     None,
     {
@@ -168,7 +153,7 @@ _REMEDY = Schema(
         "setup": shown("run.setup", _SETUP),
         "final": _FINALS,
         "carried": optional(_NUMBERS),
-        **within("line", _LINE),
+        **within("line", rows_of(Trajectory, *_LINE)),
     },
 )
 
@@ -207,6 +192,10 @@ class _Configured(Record):
         return self.learnings[0].configuration
 
 
+def _first(learnings: Learnings) -> Learning:
+    return learnings.rows[0][0]
+
+
 def _configured(learnings: Learnings) -> list[_Configured]:
     return [_Configured(*pair) for pair in zip(learnings.compared, learnings.rows, strict=True)]
 
@@ -216,9 +205,9 @@ _CONFIGURATION = Schema(
     {
         "name": shown("line.label"),
         "setup": shown("configuration.setup", _SETUP),
-        **within("configuration", dict.fromkeys(("forward", "backward", "outputs", "accumulator"), FORMAT)),
+        **within("configuration", rows_of(Configuration, "forward", "backward", "outputs", "accumulator")),
         "losses": shown("line.finals", _NUMBERS),
-        **within("line", {"ratio": NUMBER, "spread": NUMBER, "worse": BOOLEAN, "diverged": INTEGER}),
+        **within("line", rows_of(Comparison, "ratio", "spread", "worse", "diverged")),
         "unmoved": shown(lambda configured: [learning.unmoved for learning in configured.learnings]),
         "skipped": shown(lambda configured: [len(learning.skipped) for learning in configured.learnings]),
     },
@@ -227,10 +216,10 @@ LEARNINGS = Schema(
     None,
     {
         **heading("train network"),
-        "problem": shown(lambda learnings: learnings.rows[0][0].problem.name),
-        "parameters": shown(lambda learnings: learnings.rows[0][0].problem.parameters),
-        "layers": shown(lambda learnings: list(learnings.rows[0][0].problem.layers)),
-        "steps": shown(lambda learnings: learnings.rows[0][0].steps),
+        "problem": shown(lambda learnings: _first(learnings).problem.name),
+        "parameters": shown(lambda learnings: _first(learnings).problem.parameters),
+        "layers": shown(lambda learnings: list(_first(learnings).problem.layers)),
+        "steps": shown(lambda learnings: _first(learnings).steps),
         "seeds": shown(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
         "reference": TEXT,
         "configurations": shown(_configured, listed(_CONFIGURATION)),
@@ -250,16 +239,11 @@ UNDERFLOW = Schema(
     _underflow,
     {
         **heading("train underflow"),
-        "format": FORMAT,
-        "scale": NUMBER,
-        "total": INTEGER,
-        "nonzero": INTEGER,
-        "not_finite": INTEGER,
+        **rows_of(Underflow, "format", "scale", "total", "nonzero", "not_finite"),
         "zero": field(INTEGER, "flushed"),
         "subnormal": INTEGER,
         "overflow": field(INTEGER, "overflowed"),
-        "safe_scale": _NUMBER,
-        "least_scale": _NUMBER,
+        **rows_of(Underflow, "safe_scale", "least_scale"),
         "zero_at_safe_scale": field(optional(INTEGER), "flushed_by_safe_scale"),
         "histogram": listed(row(INTEGER, INTEGER)),
     },
