@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from floatlab.reduce.explain.attribution import attribute
     from floatlab.reduce.reveal.revelation import reveal
     from floatlab.training.run.laboratory import train
-    from floatlab.wire.decode import from_json
+    from floatlab.verbs.documents import from_json
 
 __version__ = "0.1.0"
 
@@ -117,7 +117,7 @@ _ROOMS = {
     "floatlab.reduce.explain.attribution": (
         "attribute",
     ),
-    "floatlab.wire.decode": ("from_json",),
+    "floatlab.verbs.documents": ("from_json",),
     "floatlab.training": (
         "train",
     ),

@@ -228,7 +228,7 @@ def _differ(count: int) -> str:
 def _summary(function: Function, context: Context, total: int, wrong: int, any_nan: bool, manner: Manner) -> str:
     """Return the last line: how many lines were checked, by which rules, and how many differ."""
     if manner.json:
-        from floatlab.wire.encode import json_line
+        from floatlab.wire.schema import json_line
 
         record = {
             "schema": 1,
@@ -262,7 +262,7 @@ def _written(found: Mismatch, name: str, context: Context) -> str:
 
 def _record(found: Mismatch, name: str, context: Context) -> str:
     from floatlab.vectors.functions import digits
-    from floatlab.wire.encode import json_line
+    from floatlab.wire.schema import json_line
 
     wide = digits(found.function.result)
     record = {

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from floatlab.numbers import Datum, Flags
     from floatlab.page.model import Chart, Line, Page
+    from floatlab.wire.schema import Wire
 
 # Is told how much work there is, and of what; returns a function that is told how much of it was done.
 Started = Callable[[int, str], Callable[[int], None]]
@@ -50,7 +51,7 @@ class Answer(Record):
     """
 
     page: Callable[[], Page]
-    records: Callable[[], list[dict[str, Any]]]
+    records: Callable[[], list[Wire]]
     words: Callable[[], list[str]]
     codes: Callable[[], list[str]]
     hints: tuple[str, ...] = ()
@@ -63,6 +64,17 @@ class Answer(Record):
     status: int = 0
     table: Callable[[], str] | None = None
     chart: Callable[[], Chart] | None = None
+
+
+def written(*answers: object) -> Callable[[], list[Wire]]:
+    """Return what writes answers of any kind as JSON objects."""
+
+    def records() -> list[Wire]:
+        from floatlab.verbs.documents import document_of
+
+        return [document_of(answer) for answer in answers]
+
+    return records
 
 
 def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
@@ -78,10 +90,10 @@ def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str
 
         return joined(parts())
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.wire.encode import interval_to_wire, to_wire
+    def records() -> list[Wire]:
+        from floatlab.wire.derivations import interval_to_wire
 
-        wires = [to_wire(each) for each in found]
+        wires = written(*found)()
         if interval:
             for wire, each in zip(wires, found, strict=True):
                 wire["interval"] = interval_to_wire(each.result, each.context)

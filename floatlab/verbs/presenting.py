@@ -1,6 +1,7 @@
 """What the package's face gives the presenter hook: the page and the JSON of every kind of answer.
 
-A row a kind of answer, by the name of its class, so that a derivation is drawn without importing what adds arrays.
+A row a kind of answer: a function that imports what draws it, so that a derivation is drawn without importing what
+adds arrays.
 """
 
 from __future__ import annotations
@@ -9,26 +10,43 @@ from floatlab.errors import UnsupportedError
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
-from floatlab.verbs.answer import Answer, answer_for
+from floatlab.verbs.answer import Answer, answer_for, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
-    Wire = dict[str, Any]
+    from floatlab.arith import Comparison, Contrast, IntegerResult
+    from floatlab.arith.blocks import BlockDerivation
+    from floatlab.arrays.compare.differences import Differences
+    from floatlab.numbers import Datum, Derivation
+    from floatlab.reduce.explain.attribution import Attribution
+    from floatlab.reduce.plan.plan import Plan
+    from floatlab.reduce.results.judgements import Judgement
+    from floatlab.reduce.results.products import Product
+    from floatlab.reduce.results.reduction import Reduction
+    from floatlab.reduce.reveal.revelation import Findings
+    from floatlab.reduce.timing.backends import BackendComparison
+    from floatlab.training.gradient_check import StepSweep
+    from floatlab.training.network.learner import Learning
+    from floatlab.training.run.laboratory import Training
+    from floatlab.training.scaling import Underflow
+    from floatlab.training.update.trace import UpdateTrace
+
+    Kind = TypeVar("Kind")
 
 
-def page_of(found: Any) -> Page:
+def page_of(answer: object) -> Page:
     """Return an answer's page, as the command line shows it."""
-    return found if isinstance(found, Page) else answer_of(found).page()
+    return answer if isinstance(answer, Page) else answer_of(answer).page()
 
 
-def json_of(found: Any) -> str:
+def json_of(answer: object) -> str:
     """Return an answer's JSON, as the command line writes it with `--json`: one object a line."""
-    from floatlab.wire.encode import json_line
+    from floatlab.wire.schema import json_line
 
-    return "".join(map(json_line, answer_of(found).records())).rstrip("\n")
+    return "".join(map(json_line, answer_of(answer).records())).rstrip("\n")
 
 
 def text_of(page: Page, width: int) -> str:
@@ -41,169 +59,164 @@ def svg_of(page: Page, width: int) -> str:
     return to_svg(page, width)
 
 
-def answer_of(found: Any) -> Answer:
+def answer_of(answer: object) -> Answer:
     """Return what the command line would answer with; raises UnsupportedError for what is no answer.
 
     >>> from floatlab import add
     >>> answer_of(add("1", "2", "fp16")).codes()
     ['0x4200']
     """
-    kind = type(found)
-    if (make := ROWS.get(f"{kind.__module__}.{kind.__qualname__}")) is None:
+    kind = type(answer)
+    if kind.__name__ not in ROWS or not kind.__module__.startswith("floatlab."):
         raise UnsupportedError(f"{kind.__name__} has no page")
-    return make(found)
+    return ROWS[kind.__name__](answer)
 
 
-def _plain(found: Any, page: Callable[[], Page], record: Callable[[], Wire]) -> Answer:
-    """Return an answer that is a page and one JSON object."""
-    return Answer(page, lambda: [record()], lambda: [repr(found)], lambda: [repr(found)], found=found)
+# Each function is the row of the classes that its parameter is annotated with; no two answers have one name.
+ROWS: dict[str, Callable[[Any], Answer]] = {}
 
 
-def _derivation(found: Any) -> Answer:
-    if found.operation in ("read", "decode", "convert"):
-        return answer_for([found])
+def _row(present: Callable[[Kind], Answer]) -> Callable[[Kind], Answer]:
+    for kind in str(present.__annotations__["answer"]).split(" | "):
+        ROWS[kind] = present
+    return present
+
+
+def _plain(answer: object, page: Callable[[], Page], document: object = None) -> Answer:
+    """Return an answer that is a page and one JSON object, of the document where that is not the answer itself."""
+    words = [repr(answer)]
+    return Answer(page, written(document or answer), lambda: words, lambda: words, found=answer)
+
+
+@_row
+def _derivation(answer: Derivation) -> Answer:
+    if answer.operation in ("read", "decode", "convert"):
+        return answer_for([answer])
     from floatlab.verbs.arithmetic.answer import derivation_answer
 
-    return derivation_answer(found)
+    return derivation_answer(answer)
 
 
-def _datum(found: Any) -> Answer:
+@_row
+def _datum(answer: Datum) -> Answer:
     from floatlab.numbers.datum import hexadecimal_code
     from floatlab.numbers.literals import parse_literal
     from floatlab.numbers.reading import read_literal
 
-    return answer_for([read_literal(parse_literal(f"bits:{hexadecimal_code(found)}"), found.format)])
+    return answer_for([read_literal(parse_literal(f"bits:{hexadecimal_code(answer)}"), answer.format)])
 
 
-def _contrast(found: Any) -> Answer:
+@_row
+def _contrast(answer: Contrast) -> Answer:
     from floatlab.verbs.arithmetic.answer import contrast_answer
 
-    return contrast_answer(found)
+    return contrast_answer(answer)
 
 
-def _comparison(found: Any) -> Answer:
+@_row
+def _comparison(answer: Comparison) -> Answer:
     from floatlab.verbs.arithmetic.answer import comparison_answer
 
-    return comparison_answer(found)
+    return comparison_answer(answer)
 
 
-def _integer(found: Any) -> Answer:
+@_row
+def _integer(answer: IntegerResult) -> Answer:
     from floatlab.verbs.arithmetic.answer import integer_answer
 
-    return integer_answer(found)
+    return integer_answer(answer)
 
 
-def _block(found: Any) -> Answer:
+@_row
+def _block(answer: BlockDerivation) -> Answer:
     from floatlab.verbs.block.answer import answer_of as block_answer
 
-    return block_answer((found,))
+    return block_answer((answer,))
 
 
-def _reduction(found: Any) -> Answer:
+@_row
+def _reduction(answer: Reduction | Product) -> Answer:
     from floatlab.verbs.reduce.answer import answer_of as reduction_answer
 
-    return reduction_answer(found)
+    return reduction_answer(answer)
 
 
-def _plan(found: Any) -> Answer:
-    from floatlab.verbs.reveal.json import plan_to_wire
+@_row
+def _plan(answer: Plan) -> Answer:
     from floatlab.verbs.reveal.page import plan_page
 
-    return _plain(found, lambda: plan_page(found), lambda: plan_to_wire(found))
+    return _plain(answer, lambda: plan_page(answer))
 
 
-def _findings(found: Any) -> Answer:
+@_row
+def _findings(answer: Findings) -> Answer:
     from floatlab.verbs.reveal.answer import answer_of as reveal_answer
 
-    return reveal_answer(found)
+    return reveal_answer(answer)
 
 
-def _attribution(found: Any) -> Answer:
+@_row
+def _attribution(answer: Attribution) -> Answer:
     from floatlab.verbs.attribute.answer import answer_of as attribution_answer
 
-    return attribution_answer(found, found.observed)
+    return attribution_answer(answer, answer.observed)
 
 
-def _differences(found: Any) -> Answer:
+@_row
+def _differences(answer: Differences) -> Answer:
     from floatlab.verbs.compare.answer import answer_of as compare_answer
 
-    return compare_answer(found)
+    return compare_answer(answer)
 
 
-def _judgement(found: Any) -> Answer:
-    from floatlab.verbs.compare.json import judgement_to_wire
+@_row
+def _judgement(answer: Judgement) -> Answer:
     from floatlab.verbs.judge.page import judgement_blocks, judgement_words
-    from floatlab.wire.encode import SCHEMA
 
-    return _plain(
-        found,
-        lambda: Page(tuple(judgement_blocks(found)), judgement_words(found)),
-        lambda: {"schema": SCHEMA, "operation": "judge", **judgement_to_wire(found)},
-    )
+    return _plain(answer, lambda: Page(tuple(judgement_blocks(answer)), judgement_words(answer)))
 
 
-def _standing(found: Any) -> Answer:
+@_row
+def _standing(answer: BackendComparison) -> Answer:
     from floatlab.verbs.backends.answer import answer_of as backends_answer
 
-    return backends_answer(found)
+    return backends_answer(answer)
 
 
-def _training(found: Any) -> Answer:
-    from floatlab.verbs.train.json import training_to_wire
+@_row
+def _training(answer: Training) -> Answer:
     from floatlab.verbs.train.run.page import training_page
 
-    return _plain(found, lambda: training_page(found), lambda: training_to_wire(found, found.seed))
+    return _plain(answer, lambda: training_page(answer))
 
 
-def _step(found: Any) -> Answer:
-    from floatlab.verbs.train.json import step_to_wire
+@_row
+def _update(answer: UpdateTrace) -> Answer:
     from floatlab.verbs.train.step.page import step_page
 
-    return _plain(found, lambda: step_page(found), lambda: step_to_wire(found))
+    return _plain(answer, lambda: step_page(answer))
 
 
-def _learning(found: Any) -> Answer:
+@_row
+def _learning(answer: Learning) -> Answer:
     from floatlab.training.network.learner import compare_learnings
     from floatlab.verbs.train.network.answer import learned_answer
 
-    label = found.configuration.label
-    return learned_answer([[found]], compare_learnings([[found]], label), label)
+    label = answer.configuration.label
+    return learned_answer([[answer]], compare_learnings([[answer]], label), label)
 
 
-def _underflow(found: Any) -> Answer:
-    from floatlab.verbs.train.json import underflow_to_wire
+@_row
+def _underflow(answer: Underflow) -> Answer:
     from floatlab.verbs.train.underflow.page import underflow_page
 
-    return _plain(found, lambda: underflow_page(found), lambda: underflow_to_wire(found))
+    return _plain(answer, lambda: underflow_page(answer))
 
 
-def _curve(found: Any) -> Answer:
+@_row
+def _curve(answer: StepSweep) -> Answer:
+    from floatlab.verbs.train.check.answer import GradientCheck
     from floatlab.verbs.train.check.page import check_page
-    from floatlab.verbs.train.json import check_to_wire
 
-    return _plain(
-        found, lambda: check_page([found], None, "function"), lambda: check_to_wire("function", [found], None)
-    )
-
-
-ROWS: dict[str, Callable[[Any], Answer]] = {
-    "floatlab.numbers.steps.Derivation": _derivation,
-    "floatlab.numbers.datum.Datum": _datum,
-    "floatlab.arith.contrast.Contrast": _contrast,
-    "floatlab.arith.comparison.Comparison": _comparison,
-    "floatlab.arith.integers.IntegerResult": _integer,
-    "floatlab.arith.blocks.BlockDerivation": _block,
-    "floatlab.reduce.results.reduction.Reduction": _reduction,
-    "floatlab.reduce.results.products.Product": _reduction,
-    "floatlab.reduce.plan.plan.Plan": _plan,
-    "floatlab.reduce.reveal.revelation.Findings": _findings,
-    "floatlab.reduce.explain.attribution.Attribution": _attribution,
-    "floatlab.reduce.results.judgements.Judgement": _judgement,
-    "floatlab.reduce.timing.backends.BackendComparison": _standing,
-    "floatlab.arrays.compare.differences.Differences": _differences,
-    "floatlab.training.run.laboratory.Training": _training,
-    "floatlab.training.update.trace.UpdateTrace": _step,
-    "floatlab.training.network.learner.Learning": _learning,
-    "floatlab.training.scaling.Underflow": _underflow,
-    "floatlab.training.gradient_check.StepSweep": _curve,
-}
+    page = lambda: check_page([answer], None, "function")  # noqa: E731
+    return _plain(answer, page, GradientCheck("function", (answer,)))

@@ -80,7 +80,9 @@ def test_json_is_the_derivation():
         "block", "mxfp8_e4m3", "floor", "957",
     )  # fmt: skip
     assert (record["exponent"], record["wanted_scale"], record["block"]) == (9, "2", 32)
-    assert record["operands"] == [{"exact": "957", "literal": "957"}, {"exact": "1/3", "literal": "1/3"}]
+    assert [operand["exact"] for operand in record["operands"]] == ["957", "1/3"]
+    assert [operand["literal"] for operand in record["operands"]] == ["957", "1/3"]
+    assert record["operands"][1]["value"]["denominator"] == 3
     assert record["result"]["scale"]["code"] == "0x80"
     assert record["result"]["tensor_scale"] is None
     assert record["result"]["values"] == ["896", "0.34375"]

@@ -14,7 +14,7 @@ from floatlab.numbers.datum import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Scene, Started
+from floatlab.verbs.answer import Answer, Scene, Started, written
 from floatlab.verbs.operand import read_operand
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import ARITIES
@@ -23,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from floatlab.arith import Comparison, Contrast, IntegerResult
+    from floatlab.wire.schema import Wire
 
 __all__ = ["ARITIES", "DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
 
@@ -141,10 +143,8 @@ def derivation_answer(
 
         return summary_page([derivation]) if brief else derivation_page(derivation, steps, why)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.wire.encode import to_wire
-
-        return [_first_steps(to_wire(derivation), steps)]
+    def records() -> list[Wire]:
+        return [_first_steps(wire, derivation, steps) for wire in written(derivation)()]
 
     def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.step_pages import scenes
@@ -157,7 +157,7 @@ def derivation_answer(
 def _answer(
     derivation: Derivation,
     page: Callable[[], Page],
-    records: Callable[[], list[dict[str, Any]]],
+    records: Callable[[], list[Wire]],
     film: Callable[[bool], tuple[Scene, ...]],
 ) -> Answer:
     result = derivation.result
@@ -172,8 +172,12 @@ def _answer(
     )
 
 
-def _first_steps(wire: dict[str, Any], steps: int | None) -> dict[str, Any]:
-    return wire if steps is None else wire | {"steps": wire["steps"][:steps]}
+def _first_steps(wire: Wire, derivation: Derivation, steps: int | None) -> Wire:
+    """Return the JSON of a derivation with its first steps only."""
+    from floatlab.wire.derivations import STEPS
+    from floatlab.wire.schema import Scope
+
+    return wire if steps is None else wire | {"steps": STEPS.write(derivation.steps[:steps], Scope())}
 
 
 def _fused(
@@ -194,11 +198,10 @@ def contrast_answer(both: Contrast, steps: int | None = None, brief: bool = Fals
 
         return contrast_summary(both) if brief else contrast_page(both, steps, why)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.wire.encode import to_wire
-
-        separate = _first_steps(to_wire(both.separate), steps)
-        return [_first_steps(to_wire(both.fused), steps) | {"separate": separate, "same": both.same}]
+    def records() -> list[Wire]:
+        fused, separate = written(both, both.separate)()
+        separate = _first_steps(separate, both.separate, steps)
+        return [_first_steps(fused, both.fused, steps) | {"separate": separate}]
 
     def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.step_pages import contrast_scenes
@@ -222,11 +225,6 @@ def comparison_answer(found: Comparison) -> Answer:
 
         return comparison_page(found)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.wire.encode import comparison_to_wire
-
-        return [comparison_to_wire(found)]
-
     def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.explain.result import comparison_reason
         from floatlab.verbs.arithmetic.step_pages import whole_scene
@@ -234,7 +232,7 @@ def comparison_answer(found: Comparison) -> Answer:
         return (whole_scene("compare", page(), comparison_reason(found), found.flags, strips=strips),)
 
     word = found.relation.value
-    return Answer(page, records, lambda: [word], lambda: [word], operands=found.operands, scenes=film)
+    return Answer(page, written(found), lambda: [word], lambda: [word], operands=found.operands, scenes=film)
 
 
 def _to_integer(value: Any, format: Format | None, context: Context, integer: str, exact: bool) -> Answer:
@@ -252,11 +250,6 @@ def integer_answer(found: IntegerResult) -> Answer:
 
         return integer_page(found)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.wire.encode import integer_to_wire
-
-        return [integer_to_wire(found)]
-
     def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.explain.result import integer_reason
         from floatlab.verbs.arithmetic.step_pages import whole_scene
@@ -264,7 +257,7 @@ def integer_answer(found: IntegerResult) -> Answer:
         return (whole_scene("to integer", page(), integer_reason(found), found.flags, strips=strips),)
 
     words, codes = (lambda: [str(found.value)]), (lambda: [found.hexadecimal_code])
-    return Answer(page, records, words, codes, operands=found.operands, scenes=film)
+    return Answer(page, written(found), words, codes, operands=found.operands, scenes=film)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

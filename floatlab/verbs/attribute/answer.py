@@ -17,7 +17,7 @@ from floatlab.numbers.context import DEFAULT
 from floatlab.page.model import Page
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.replay.observations import format_of_result, parse_printed
-from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.named_arrays import operands_of, preset_of
 
 
@@ -74,13 +74,8 @@ def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
 
         return attribution_page(found, results)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.attribute.json import attribution_to_wire
-
-        return [attribution_to_wire(found, results)]
-
     said = [found.text if found.verdict is None else found.verdict.value]
-    return Answer(page, records, lambda: said, lambda: said, found=found)
+    return Answer(page, written(found.replace(observed=results)), lambda: said, lambda: said, found=found)
 
 
 def _is_listed(word: str) -> bool:

@@ -1,92 +1,111 @@
-"""An attribution as JSON: for each observed result the ways that were tried, and the pairs that give two."""
+"""The schema of an attribution: for each observed result the ways that were tried, and the pairs that give two."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.wire.encode import SCHEMA, context_to_wire, integer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    import numpy as np
-
-    from floatlab.formats import Format
-    from floatlab.reduce.explain.attribution import Attribution, Explanation, TileEdge
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
-    Wire = dict[str, Any]
+from floatlab.record import Individual
+from floatlab.reduce.explain.attribution import Attribution
+from floatlab.reduce.explain.causes import Path
+from floatlab.reduce.explain.tile_edges import TileEdge
+from floatlab.reduce.replay.explanations import Explanation
+from floatlab.wire.derivations import CONTEXT
+from floatlab.wire.schema import FORMAT, INTEGER, Schema, attributes, heading, integer, listed, optional, shown
 
 _MOST = 100  # explanations and pairs
 
 
-def attribution_to_wire(found: Attribution, observed: tuple[str, ...]) -> Wire:
-    """Return what was tried, and what it gave; `observed` has the results' own words."""
-    return {"schema": SCHEMA, "operation": "attribute", **attribution_parts(found, observed)}
-
-
-def attribution_parts(found: Attribution, observed: tuple[str, ...]) -> Wire:
-    """Return the same as a part of another record."""
-    return {
-        "format": found.format.name,
-        "context": context_to_wire(found.context),
-        "tried": found.candidate_count,
-        "observed": [
-            {
-                "given": word,
-                "explanations": [_explanation(each) for each in explanations[:_MOST]],
-                "patch": None if patch is None else _patch(patch),
-            }
-            for word, explanations, patch in zip(observed, found.explanations, found.tile_edges, strict=True)
-        ],
-        "verdict": None if found.verdict is None else found.verdict.value,
-        "verdicts": [each.value for each in found.verdicts],
-        "refuted": [
-            {
-                "cause": each.cause.value,
-                "tried": each.tried,
-                "first": each.first.text,
-                "second": each.second.text,
-                "codes": [_code(codes, found.format) for codes in each.path.codes],
-                "ulps": integer(each.path.steps[0][1]),
-            }
-            for each in found.refutations
-        ],
-        "pairs": [
-            {
-                "first": pair.first.text,
-                "second": pair.second.text,
-                "differ_by": [cause.value for cause in pair.causes],
-                "paths": [[[cause.value, integer(ulps)] for cause, ulps in path.steps] for path in pair.paths],
-                "codes": [[_code(codes, found.format) for codes in path.codes] for path in pair.paths],
-            }
-            for pair in found.pairs[:_MOST]
-        ],
-    }
-
-
-def _explanation(each: Explanation) -> Wire:
-    return {
-        "way": each.text,
-        "matching": each.matching,
-        "total": each.total,
-        "elements": each.elements,
-        "fits": each.fits,
-        "code": None if each.codes is None else _code(each.codes, each.format),
-    }
-
-
-def _patch(patch: TileEdge) -> Wire:
-    return {
-        "axis": ("rows", "columns")[patch.axis],
-        "places": [*patch.places],
-        "way": patch.explanation.text,
-        "others": patch.rest.text,
-    }
-
-
-def _code(codes: Array, format: Format) -> str | None:
+def _code(codes: Array | None, format: Format) -> str | None:
     """Return the code of a single element."""
-    return hexadecimal_code(Datum(format, int(codes.reshape(-1)[0]))) if codes.size == 1 else None
+    if codes is None or codes.size != 1:
+        return None
+    return hexadecimal_code(Datum(format, int(codes.reshape(-1)[0])))
+
+
+def _codes(path: Path) -> list[str | None]:
+    return [_code(codes, path.format) for codes in path.codes]
+
+
+_EXPLANATION = Schema(
+    None,
+    {
+        "way": shown("text"),
+        **attributes("matching", "total", "elements", "fits"),
+        "code": shown(lambda explanation: _code(explanation.codes, explanation.format)),
+    },
+)
+_PATCH = Schema(
+    None,
+    {
+        "axis": shown(lambda patch: ("rows", "columns")[patch.axis]),
+        "places": shown(lambda patch: [*patch.places]),
+        "way": shown("explanation.text"),
+        "others": shown("rest.text"),
+    },
+)
+_REFUTATION = Schema(
+    None,
+    {
+        "cause": shown("cause.value"),
+        "tried": shown("tried"),
+        "first": shown("first.text"),
+        "second": shown("second.text"),
+        "codes": shown(lambda refutation: _codes(refutation.path)),
+        "ulps": shown(lambda refutation: refutation.path.steps[0][1], INTEGER),
+    },
+)
+
+
+def _steps(path: Path) -> list[object]:
+    return [[cause.value, integer(ulps)] for cause, ulps in path.steps]
+
+
+_PAIR = Schema(
+    None,
+    {
+        "first": shown("first.text"),
+        "second": shown("second.text"),
+        "differ_by": shown(lambda pair: [cause.value for cause in pair.causes]),
+        "paths": shown(lambda pair: [_steps(path) for path in pair.paths]),
+        "codes": shown(lambda pair: [_codes(path) for path in pair.paths]),
+    },
+)
+
+
+class _Observed(Individual):
+    given: str
+    explanations: tuple[Explanation, ...]
+    patch: TileEdge | None
+
+
+_OBSERVED = Schema(
+    None,
+    {
+        "given": shown("given"),
+        "explanations": shown(lambda observed: observed.explanations[:_MOST], listed(_EXPLANATION)),
+        "patch": shown("patch", optional(_PATCH)),
+    },
+)
+
+
+def _observed(attribution: Attribution) -> list[_Observed]:
+    columns = (attribution.observed, attribution.explanations, attribution.tile_edges)
+    return [_Observed(*row) for row in zip(*columns, strict=True)]
+
+
+_ATTRIBUTION: dict[str, Any] = {
+    "format": FORMAT,
+    "context": CONTEXT,
+    "tried": shown("candidate_count"),
+    "observed": shown(_observed, listed(_OBSERVED)),
+    "verdict": shown(lambda attribution: attribution.verdict and attribution.verdict.value),
+    "verdicts": shown(lambda attribution: [verdict.value for verdict in attribution.verdicts]),
+    "refuted": shown("refutations", listed(_REFUTATION)),
+    "pairs": shown(lambda attribution: attribution.pairs[:_MOST], listed(_PAIR)),
+}
+PART = Schema(None, _ATTRIBUTION)
+ATTRIBUTION = Schema(None, heading("attribute") | _ATTRIBUTION)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.formats import Format
 from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import BackendComparison, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.named_arrays import operands_of
 
 
@@ -34,11 +32,8 @@ def answer_of(found: BackendComparison) -> Answer:
 
         return backends_page(found)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.backends.json import backends_to_wire
-
-        return [backends_to_wire(found)]
-
     fastest = [found.fastest.name] if found.runs else []
     reasons = "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
-    return Answer(page, records, lambda: fastest, lambda: fastest, missing="" if found.runs else reasons, found=found)
+    return Answer(
+        page, written(found), lambda: fastest, lambda: fastest, missing="" if found.runs else reasons, found=found
+    )

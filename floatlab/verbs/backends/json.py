@@ -1,64 +1,61 @@
-"""A product on several backends as JSON: every time, error and distance, and who was absent."""
+"""The schema of a product on several backends: every time, error and distance, and who was absent."""
 
 from __future__ import annotations
 
-from floatlab.verbs.compare.json import judgement_to_wire
-from floatlab.wire.encode import SCHEMA, integer
+from floatlab.reduce.timing.backends import Absence, BackendComparison
+from floatlab.verbs.compare.json import EFFECTS
+from floatlab.wire.schema import FORMAT, INTEGER, Schema, attributes, heading, listed, optional, schema_of, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.reduce.timing.backends import BackendComparison, BackendPair, BackendTiming
-
-    Wire = dict[str, Any]
+    from floatlab.reduce.results.judgements import Effect
+    from floatlab.reduce.timing.backends import BackendPair, BackendTiming
 
 
-def backends_to_wire(found: BackendComparison) -> Wire:
-    """Return all of it but the products themselves; of the causes that were tried, once."""
-    judgements = [run.judgement for run in found.runs] + [pair.judgement for pair in found.pairs]
-    judged = [each for each in judgements if each is not None]
-    return {
-        "schema": SCHEMA,
-        "operation": "matmul",
-        "format": found.format.name,
-        "shape": [*found.shape],
-        "measured_rows": found.measured,
-        "backends": [_run(run) for run in found.runs],
-        "absent": [{"name": each.name, "reason": each.reason} for each in found.absent],
-        "pairs": [_pair(pair) for pair in found.pairs],
-        "trials": judgement_to_wire(judged[0])["trials"] if judged else None,
-    }
+def _causes(judged: BackendTiming | BackendPair) -> list[str] | None:
+    return None if judged.judgement is None else [cause.value for cause in judged.judgement.causes]
 
 
-def _run(run: BackendTiming) -> Wire:
-    errors = run.errors
-    return {
-        "name": run.name,
-        "words": run.words,
-        "settings": [*run.settings],
-        "seconds": {
-            "sent": run.sent,
-            "first": run.first,
-            "rest": [*run.rest.runs],
-            "average": run.rest.average,
-            "sum": run.rest.total,
-            "fetched": run.fetched,
-        },
-        "repeats": run.repeats,
-        "nearest": errors.nearest,
-        "looked_at": errors.looked_at,
-        "error": {"ulps_largest": errors.largest, "ulps_rms": errors.rms},
-        "q": {"largest": errors.q_largest, "rms": errors.q_rms},
-        "causes": None if run.judgement is None else [each.value for each in run.judgement.causes],
-    }
+def _effects(standing: BackendComparison) -> tuple[Effect, ...] | None:
+    """Return what causes do to these inputs: the same in every judgement."""
+    judgements = [run.judgement for run in standing.runs] + [pair.judgement for pair in standing.pairs]
+    return next((judgement.effects for judgement in judgements if judgement is not None), None)
 
 
-def _pair(pair: BackendPair) -> Wire:
-    return {
-        "names": [*pair.names],
-        "equal_bits": integer(pair.equal),
-        "ulps": integer(pair.ulps),
-        "q": {"largest": pair.q_largest, "rms": pair.q_rms},
-        "causes": None if pair.judgement is None else [each.value for each in pair.judgement.causes],
-    }
+_TIMING = {
+    **attributes("name", "words"),
+    "settings": shown(lambda run: [*run.settings]),
+    "seconds": {
+        **attributes("sent", "first"),
+        "rest": shown(lambda run: [*run.rest.runs]),
+        "average": shown("rest.average"),
+        "sum": shown("rest.total"),
+        "fetched": shown("fetched"),
+    },
+    "repeats": shown("repeats"),
+    "nearest": shown("errors.nearest"),
+    "looked_at": shown("errors.looked_at"),
+    "error": {"ulps_largest": shown("errors.largest"), "ulps_rms": shown("errors.rms")},
+    "q": {"largest": shown("errors.q_largest"), "rms": shown("errors.q_rms")},
+    "causes": shown(_causes),
+}
+_PAIR = {
+    "names": shown(lambda pair: [*pair.names]),
+    "equal_bits": shown("equal", INTEGER),
+    "ulps": INTEGER,
+    "q": {"largest": shown("q_largest"), "rms": shown("q_rms")},
+    "causes": shown(_causes),
+}
+STANDING = Schema(
+    None,
+    {
+        **heading("matmul"),
+        "format": FORMAT,
+        "shape": listed(INTEGER),
+        "measured_rows": shown("measured"),
+        "backends": shown("runs", listed(Schema(None, _TIMING))),
+        "absent": listed(schema_of(Absence)),
+        "pairs": listed(Schema(None, _PAIR)),
+        "trials": shown(_effects, optional(EFFECTS)),
+    },
+)

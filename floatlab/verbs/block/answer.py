@@ -11,13 +11,9 @@ from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.operand import read_operand
 from floatlab.verbs.question import Question
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def block(
@@ -51,12 +47,7 @@ def answer_of(blocks: tuple[BlockDerivation, ...]) -> Answer:
 
         return block_page(blocks)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.block.json import block_to_wire
-
-        return [block_to_wire(each) for each in blocks]
-
-    return Answer(page, records, lambda: _words(blocks), lambda: [_codes(each) for each in blocks])
+    return Answer(page, written(*blocks), lambda: _words(blocks), lambda: [_codes(each) for each in blocks])
 
 
 def _value(text: str, context: Context) -> str | Derivation:

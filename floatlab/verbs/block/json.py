@@ -1,53 +1,41 @@
-"""Blocks as JSON objects: one for each block, with INTERFACE's names where a block has what they name."""
+"""The schema of a block: what its scale came from, each element's way, and the codes and values that it ends in."""
 
 from __future__ import annotations
 
-from floatlab.arith.blocks import BlockDerivation, Element
-from floatlab.numbers import Datum, Ratio
+from floatlab.arith.blocks import BlockDerivation, Element, ScaleRule, TensorScale
+from floatlab.errors import FileFormatError
+from floatlab.formats.blocks import parse_block_format
+from floatlab.numbers import Datum, Exact, Ratio, parse_literal
 from floatlab.numbers.decimals import exact_decimal, fraction_text, ratio_text
+from floatlab.numbers.literals import Infinity, NotANumber
 from floatlab.verbs.block.page import element_code, value_text
-from floatlab.wire.encode import SCHEMA, context_to_wire, datum_to_wire, rounded_to_wire
+from floatlab.wire.derivations import CONTEXT, DATUM, RATIO, ROUNDED
+from floatlab.wire.schema import (
+    CODE,
+    FLAGS,
+    INTEGER,
+    TEXT,
+    Codec,
+    Field,
+    Schema,
+    constant,
+    field,
+    heading,
+    listed,
+    optional,
+    schema_of,
+    shown,
+    word_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Wire = dict[str, Any]
+    from floatlab.arith.blocks import Value
+    from floatlab.wire.schema import Scope
 
-
-def block_to_wire(block: BlockDerivation) -> Wire:
-    """Return a block: what its scale came from, each element's way, and the codes and values that it ends in."""
-    fmt, tensor = block.format, block.tensor
-    return {
-        "schema": SCHEMA,
-        "operation": "block",
-        "format": fmt.name,
-        "block": fmt.block,
-        "element_format": fmt.element.name,
-        "scale_format": fmt.scale.name,
-        "context": context_to_wire(block.context),
-        "operands": [
-            _value_to_wire(element, text) for element, text in zip(block.elements, block.literals, strict=True)
-        ],
-        "rule": block.rule.value,
-        "amax": _ratio_text(block.amax),
-        "exponent": block.exponent,
-        "wanted_scale": _ratio_text(block.wanted),
-        "steps": [_element_to_wire(element, block) for element in block.elements],
-        "result": {
-            "scale": datum_to_wire(block.scale),
-            "tensor_scale": None if tensor is None else datum_to_wire(tensor.datum),
-            "tensor_amax": None if tensor is None else _ratio_text(tensor.amax),
-            "codes": [element_code(element, fmt) for element in block.elements],
-            "values": [_decoded(element) for element in block.elements],
-        },
-        "flags": block.flags.names,
-        "error": {"exact": None, "ulps": None},  # each element has its own
-    }
-
-
-def _ratio_text(x: Ratio | None) -> str | None:
-    return None if x is None else _exact(x)
+    Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and what was typed for it
 
 
 def _exact(x: Ratio) -> str:
@@ -57,25 +45,121 @@ def _exact(x: Ratio) -> str:
     return ratio_text(x.replace(denominator=1, twos=x.twos - x.denominator.bit_length() + 1))
 
 
-def _value_to_wire(element: Element, text: str | None) -> Wire:
-    exact = _exact(element.value) if isinstance(element.value, Ratio) else value_text(element)
-    return {"exact": exact} | ({} if text is None else {"literal": text})
+def _read_exact(wire: object, scope: Scope) -> Ratio:
+    value = parse_literal(TEXT.read(wire, scope)).value
+    if not isinstance(value, Ratio):
+        raise FileFormatError("is no number")
+    x = value.as_fraction()
+    return Ratio(value.negative, abs(x.numerator), x.denominator)
 
 
-def _decoded(element: Element) -> str | None:
-    return None if element.decoded is None else exact_decimal(element.decoded)
+def _read_decoded(wire: object, scope: Scope) -> Exact:
+    x = _read_exact(wire, scope)
+    if x.denominator & (x.denominator - 1):
+        raise FileFormatError("is no binary number")
+    return Exact(x.negative, x.numerator, 1 - x.denominator.bit_length())
 
 
-def _element_to_wire(element: Element, block: BlockDerivation) -> Wire:
-    """Return an element's way; its result is a datum, or the code of an integer."""
-    fmt, error = block.format, element.error
-    wire: Wire = {"scaled": _ratio_text(element.scaled), "code": element_code(element, fmt)}
-    if element.rounded is not None:
-        wire |= {"round": rounded_to_wire(element.rounded)}
-        if fmt.element is fmt.magnitudes:
-            wire |= {"result": datum_to_wire(Datum(fmt.magnitudes, element.code))}
-    return wire | {
-        "value": _decoded(element),
-        "flags": element.flags.names,
-        "error": {"exact": None if error is None else fraction_text(error)},
-    }
+_NUMBER = optional(Codec(lambda x, _: _exact(x), _read_exact))
+_DECODED = optional(Codec(lambda x, _: exact_decimal(x), _read_decoded))
+_VALUES = {"numerator": RATIO, "payload": schema_of(NotANumber), "negative": schema_of(Infinity)}
+
+
+def _write_value(value: Value, scope: Scope) -> object:
+    kind = "numerator" if isinstance(value, Ratio) else "payload" if isinstance(value, NotANumber) else "negative"
+    return _VALUES[kind].write(value, scope)
+
+
+def _read_value(wire: Any, scope: Scope) -> Value:
+    kind = next((member for member in _VALUES if member in wire), "numerator")
+    value: Value = _VALUES[kind].read(wire, scope)
+    return value
+
+
+def _value_text(placed: Placed) -> str:
+    element = placed[1]
+    return _exact(element.value) if isinstance(element.value, Ratio) else value_text(element)
+
+
+def _result(placed: Placed) -> Datum | None:
+    """Return an element's datum; None where it is an integer, or was not rounded."""
+    block, element, _ = placed
+    fmt = block.format
+    is_datum = element.rounded is not None and fmt.element is fmt.magnitudes
+    return Datum(fmt.magnitudes, element.code) if is_datum else None
+
+
+def _error(placed: Placed) -> dict[str, str | None]:
+    error = placed[1].error
+    return {"exact": None if error is None else fraction_text(error)}
+
+
+_OPERAND = Schema(
+    lambda value, literal=None: (value, literal),
+    {
+        "exact": shown(_value_text),
+        "value": Field(Codec(_write_value, _read_value), lambda placed: placed[1].value, "value"),
+        "literal": Field(TEXT, lambda placed: placed[2], "literal", is_optional=True),
+    },
+)
+_STEP = Schema(
+    dict,
+    {
+        "scaled": Field(_NUMBER, lambda placed: placed[1].scaled, "scaled"),
+        "code": Field(CODE, lambda placed: element_code(placed[1], placed[0].format), "code"),
+        "round": Field(ROUNDED, lambda placed: placed[1].rounded, "rounded", is_optional=True),
+        "result": shown(_result, DATUM).replace(is_optional=True),
+        "value": Field(_DECODED, lambda placed: placed[1].decoded, "decoded"),
+        "flags": Field(FLAGS, lambda placed: placed[1].flags, "flags"),
+        "error": shown(_error),
+    },
+)
+
+
+def _placed(block: BlockDerivation) -> list[Placed]:
+    return [(block, *pair) for pair in zip(block.elements, block.literals, strict=True)]
+
+
+def _block(
+    operands: Any, steps: Any, tensor_scale: Datum | None, tensor_amax: Ratio | None, **fields: Any
+) -> BlockDerivation:
+    if len(operands) != len(steps):
+        raise FileFormatError(f"{len(operands)} operands, and {len(steps)} steps")
+    elements = tuple(
+        Element(value=value, rounded=step.pop("rounded", None), **step)
+        for (value, _), step in zip(operands, steps, strict=True)
+    )
+    return BlockDerivation(
+        elements=elements,
+        literals=tuple(literal for _, literal in operands),
+        tensor=None if tensor_scale is None else TensorScale(tensor_amax, tensor_scale),
+        **fields,
+    )
+
+
+BLOCK = Schema(
+    _block,
+    {
+        **heading("block"),
+        "format": Codec(lambda fmt, _: fmt.name, lambda wire, scope: parse_block_format(TEXT.read(wire, scope))),
+        "block": shown("format.block"),
+        "element_format": shown("format.element.name"),
+        "scale_format": shown("format.scale.name"),
+        "context": CONTEXT,
+        "operands": Field(listed(_OPERAND), _placed, "operands"),
+        "rule": word_of(ScaleRule),
+        "amax": _NUMBER,
+        "exponent": optional(INTEGER),
+        "wanted_scale": field(_NUMBER, "wanted"),
+        "steps": Field(listed(_STEP), _placed, "steps"),
+        "result": {
+            "scale": DATUM,
+            "tensor_scale": Field(optional(DATUM), lambda block: block.tensor and block.tensor.datum, "tensor_scale"),
+            "tensor_amax": Field(_NUMBER, lambda block: block.tensor and block.tensor.amax, "tensor_amax"),
+            "codes": shown(lambda block: [element_code(element, block.format) for element in block.elements]),
+            "values": shown(lambda block: [element.decoded for element in block.elements], listed(_DECODED)),
+        },
+        "flags": shown("flags", FLAGS),
+        "error": constant({"exact": None, "ulps": None}),  # each element has its own
+    },
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from floatlab.arrays.compare.measure import WORST, ComparedElement, Differences
+from floatlab.arrays.compare.differences import ComparedElement, Differences
+from floatlab.arrays.compare.measure import WORST
 from floatlab.arrays.compare.measure import compare as measure
 from floatlab.arrays.compare.tolerances import NUMPY
 from floatlab.errors import UnsupportedError
@@ -15,7 +16,7 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.edits import code_of
 from floatlab.verbs.question import Question
 
@@ -98,20 +99,12 @@ def answer_of(
         return Page(tuple(block for part in shown for block in part.blocks), shown[0].title)
 
     def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.compare.json import differences_to_wire
+        [wire] = written(found)()
+        return [wire | causes_to_wire()]
 
-        return [differences_to_wire(found) | causes_to_wire()]
-
-    failing = [str(found.allclose.failing if found.shape is not None else "shapes")]
-    return Answer(
-        page=page,
-        records=records,
-        words=lambda: failing,
-        codes=lambda: failing,
-        found=found,
-        parts=parts,
-        status=0 if found.within else 1,
-    )
+    failing = str(found.allclose.failing if found.shape is not None else "shapes")
+    status = 0 if found.within else 1
+    return Answer(page, records, lambda: [failing], lambda: [failing], found=found, parts=parts, status=status)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.arrays.compare.measure import Differences
+from floatlab.arrays.compare.differences import Differences
 from floatlab.arrays.compare.structure import Extent, Map, Structure
 from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from floatlab.arrays.compare.measure import Differences
+from floatlab.arrays.compare.differences import Differences
 from floatlab.errors import printable
 from floatlab.page.figures import SIZE, require_matplotlib, save_figure
 from floatlab.page.measures import bin_label

@@ -1,118 +1,126 @@
-"""Two arrays compared as JSON: numbers and indices, the worst elements with INTERFACE's DATUM."""
+"""The schemas of two arrays compared, and of what two products were judged to differ by."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from floatlab.arrays.compare.differences import ComparedElement, Differences, Operand
+from floatlab.arrays.compare.distances import Ulps
+from floatlab.arrays.compare.structure import Extent, Map, Structure
+from floatlab.arrays.compare.tolerances import Tolerance
 from floatlab.numbers import Datum
-from floatlab.wire.encode import SCHEMA, datum_to_wire, integer, number
+from floatlab.reduce.results.judgements import Effect, Judgement
+from floatlab.wire.derivations import DATUM
+from floatlab.wire.schema import (
+    CODECS,
+    FORMAT,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    Codec,
+    Field,
+    Schema,
+    Scope,
+    field,
+    heading,
+    listed,
+    optional,
+    row,
+    rows_of,
+    schema_of,
+    shown,
+)
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.arrays.compare.differences import Differences, ErrorSummary, Operand
-    from floatlab.arrays.compare.structure import Structure
-    from floatlab.arrays.compare.tolerances import Extreme, Tolerance
-    from floatlab.reduce.results.judgements import Judgement
-
-    Wire = dict[str, Any]
-
-
-def differences_to_wire(found: Differences) -> Wire:
-    """Return all that `compare` found; what JSON has no number for is "inf" or "nan"."""
-    ulps, specials = found.ulps, found.specials
-    return {
-        "schema": SCHEMA,
-        "operation": "compare",
-        "operands": [_operand(found.actual), _operand(found.expected)],
-        "shape": None if found.shape is None else [integer(n) for n in found.shape],
-        "size": integer(found.size),
-        "within": found.within,
-        "equal_bits": None if found.equal_bits is None else integer(found.equal_bits),
-        "equal": integer(found.equal),
-        "specials": {name: integer(getattr(specials, name)) for name in specials._fields},
-        "absolute": _errors(found.absolute),
-        "relative": _errors(found.relative),
-        "ulps": None if ulps is None else {
-            "format": ulps.format.name,
-            "count": integer(ulps.count),
-            "largest": _extreme(ulps.largest),
-            "percentiles": {f"{share:g}": integer(most) for share, most in ulps.percentiles},
-            "histogram": [[integer(n) for n in each] for each in ulps.histogram],
-        },
-        "allclose": _tolerance(found.allclose),
-        "assert_close": _tolerance(found.assert_close),
-        "differing": _structure(found.differing),
-        "failing": _structure(found.failing),
-        "worst": [
-            {
-                "index": list(each.index),
-                "actual": datum_to_wire(Datum(found.actual.format, each.actual_code)),
-                "expected": datum_to_wire(Datum(found.expected.format, each.expected_code)),
-                "absolute": number(each.absolute),
-                "ulps": None if each.ulps < 0 else integer(each.ulps),
-                "share": number(each.share),
-            }
-            for each in found.worst
-        ],
-    }  # fmt: skip
+_OPERAND = Schema(Operand, {"name": TEXT, "shape": listed(INTEGER), "dtype": field(TEXT, "kind"), "format": FORMAT})
+CODECS["Tolerance"] = schema_of(
+    Tolerance,
+    lambda failing, unlike, **fields: Tolerance(failing=failing or 0, unlike=unlike or "", **fields),
+    failing=Field(optional(INTEGER), lambda tolerance: None if tolerance.unlike else tolerance.failing, "failing"),
+    unlike=Field(optional(TEXT), lambda tolerance: tolerance.unlike or None, "unlike"),
+)
 
 
-def _extreme(found: Extreme | None) -> Wire | None:
-    return None if found is None else {"value": number(found.value), "index": list(found.index)}
+def _read_percentiles(wire: Any, scope: Scope) -> tuple[tuple[float, int], ...]:
+    return tuple((float(share), INTEGER.read(most, scope)) for share, most in wire.items())
 
 
-def _operand(operand: Operand) -> Wire:
-    shape = [integer(n) for n in operand.shape]
-    return {"name": operand.name, "shape": shape, "dtype": operand.kind, "format": operand.format.name}
+CODECS["Ulps"] = schema_of(
+    Ulps,
+    percentiles=Field(
+        Codec(
+            lambda pairs, scope: {f"{share:g}": INTEGER.write(most, scope) for share, most in pairs}, _read_percentiles
+        ),
+        lambda ulps: ulps.percentiles,
+        "percentiles",
+    ),
+)
+CODECS["Structure"] = Schema(
+    Structure,
+    {
+        **rows_of(Structure, "count", "size", "shape", "first", "last"),
+        "axes": field(listed(schema_of(Extent)), "extents"),
+        "map": schema_of(Map),
+    },
+)
 
 
-def _errors(errors: ErrorSummary) -> Wire:
-    return {"largest": _extreme(errors.largest), "mean": number(errors.mean), "count": integer(errors.count)}
+def _element(
+    index: Any, actual: Datum, expected: Datum, absolute: float, ulps: int | None, share: float
+) -> ComparedElement:
+    return ComparedElement(
+        index=index,
+        actual=float(actual),
+        expected=float(expected),
+        actual_code=actual.code,
+        expected_code=expected.code,
+        absolute=absolute,
+        ulps=-1 if ulps is None else ulps,
+        share=share,
+    )
 
 
-def _tolerance(near: Tolerance) -> Wire:
-    return {
-        "name": near.name,
-        "rtol": near.rtol,
-        "atol": near.atol,
-        "equal_nan": near.equal_nan,
-        "passes": near.passes,
-        "failing": None if near.unlike else integer(near.failing),
-        "share": _extreme(near.share),
-        "least_rtol": near.least_rtol,
-        "least_atol": near.least_atol,
-        "greatest_absolute": _extreme(near.greatest_absolute),
-        "greatest_relative": _extreme(near.greatest_relative),
-        "unlike": near.unlike or None,
-    }
+_ELEMENT = Schema(
+    _element,
+    {
+        "index": Field(listed(INTEGER), lambda pair: pair[1].index, "index"),
+        "actual": Field(DATUM, lambda pair: Datum(pair[0].actual.format, pair[1].actual_code), "actual"),
+        "expected": Field(DATUM, lambda pair: Datum(pair[0].expected.format, pair[1].expected_code), "expected"),
+        "absolute": Field(NUMBER, lambda pair: pair[1].absolute, "absolute"),
+        "ulps": Field(optional(INTEGER), lambda pair: None if pair[1].ulps < 0 else pair[1].ulps, "ulps"),
+        "share": Field(NUMBER, lambda pair: pair[1].share, "share"),
+    },
+)
 
 
-def _structure(found: Structure | None) -> Wire | None:
-    if found is None:
-        return None
-    extents = [{name: getattr(each, name) for name in each._fields} for each in found.extents]
-    return {
-        "count": integer(found.count),
-        "first": integer(found.first),
-        "last": integer(found.last),
-        "axes": extents,
-        "map": {"part": list(found.map.part), "counts": [list(each) for each in found.map.counts]},
-    }
+def _differences(operands: tuple[Operand, Operand], **fields: Any) -> Differences:
+    return Differences(actual=operands[0], expected=operands[1], **fields)
 
 
-def judgement_to_wire(found: Judgement) -> Wire:
-    """Return what the difference of two products was judged to be."""
-    return {
-        "terms": found.terms,
-        "format": found.format.name,
-        "q": {"rms": number(found.rms), "largest": number(found.largest), "limit": found.limit},
-        "trials": [
-            {"cause": each.cause.value, "rms": number(each.rms), "largest": number(each.largest)}
-            for each in found.effects
-        ],
-        "causes": [each.value for each in found.causes],
-        "looked_at": integer(found.looked_at),
-        "elements": integer(found.elements),
-        "beyond_rounding": integer(found.beyond),
-        "largest_at": None if found.at is None else [*found.at],
-    }
+DIFFERENCES = Schema(
+    _differences,
+    {
+        **heading("compare"),
+        "operands": Field(
+            row(_OPERAND, _OPERAND), lambda differences: (differences.actual, differences.expected), "operands"
+        ),
+        **rows_of(Differences, "shape", "size"),
+        "within": shown("within"),
+        **rows_of(Differences, "equal_bits", "equal", "specials", "absolute", "relative", "ulps"),
+        **rows_of(Differences, "allclose", "assert_close", "differing", "failing"),
+        "worst": Field(
+            listed(_ELEMENT), lambda differences: [(differences, element) for element in differences.worst], "worst"
+        ),
+    },
+)
+
+EFFECTS = listed(schema_of(Effect))
+_JUDGEMENT = {
+    **rows_of(Judgement, "terms", "format"),
+    "q": {**rows_of(Judgement, "rms", "largest"), "limit": shown("limit")},
+    "trials": field(EFFECTS, "effects"),
+    **rows_of(Judgement, "causes", "looked_at", "elements"),
+    "beyond_rounding": field(INTEGER, "beyond"),
+    "largest_at": field(optional(row(INTEGER, INTEGER)), "at"),
+}
+JUDGEMENT = Schema(Judgement, _JUDGEMENT)
+JUDGEMENT_DOCUMENT = Schema(Judgement, heading("judge") | _JUDGEMENT)

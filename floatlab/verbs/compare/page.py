@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf, isfinite
 
 from floatlab.arith import holds
+from floatlab.arrays.compare.differences import ComparedElement, Differences, ErrorSummary, Operand
 from floatlab.arrays.compare.distances import Ulps
-from floatlab.arrays.compare.measure import ComparedElement, Differences, ErrorSummary, Operand
 from floatlab.arrays.compare.tolerances import Extreme, Tolerance
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code, shortest

@@ -8,12 +8,21 @@ from floatlab.numbers import Context, Derivation, convert, parse_literal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started, answer_for
+from floatlab.record import Record
+from floatlab.verbs.answer import Answer, Started, answer_for, written
 from floatlab.verbs.question import Question
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+
+class Conversion(Record):
+    """A value's way along a path of formats, stage by stage, and what the direct rounding makes of it."""
+
+    stages: tuple[Derivation, ...]
+    direct: Derivation
+
+    @property
+    def same(self) -> bool:
+        """Whether both give the same bits."""
+        return self.direct.result == self.stages[-1].result
 
 
 def convert_through(
@@ -47,13 +56,8 @@ def convert_through(
 
         return conversion_page(stages, direct)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.wire.encode import conversion_to_wire
-
-        return [conversion_to_wire(stages, direct)]
-
     last = answer_for([stages[-1]])
-    return Answer(page, records, last.words, last.codes)
+    return Answer(page, written(Conversion(tuple(stages), direct)), last.words, last.codes)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

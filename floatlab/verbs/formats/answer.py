@@ -6,10 +6,7 @@ from floatlab.formats import CATALOG, catalog_row, parse_format
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from floatlab.wire.schema import Wire
 
 
 def formats(names: tuple[str, ...] = ()) -> Answer:
@@ -38,15 +35,11 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
 
         return joined(parts())
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.wire.encode import codes_to_wire, format_to_wire
+    def records() -> list[Wire]:
+        from floatlab.verbs.formats.json import SUMMARY, TABLE
+        from floatlab.wire.schema import write_document
 
-        wires = [format_to_wire(row) for row in rows]
-        if names:
-            for wire, row in zip(wires, rows, strict=True):
-                if row.format.width <= 8:
-                    wire["table"] = codes_to_wire(row.format)
-        return wires
+        return [write_document(TABLE if names else SUMMARY, row) for row in rows]
 
     found = [row.format.name for row in rows]
     return Answer(page, records, lambda: found, lambda: found, parts=parts)

@@ -16,10 +16,11 @@ from floatlab.page.model import Page
 from floatlab.reduce.results.judgements import Judgement, judge_difference
 from floatlab.verbs.answer import Started
 from floatlab.verbs.attribute.answer import attribute_pair
-from floatlab.verbs.attribute.json import attribution_parts
+from floatlab.verbs.attribute.json import PART
 from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks
-from floatlab.verbs.compare.json import judgement_to_wire
+from floatlab.verbs.compare.json import JUDGEMENT
 from floatlab.verbs.judge.page import judgement_blocks, judgement_words
+from floatlab.wire.schema import write_document
 
 _WHOSE = ("actual", "expected")
 
@@ -72,7 +73,9 @@ def explain_differences(
         blocks += unlike_blocks((first, second))
 
     def to_wire() -> dict[str, Any]:
-        wire: dict[str, Any] = {"judgement": judgement_to_wire(judged)}
-        return wire if explained is None else wire | {"attribution": attribution_parts(explained, _WHOSE)}
+        wire: dict[str, Any] = {"judgement": write_document(JUDGEMENT, judged)}
+        if explained is not None:
+            wire["attribution"] = write_document(PART, explained.replace(observed=_WHOSE))
+        return wire
 
     return summary, Page(tuple(blocks)), to_wire

@@ -9,11 +9,8 @@ from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries
-from floatlab.verbs.answer import Answer, answer_for
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from floatlab.verbs.answer import Answer, answer_for, written
+from floatlab.wire.schema import Wire
 
 
 def compare_libraries(
@@ -45,25 +42,25 @@ def compare_libraries(
 
         return joined([libraries_page(ours, opinions) for ours, opinions in found])
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.wire.encode import datum_to_wire, to_wire
+    def records() -> list[Wire]:
+        from floatlab.wire.derivations import DATUM
+        from floatlab.wire.schema import write_document
 
-        wires = []
-        for ours, opinions in found:
-            wire = to_wire(ours)
+        wires = written(*(ours for ours, _ in found))()
+        for wire, (ours, opinions) in zip(wires, found, strict=True):
+            result = ours.result
             wire["like"] = [
                 {
                     "library": each.library,
                     "version": each.version,
                     "type": each.type_name,
-                    "result": None if each.code is None else datum_to_wire(Datum(ours.result.format, each.code)),
-                    "same": None if each.code is None else each.code == ours.result.code,
-                    "explanation": None if each.code is None else explain(literal, ours.result, each.code),
+                    "result": None if each.code is None else write_document(DATUM, Datum(result.format, each.code)),
+                    "same": None if each.code is None else each.code == result.code,
+                    "explanation": None if each.code is None else explain(literal, result, each.code),
                 }
                 for each in opinions
                 if isinstance(each, Opinion)
             ]
-            wires.append(wire)
         return wires
 
     plain = answer_for([ours for ours, _ in found])

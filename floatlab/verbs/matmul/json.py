@@ -1,57 +1,124 @@
-"""Matrix products as JSON: what was done, the elements of small ones, and how far they are from the exact product."""
+"""The schema of matrix products: the factors and elements of small ones, and their errors."""
 
 from __future__ import annotations
 
 from math import prod
 
-from floatlab.numbers.decimals import fraction_text
-from floatlab.reduce.simulate.adders import Adder
-from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.verbs.reduce.json import error_of, origin_to_wire
-from floatlab.wire.encode import SCHEMA, context_to_wire, datum_to_wire
+from floatlab.errors import FileFormatError
+from floatlab.numbers import Datum
+from floatlab.record import Record
+from floatlab.reduce.results.inputs import Settings
+from floatlab.reduce.results.product_error import ProductErrors
+from floatlab.reduce.results.products import Product, ProductElement
+from floatlab.verbs.reduce.json import (
+    CONTEXT_ROW,
+    FMA_ROW,
+    MACHINE,
+    ORIGIN,
+    PRODUCTS_ROW,
+    RULE_ROW,
+    SCHEDULE,
+    read_adder,
+    source_of_data,
+)
+from floatlab.wire.derivations import DATUM, error_in_ulps
+from floatlab.wire.schema import (
+    FORMAT,
+    FRACTION,
+    INTEGER,
+    Codec,
+    Field,
+    Schema,
+    attributes,
+    heading,
+    listed,
+    optional,
+    shown,
+    within,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.reduce.results.products import Product, ProductElement
-
-    Wire = dict[str, Any]
-
-MOST = 1024  # elements: of more only the worst are written
+MOST = 1024  # elements: of more only the worst are written, and of larger factors none
 
 
-def product_to_wire(found: Product) -> Wire:
-    """Return all of a matrix product; `elements` is null where there are too many, and `worst` is there."""
-    settings, errors, shape = found.settings, found.errors(), found.codes.shape
-    adder, machine = settings.adder, settings.machine
-    every = range(prod(shape)) if prod(shape) <= MOST else None
-    return {
-        "schema": SCHEMA,
-        "operation": "matmul",
-        "format": settings.format.name,
-        "context": context_to_wire(adder.context) if isinstance(adder, Adder | Compensated) else None,
-        "shape": [*shape],
-        "terms": found.terms,
-        "schedule": settings.schedule.text,
-        "fma": isinstance(adder, Adder) and adder.fma,
-        "products": adder.products.name if isinstance(adder, Adder | Compensated) else None,
-        "accumulator": adder.accumulator.name,
-        "machine": None if machine is None else {"name": machine.name, "words": machine.words},
-        "read": [origin_to_wire(side) for side in (found.x, found.y)],
-        "elements": None if every is None else [_element(found.element(each)) for each in every],
-        "worst": [_element(found.element(each)) for each in errors.worst],
-        "looked_at": errors.looked_at,
-        "nearest": errors.nearest,
-        "error": {"ulps_largest": errors.largest, "ulps_rms": errors.rms},
-        "q": {"largest": errors.q_largest, "rms": errors.q_rms},
-    }
+_ELEMENT = Schema(
+    lambda value: value,
+    {
+        "index": shown(lambda element: [*element.index]),
+        "value": DATUM,
+        "exact": shown("exact", optional(FRACTION)),
+        "error": shown(lambda element: error_in_ulps(element.error, element.value)),
+    },
+)
 
 
-def _element(each: ProductElement) -> Wire:
-    return {
-        "index": [*each.index],
-        "value": datum_to_wire(each.value),
-        "exact": None if each.exact is None else fraction_text(each.exact),
-        "error": error_of(each.error, each.value),
-    }
+class _Measured(Record):
+    product: Product
+    errors: ProductErrors
+
+    @property
+    def worst(self) -> list[ProductElement]:
+        return [self.product.element(place) for place in self.errors.worst]
+
+
+def _factors(product: Product) -> list[list[Datum]] | None:
+    sides = (product.x, product.y)
+    if max(side.codes.size for side in sides) > MOST:
+        return None
+    return [[Datum(side.format, code) for code in side.codes.reshape(-1).tolist()] for side in sides]
+
+
+def _elements(product: Product) -> list[ProductElement] | None:
+    count = prod(product.codes.shape)
+    return [product.element(place) for place in range(count)] if count <= MOST else None
+
+
+def _read_product(
+    shape: tuple[int, ...], terms: int, operands: Any, read: Any, elements: Any, format: Any, schedule: Any,
+    machine: Any, **adder: Any,
+) -> Product:  # fmt: skip
+    if operands is None or elements is None:
+        raise FileFormatError(f"the factors or elements were left out: of more than {MOST:,}, none are written")
+    if len(operands) != 2 or len(read) != 2:
+        raise FileFormatError("a product has two factors")
+    x, y = (source_of_data(*pair) for pair in zip(operands, read, strict=True))
+    codes = source_of_data(elements).codes.reshape(shape)
+    rows, columns = x.codes.size // terms, y.codes.size // terms
+    if rows * columns != codes.size:
+        raise FileFormatError(f"factors of {rows} rows and {columns} columns do not make {codes.size} elements")
+    x, y = x.replace(codes=x.codes.reshape(rows, terms)), y.replace(codes=y.codes.reshape(terms, columns))
+    settings = Settings(format, read_adder(machine=machine, **adder), schedule, machine)
+    return Product(x, y, settings, codes)
+
+
+_SETTINGS = {
+    "schedule": SCHEDULE,
+    "fma": FMA_ROW,
+    "products": PRODUCTS_ROW,
+    "accumulator": Field(FORMAT, lambda settings: settings.adder.accumulator, "accumulator"),
+    "adder": RULE_ROW,
+    "machine": MACHINE,
+}
+_PRODUCT = {
+    **heading("matmul"),
+    **within("settings", {"format": FORMAT, "context": CONTEXT_ROW}),
+    "shape": Field(listed(INTEGER), lambda product: product.codes.shape, "shape"),
+    "terms": INTEGER,
+    **within("settings", _SETTINGS),
+    "operands": Field(optional(listed(listed(DATUM))), _factors, "operands"),
+    "read": Field(listed(ORIGIN), lambda product: [product.x.origin, product.y.origin], "read"),
+    "elements": Field(optional(listed(_ELEMENT)), _elements, "elements"),
+}
+_ERRORS = {
+    **attributes("looked_at", "nearest"),
+    "error": {"ulps_largest": shown("largest"), "ulps_rms": shown("rms")},
+    "q": {"largest": shown("q_largest"), "rms": shown("q_rms")},
+}
+_MEASURED = Schema(
+    _read_product,
+    {**within("product", _PRODUCT), "worst": shown("worst", listed(_ELEMENT)), **within("errors", _ERRORS)},
+)
+PRODUCT = Codec(lambda product, scope: _MEASURED.write(_Measured(product, product.errors()), scope), _MEASURED.read)

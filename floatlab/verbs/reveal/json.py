@@ -1,68 +1,62 @@
-"""What `reveal` found as JSON: the tree as nested lists of terms, the schedule as text, and the replays."""
+"""The schemas of orders: a plan, and what `reveal` found, with the replays that a claim rests on."""
 
 from __future__ import annotations
 
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import PartlyFused
-from floatlab.wire.encode import SCHEMA, integer
+from floatlab.wire.schema import BOOLEAN, FORMAT, INTEGER, Schema, heading, listed, optional, shown
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.reduce.plan.plan import Plan
-    from floatlab.reduce.replay.explanations import Explanation
-    from floatlab.reduce.reveal.revelation import Findings
-
-    Wire = dict[str, Any]
+_NODES = listed(listed(INTEGER))
 
 
-def findings_to_wire(found: Findings) -> Wire:
-    """Return all that was found; `claim` is null where no replay gives all results.
-
-    Of a product of this `shape`, plan and claim are those of one `element`, which `elements_alike` share, as replayed.
-    """
-    return {
-        "schema": SCHEMA,
-        "operation": "reveal",
-        "target": found.target.name,
-        "kind": found.target.kind,
-        "format": found.format.name,
-        "terms": found.plan.terms,
-        "nodes": [[*node] for node in found.plan.nodes],
-        "schedule": None if found.schedule is None else found.schedule.text,
-        "claim": None if found.claim is None else _replay(found.claim),
-        "shape": [*found.target.shape],
-        "element": [0 for _ in found.target.shape],
-        "elements": found.elements,
-        "elements_alike": found.agreeing,
-        "replays": [_replay(each) for each in found.replays],
-        "flushes_subnormals": found.flushes,
-        "probes": integer(found.probes),
-    }
+def _schedule(answer: Plan | Findings) -> str | None:
+    """Return the expression that equals an order."""
+    schedule = schedule_of(answer) if isinstance(answer, Plan) else answer.schedule
+    return None if schedule is None else schedule.text
 
 
-def plan_to_wire(plan: Plan) -> Wire:
-    """Return an order: its nodes, and the expression that equals it, or null."""
-    schedule = schedule_of(plan)
-    return {
-        "schema": SCHEMA,
-        "operation": "plan",
-        "terms": plan.terms,
-        "nodes": [[*node] for node in plan.nodes],
-        "schedule": None if schedule is None else schedule.text,
-    }
+PLAN = Schema(Plan, {**heading("plan"), "terms": INTEGER, "nodes": _NODES, "schedule": shown(_schedule)})
+
+_WAY = Schema(
+    None,
+    {
+        "accumulator": FORMAT,
+        "products": FORMAT,
+        "fma": BOOLEAN,
+        "fused_pairs": shown(lambda adder: adder.fma and adder.pairs),
+        "fused_terms": shown(lambda adder: [*adder.fused] if isinstance(adder, PartlyFused) else None),
+    },
+)
+_REPLAY = Schema(
+    None,
+    {"ways": shown("trial.adders", listed(_WAY)), "matching": shown("matching"), "trials": shown("total")},
+)
 
 
-def _replay(replay: Explanation) -> Wire:
-    ways = [
-        {
-            "accumulator": way.accumulator.name,
-            "products": way.products.name,
-            "fma": way.fma,
-            "fused_pairs": way.fma and way.pairs,
-            "fused_terms": [*way.fused] if isinstance(way, PartlyFused) else None,
-        }
-        for way in replay.candidate.adders
-    ]
-    return {"ways": ways, "matching": replay.matching, "trials": replay.total}
+def _element(findings: Findings) -> list[int]:
+    """Return the index of the element that plan and claim are of: the first."""
+    return [0 for _ in findings.target.shape]
+
+
+FINDINGS = Schema(
+    None,
+    {
+        **heading("reveal"),
+        "target": shown("target.name"),
+        "kind": shown("target.kind"),
+        "format": FORMAT,
+        "terms": shown("plan.terms"),
+        "nodes": shown("plan.nodes", _NODES),
+        "schedule": shown(_schedule),
+        "claim": optional(_REPLAY),
+        "shape": shown(lambda findings: [*findings.target.shape]),
+        "element": shown(_element),
+        "elements": shown("elements"),
+        "elements_alike": shown("agreeing"),
+        "replays": listed(_REPLAY),
+        "flushes_subnormals": shown("flushes"),
+        "probes": INTEGER,
+    },
+)

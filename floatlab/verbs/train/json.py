@@ -1,265 +1,268 @@
-"""What the laboratory found as JSON, and its numbers as CSV."""
+"""The schemas of what the training laboratory finds.
+
+Updates, gradients lost to underflow, and curves of gradient checks are read back. Runs and networks are summaries.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+from floatlab.errors import FileFormatError
 from floatlab.formats import Format
-from floatlab.numbers import encode
-from floatlab.numbers.decimals import fraction_text
-from floatlab.wire.encode import SCHEMA, context_to_wire, datum_to_wire, integer, number, to_wire
+from floatlab.numbers import Datum, Derivation, encode
+from floatlab.record import Record
+from floatlab.training.gradient_check import Check, Point, StepSweep
+from floatlab.training.network.learner import Learning, LearningComparison
+from floatlab.training.network.networks import Configuration
+from floatlab.training.optimizers import SGD, Adam, Updates
+from floatlab.training.run.laboratory import Training, Trajectory
+from floatlab.training.run.training_run import TrainingRun
+from floatlab.training.scaling import LossScale, Underflow
+from floatlab.training.setup import Setup
+from floatlab.training.update.program import Program
+from floatlab.training.update.trace import TracedStage, UpdateTrace
+from floatlab.wire.derivations import CONTEXT, DATUM, DERIVATION
+from floatlab.wire.schema import (
+    AS_IT_IS,
+    BOOLEAN,
+    FORMAT,
+    FRACTION,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    Codec,
+    Field,
+    Schema,
+    field,
+    heading,
+    listed,
+    mapping,
+    optional,
+    row,
+    rows_of,
+    schema_of,
+    shown,
+    variant,
+    within,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
-    from floatlab.training.gradient_check import Check, Point, StepSweep
-    from floatlab.training.network.learner import Learning, LearningComparison
-    from floatlab.training.run.laboratory import Training, Trajectory
-    from floatlab.training.run.training_run import TrainingRun
-    from floatlab.training.scaling import Underflow
-    from floatlab.training.setup import Setup
-    from floatlab.training.update.thresholds import Threshold
-    from floatlab.training.update.trace import UpdateTrace
-
-    Wire = dict[str, Any]
+    from floatlab.verbs.train.network.answer import Learnings
+    from floatlab.wire.schema import Scope
 
 _MANY = 64  # weights that are listed
+_LINE = ("error", "carried_error", "moves", "stalled", "still", "why", "skipped", "scale", "diverged")
+_FRACTION = optional(FRACTION)
+_NUMBER = optional(NUMBER)
+_NUMBERS = listed(NUMBER)
 
 
-def _fraction(x: Fraction | None) -> str | None:
-    return None if x is None else fraction_text(x)
+_SETUP = Schema(
+    lambda formats, **rules: Setup(**formats, **rules),
+    {
+        "formats": mapping(TEXT),
+        "compensated": BOOLEAN,
+        "stochastic": BOOLEAN,
+        "scaling": optional(schema_of(LossScale)),
+        "context": CONTEXT,
+    },
+)
 
 
-def setup_to_wire(setup: Setup) -> Wire:
-    """Return the formats of a setup, and what else it does."""
-    scaling = setup.scaling
-    return {
-        "formats": setup.formats,
-        "compensated": setup.compensated,
-        "stochastic": setup.stochastic,
-        "scaling": None if scaling is None else {
-            "scale": scaling.scale, "growth_interval": scaling.growth_interval,
-            "growth_factor": scaling.growth_factor, "backoff_factor": scaling.backoff_factor,
-        },
-        "context": context_to_wire(setup.context),
-    }  # fmt: skip
+# One update.
+
+_STAGE = Schema(
+    lambda derivation: derivation,
+    {
+        "to": shown("stage.to"),
+        "operands": shown(lambda traced: list(traced.stage.operands)),
+        "derivation": DERIVATION,
+    },
+)
+_OPTIMIZER = variant("optimizer", {kind.__name__.lower(): schema_of(kind) for kind in (Updates, SGD, Adam)})
 
 
-def step_to_wire(found: UpdateTrace) -> Wire:
-    """Return an update with the derivation of each stage."""
-    return {
-        "schema": SCHEMA,
-        "operation": "train step",
-        "setup": setup_to_wire(found.program.setup),
-        "readings": {name: to_wire(made) for name, made in found.readings},
-        "stages": [
-            {"to": each.stage.to, "operands": list(each.stage.operands), "derivation": to_wire(each.derivation)}
-            for each in found.stages
-        ],
-        "before": datum_to_wire(found.before),
-        "update": datum_to_wire(found.update),
-        "result": datum_to_wire(found.after),
-        "moved": found.moved,
-        "why": found.why.value,
-        "carried": _fraction(found.carried),
-        "update_ulps": _fraction(found.update_ulps),
-        "ratio": _fraction(found.ratio),
-        "chance": _fraction(found.chance),
-        "counts": {"up": _threshold(found.up), "down": _threshold(found.down)},
-    }
+def _update(setup: Setup, optimizer: Any, readings: dict[str, Derivation], stages: Any, **fields: Any) -> UpdateTrace:
+    program = Program.of(setup, optimizer)
+    if len(program.stages) != len(stages):
+        raise FileFormatError(f"the program has {len(program.stages)} stages, not {len(stages)}")
+    traced = tuple(TracedStage(*pair) for pair in zip(program.stages, stages, strict=True))
+    return UpdateTrace(program=program, readings=tuple(readings.items()), stages=traced, **fields)
 
 
-def _threshold(each: Threshold) -> Wire:
-    return {
-        "bound": _fraction(each.bound),
-        "included": each.included,
-        "least": None if each.least is None else datum_to_wire(each.least),
-        "certain": _fraction(each.certain),
-    }
+UPDATE = Schema(
+    _update,
+    {
+        **heading("train step"),
+        "setup": Field(_SETUP, lambda trace: trace.program.setup, "setup"),
+        "optimizer": Field(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
+        "readings": Field(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
+        "stages": listed(_STAGE),
+        **rows_of(UpdateTrace, "before", "update"),
+        "result": field(DATUM, "after"),
+        "moved": shown("moved"),
+        **rows_of(UpdateTrace, "why", "exact_update", "carried"),
+        "update_ulps": shown("update_ulps", _FRACTION),
+        "ratio": shown("ratio", _FRACTION),
+        "chance": shown("chance", _FRACTION),
+        "counts": rows_of(UpdateTrace, "up", "down"),
+    },
+)
 
 
-def training_to_wire(found: Training, seed: int = 0) -> Wire:
-    """Return the table of a training: each remedy, where it ends, and why; values step by step are for CSV."""
-    first = found.trainers[0]
-    return {
-        "schema": SCHEMA,
-        "operation": "train",
-        "steps": integer(found.steps),
-        "weights": first.count,
-        "optimizer": first.optimizer.name,
-        "seed": integer(seed),
-        "reference": {"kind": found.reference.kind, "final": _finals(found)},
-        "remedies": [_line(*each) for each in zip(found.runs, found.lines, strict=True)],
-    }
+# Many steps: each remedy, where it ends, and why; values step by step are for CSV.
 
 
-def _finals(found: Training) -> list[Any]:
-    final = found.reference.final(found.steps)[:_MANY]
-    return [_fraction(each) if isinstance(each, Fraction) else number(each) for each in final]
+class _Remedy(Record):
+    run: TrainingRun
+    line: Trajectory
+
+    @property
+    def final(self) -> list[Any]:
+        format, final = self.run.setup.weights, self.run.values[-1].reshape(-1)[:_MANY].tolist()
+        return [encode(x, format) for x in final] if isinstance(format, Format) else final
+
+    @property
+    def carried(self) -> list[float] | None:
+        is_shown = self.line.carried_error is not None
+        return self.run.carried[-1].reshape(-1)[:_MANY].tolist() if is_shown else None
 
 
-def _line(run: TrainingRun, each: Trajectory) -> Wire:
-    fmt = run.setup.weights
-    final = [float(x) for x in run.values[-1].reshape(-1)[:_MANY]]
-    carried = [float(x) for x in run.carried[-1].reshape(-1)[:_MANY]]
-    return {
-        "name": each.label,
-        "setup": setup_to_wire(run.setup),
-        "final": [datum_to_wire(encode(x, fmt)) if isinstance(fmt, Format) else number(x) for x in final],
-        "carried": None if each.carried_error is None else [number(x) for x in carried],
-        "error": number(each.error),
-        "carried_error": number(each.carried_error),
-        "moves": integer(each.moves),
-        "stalled": each.stalled,
-        "still": each.still,
-        "why": None if each.why is None else each.why.value,
-        "skipped": each.skipped,
-        "scale": each.scale,
-        "diverged": each.diverged,
-    }
+def _write_final(x: Any, scope: Scope) -> object:
+    return (FRACTION if isinstance(x, Fraction) else DATUM if isinstance(x, Datum) else NUMBER).write(x, scope)
 
 
-def learnings_to_wire(learnings: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Wire:
-    """Return what was learned in each configuration: losses seed by seed, and the comparison."""
-    first = learnings[0][0]
-    return {
-        "schema": SCHEMA,
-        "operation": "train network",
-        "problem": first.problem.name,
-        "parameters": first.problem.parameters,
-        "layers": list(first.problem.layers),
-        "steps": first.steps,
-        "seeds": [each.problem.seed for each in learnings[0]],
-        "reference": reference,
-        "configurations": [
-            {
-                "name": each.label,
-                "setup": setup_to_wire(row[0].configuration.setup),
-                **{name: getattr(row[0].configuration, name).name
-                   for name in ("forward", "backward", "outputs", "accumulator")},
-                "losses": [number(loss) for loss in each.finals],
-                "ratio": number(each.ratio),
-                "spread": number(each.spread),
-                "worse": each.worse,
-                "diverged": each.diverged,
-                "unmoved": [one.unmoved for one in row],
-                "skipped": [len(one.skipped) for one in row],
-            }
-            for row, each in zip(learnings, compared, strict=True)
-        ],
-    }  # fmt: skip
+_FINALS = listed(Codec(_write_final, AS_IT_IS.read))
+_REMEDY = Schema(
+    None,
+    {
+        "name": shown("line.label"),
+        "setup": shown("run.setup", _SETUP),
+        "final": _FINALS,
+        "carried": optional(_NUMBERS),
+        **within("line", rows_of(Trajectory, *_LINE)),
+    },
+)
 
 
-def underflow_to_wire(found: Underflow) -> Wire:
-    """Return what a format does to gradients."""
-    return {
-        "schema": SCHEMA,
-        "operation": "train underflow",
-        "format": found.format.name,
-        "scale": found.scale,
-        "total": found.total,
-        "nonzero": found.nonzero,
-        "not_finite": found.not_finite,
-        "zero": found.flushed,
-        "subnormal": found.subnormal,
-        "overflow": found.overflowed,
-        "safe_scale": found.safe_scale,
-        "least_scale": found.least_scale,
-        "zero_at_safe_scale": found.flushed_by_safe_scale,
-        "histogram": [list(each) for each in found.histogram],
-    }
+def _reference(training: Training) -> list[object]:
+    final: list[object] = list(training.reference.final(training.steps)[:_MANY])
+    return final
 
 
-def check_to_wire(name: str, curves: list[StepSweep], check: Check | None) -> Wire:
-    """Return a gradient check."""
-    return {
-        "schema": SCHEMA,
-        "operation": "train check",
-        "function": name,
-        "x": curves[0].x,
-        "format": curves[0].format.name,
-        "derivative": curves[0].derivative,
-        "differences": [
-            {
-                "way": each.way,
-                "advised": each.advised,
-                "best": _point(each.best),
-                "points": [_point(point) for point in each.points],
-            }
-            for each in curves
-        ],
-        "check": None if check is None else _point(check),
-    }
+TRAINING = Schema(
+    None,
+    {
+        **heading("train"),
+        "steps": INTEGER,
+        "weights": shown(lambda training: training.trainers[0].count),
+        "optimizer": shown(lambda training: training.trainers[0].optimizer.name),
+        "seed": INTEGER,
+        "reference": {"kind": shown("reference.kind"), "final": shown(_reference, _FINALS)},
+        "remedies": shown(
+            lambda training: [_Remedy(*pair) for pair in zip(training.runs, training.lines, strict=True)],
+            listed(_REMEDY),
+        ),
+    },
+)
 
 
-def _point(point: Point | Check) -> Wire:
-    values = {name: getattr(point, name) for name in point._fields}
-    return {name: each if isinstance(each, str) else number(each) for name, each in values.items()}
+# Networks: losses seed by seed, and how the configurations compare.
 
 
-def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    from csv import writer
-    from io import StringIO
+class _Configured(Record):
+    line: LearningComparison
+    learnings: list[Learning]  # one for each seed
 
-    out = StringIO()
-    table = writer(out, lineterminator="\n")
-    table.writerow(header)
-    table.writerows(rows)
-    return out.getvalue()
+    @property
+    def configuration(self) -> Any:
+        return self.learnings[0].configuration
 
 
-def training_table(found: Training) -> str:
-    """Return the weights step by step as CSV: the reference, each remedy, and what it stands for where that differs.
-
-    >>> from floatlab import train
-    >>> print(training_table(train("1.125", update="0.00041999", steps=2, remedies="plain master")), end="")
-    step,exact,plain,master,master carried
-    0,1.125,1.125,1.125,1.125
-    1,1.12541999,1.125,1.125,1.125420093536377
-    2,1.12583998,1.125,1.1259765625,1.125840187072754
-    """
-    runs = found.runs
-    longest = max(runs, key=lambda run: len(run.at))
-    several = found.trainers[0].count > 1
-    columns = [(found.reference.kind, found.reference.curve(longest.at))]
-    for run in runs:
-        columns.append((run.label, run.values))
-        if run.kept is not None or run.compensation is not None:
-            columns.append((f"{run.label} carried", run.carried))
-    header = ["step", *(["weight"] if several else []), *(name for name, _ in columns)]
-
-    def rows() -> Iterable[list[Any]]:
-        for i, at in enumerate(longest.at.tolist()):
-            cells = [values[i].tolist() if i < len(values) else None for _, values in columns]
-            if not several:
-                yield [at, *cells]
-                continue
-            for element in range(found.trainers[0].count):
-                yield [at, element, *(None if each is None else each[element] for each in cells)]
-
-    return _csv(header, rows())
+def _first(learnings: Learnings) -> Learning:
+    return learnings.rows[0][0]
 
 
-def learnings_table(learnings: list[list[Learning]]) -> str:
-    """Return the losses as CSV, one line for each configuration, seed and recorded step."""
-    rows = (
-        (each.configuration.label, each.problem.seed, at, loss)
-        for row in learnings
-        for each in row
-        for at, loss in zip(each.at.tolist(), each.losses.tolist(), strict=True)
-    )
-    return _csv(("configuration", "seed", "step", "loss"), rows)
+def _configured(learnings: Learnings) -> list[_Configured]:
+    return [_Configured(*pair) for pair in zip(learnings.compared, learnings.rows, strict=True)]
 
 
-def underflow_table(found: Underflow) -> str:
-    """Return the histogram as CSV: exponents of the gradients as they were given, and counts."""
-    return _csv(("exponent", "gradients"), found.histogram)
+_CONFIGURATION = Schema(
+    None,
+    {
+        "name": shown("line.label"),
+        "setup": shown("configuration.setup", _SETUP),
+        **within("configuration", rows_of(Configuration, "forward", "backward", "outputs", "accumulator")),
+        "losses": shown("line.finals", _NUMBERS),
+        **within("line", rows_of(LearningComparison, "ratio", "spread", "worse", "diverged")),
+        "unmoved": shown(lambda configured: [learning.unmoved for learning in configured.learnings]),
+        "skipped": shown(lambda configured: [len(learning.skipped) for learning in configured.learnings]),
+    },
+)
+LEARNINGS = Schema(
+    None,
+    {
+        **heading("train network"),
+        "problem": shown(lambda learnings: _first(learnings).problem.name),
+        "parameters": shown(lambda learnings: _first(learnings).problem.parameters),
+        "layers": shown(lambda learnings: list(_first(learnings).problem.layers)),
+        "steps": shown(lambda learnings: _first(learnings).steps),
+        "seeds": shown(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
+        "reference": TEXT,
+        "configurations": shown(_configured, listed(_CONFIGURATION)),
+    },
+)
 
 
-def check_table(curves: list[StepSweep]) -> str:
-    """Return the points of the curves as CSV."""
-    names = curves[0].points[0]._fields
-    rows = ((each.way, *(getattr(point, name) for name in names)) for each in curves for point in each.points)
-    return _csv(("difference", *names), rows)
+# Gradients: what a format loses of them, and how near difference quotients come to them.
+
+
+def _underflow(histogram: tuple[tuple[int, int], ...], **fields: Any) -> Underflow:
+    exponents, counts = zip(*histogram, strict=True) if histogram else ((), ())
+    return Underflow(exponents=exponents, counts=counts, **fields)
+
+
+UNDERFLOW = Schema(
+    _underflow,
+    {
+        **heading("train underflow"),
+        **rows_of(Underflow, "format", "scale", "total", "nonzero", "not_finite"),
+        "zero": field(INTEGER, "flushed"),
+        "subnormal": INTEGER,
+        "overflow": field(INTEGER, "overflowed"),
+        **rows_of(Underflow, "safe_scale", "least_scale"),
+        "zero_at_safe_scale": field(optional(INTEGER), "flushed_by_safe_scale"),
+        "histogram": listed(row(INTEGER, INTEGER)),
+    },
+)
+
+
+_POINT = schema_of(Point)
+_CURVE = Schema(
+    dict,
+    {"way": TEXT, "advised": NUMBER, "best": shown("best", _POINT), "points": listed(_POINT)},
+)
+
+
+def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> StepSweep:
+    """Return the only curve of a document: several, or a check of what was reported, are no one answer."""
+    if len(curves) != 1 or check is not None:
+        raise FileFormatError("a document of one curve is read back, without a check")
+    return StepSweep(**curves[0], **fields)
+
+
+GRADIENT_CHECK = Schema(
+    _curve,
+    {
+        **heading("train check"),
+        "function": TEXT,
+        "x": Field(NUMBER, lambda check: check.curves[0].x, "x"),
+        "format": Field(FORMAT, lambda check: check.curves[0].format, "format"),
+        "derivative": Field(NUMBER, lambda check: check.curves[0].derivative, "derivative"),
+        "differences": field(listed(_CURVE), "curves"),
+        "check": optional(schema_of(Check)),
+    },
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import native_dtype
@@ -12,9 +11,10 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import in_one_format
-from floatlab.reduce.timing.ways import TimedProduct, apart, four_ways
+from floatlab.reduce.timing.ways import four_ways
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.named_arrays import operands_of
+from floatlab.wire.schema import Wire
 
 
 @in_default_mode
@@ -34,27 +34,11 @@ def ways_answer(
 
         return ways_page(ways, (x.shape, y.shape))
 
+    def records() -> list[Wire]:
+        from floatlab.verbs.ways.json import WAYS
+        from floatlab.wire.schema import write_document
+
+        return [write_document(WAYS, ways)]
+
     fastest = [min(ways, key=lambda way: way.timing.average).name]
-    return Answer(page, lambda: [_wire(ways)], lambda: fastest, lambda: fastest)
-
-
-def _wire(ways: tuple[TimedProduct, ...]) -> dict[str, Any]:
-    from floatlab.wire.encode import SCHEMA, integer
-
-    return {
-        "schema": SCHEMA,
-        "operation": "matmul",
-        "ways": [
-            {
-                "name": way.name,
-                "seconds": list(way.timing.runs),
-                "average": way.timing.average,
-                "sum": way.timing.total,
-                "cumulative": list(way.timing.cumulative),
-                "largest_error": way.largest_error,
-                "largest_q": way.largest_q,
-            }
-            for way in ways
-        ],
-        "ulps_apart": [[integer(each) for each in row] for row in apart(ways)],
-    }
+    return Answer(page, records, lambda: fastest, lambda: fastest)

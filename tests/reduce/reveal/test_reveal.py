@@ -14,7 +14,7 @@ from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Lan
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.revelation import examine, reveal
 from floatlab.reduce.simulate.adders import PartlyFused
-from floatlab.verbs.reveal.json import findings_to_wire
+from floatlab.verbs.documents import document_of
 from floatlab.verbs.reveal.page import reveal_page
 
 
@@ -184,7 +184,7 @@ def test_elements_of_one_product_may_be_added_along_different_trees():
     assert (found.agreeing, found.elements) == (64 * 64 - 56 * 56, 64 * 64)
     words = to_text(reveal_page(found))
     assert "element (0, 0) of 64 × 64; 960 of 4,096 elements" in " ".join(words.split())
-    wire = findings_to_wire(found)
+    wire = document_of(found)
     assert (wire["element"], wire["shape"], wire["elements_alike"]) == ([0, 0], [64, 64], 960)
     assert reveal(lambda a, b: edges(a, b).T, 20, kind="matmul").canonical() == Reversed().plan(20).canonical()
     rows = examine(lambda a, b: edges(a, b[:, None].repeat(64, 1))[:, 30], 20, kind="matvec")
@@ -236,7 +236,7 @@ def test_fused_products_are_found_one_by_one(kind):
     assert "products of 7 terms fused (1–3, 5–7, 11), the others rounded" in " ".join(
         to_text(reveal_page(found)).split()
     )
-    assert findings_to_wire(found)["claim"]["ways"][0]["fused_terms"] == sorted(fused)
+    assert document_of(found)["claim"]["ways"][0]["fused_terms"] == sorted(fused)
 
 
 def test_what_differs_only_in_fused_products_is_told_apart_too():

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from typing import Any
 
 from floatlab.page.model import Chart, Page
-from floatlab.training.gradient_check import WAYS, check_gradient, sweep_steps
-from floatlab.verbs.answer import Answer, Started
+from floatlab.record import Record
+from floatlab.training.gradient_check import WAYS, Check, StepSweep, check_gradient, sweep_steps
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.check.functions import function_of
+
+
+class GradientCheck(Record):
+    """Curves of one function at one point, and what a reported derivative was found to be, if one was."""
+
+    function: str
+    curves: tuple[StepSweep, ...]
+    check: Check | None = None
 
 
 def answer_question(question: Question, started: Started | None = None) -> Answer:
@@ -28,13 +36,8 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
 
         return check_page(curves, check, name)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import check_to_wire
-
-        return [check_to_wire(name, curves, check)]
-
     def table() -> str:
-        from floatlab.verbs.train.json import check_table
+        from floatlab.verbs.train.csv import check_table
 
         return check_table(curves)
 
@@ -46,5 +49,12 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
     words = [f"{curves[-1].best.h:.6g}" if check is None else check.verdict]
     status = 1 if check is not None and check.verdict == "a bug" else 0
     return Answer(
-        page, records, lambda: words, lambda: words, found=(curves, check), status=status, table=table, chart=chart
+        page,
+        written(GradientCheck(name, tuple(curves), check)),
+        lambda: words,
+        lambda: words,
+        found=(curves, check),
+        status=status,
+        table=table,
+        chart=chart,
     )

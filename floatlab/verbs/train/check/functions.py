@@ -11,7 +11,8 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.reduce.reveal.targets import import_target
-from floatlab.training.gradient_check import RoundedNumber, StepSweep
+from floatlab.training.gradient_check import StepSweep
+from floatlab.training.rounded_number import RoundedNumber
 from floatlab.training.validation import checked_number
 
 

@@ -7,14 +7,23 @@ from typing import Any
 
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Chart, Page
+from floatlab.record import Record
 from floatlab.training.network.learner import Learning, LearningComparison, compare_learnings, learn
 from floatlab.training.network.networks import Configuration, parse_configurations
 from floatlab.training.validation import checked_number
-from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 
 NETWORK_STEPS = 500  # unless told
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
+
+
+class Learnings(Record):
+    """What networks learned: a row for each configuration, with one for each seed, compared with the reference."""
+
+    rows: list[list[Learning]]
+    compared: list[LearningComparison]
+    reference: str
 
 
 @in_default_mode
@@ -69,13 +78,8 @@ def learned_answer(found: list[list[Learning]], compared: list[LearningCompariso
 
         return learnings_page(found, compared, reference)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import learnings_to_wire
-
-        return [learnings_to_wire(found, compared, reference)]
-
     def table() -> str:
-        from floatlab.verbs.train.json import learnings_table
+        from floatlab.verbs.train.csv import learnings_table
 
         return learnings_table(found)
 
@@ -87,4 +91,6 @@ def learned_answer(found: list[list[Learning]], compared: list[LearningCompariso
     def words() -> list[str]:
         return [",".join(f"{loss:.6g}" for loss in each.finals) for each in compared]
 
-    return Answer(page, records, words, words, found=found, table=table, chart=chart)
+    return Answer(
+        page, written(Learnings(found, compared, reference)), words, words, found=found, table=table, chart=chart
+    )

@@ -14,7 +14,7 @@ from floatlab.training.gradients import Gradients
 from floatlab.training.run.laboratory import Training, train
 from floatlab.training.run.trainer import MAX_VALUES
 from floatlab.training.validation import exactly
-from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import formats_of, numbers_named
 
@@ -79,13 +79,8 @@ def training_answer(question: Question, found: Training) -> Answer:
 
         return training_page(found, str(given), question.values[0])
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import training_to_wire
-
-        return [training_to_wire(found, question.context.seed)]
-
     def table() -> str:
-        from floatlab.verbs.train.json import training_table
+        from floatlab.verbs.train.csv import training_table
 
         return training_table(found)
 
@@ -102,7 +97,13 @@ def training_answer(question: Question, found: Training) -> Answer:
         return lines
 
     return Answer(
-        page, records, lambda: final(shortest), lambda: final(hexadecimal_code), found=found, table=table, chart=chart
+        page,
+        written(found),
+        lambda: final(shortest),
+        lambda: final(hexadecimal_code),
+        found=found,
+        table=table,
+        chart=chart,
     )
 
 

@@ -11,7 +11,7 @@ from floatlab.page.model import Page
 from floatlab.training.run.laboratory import parse_optimizer
 from floatlab.training.setup import parse_remedy
 from floatlab.training.update.trace import UpdateTrace, step
-from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import numbers_named, setup_of
 
@@ -49,10 +49,5 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
 
         return step_page(found, bool(question.option("brief", False)))
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import step_to_wire
-
-        return [step_to_wire(found)]
-
     words, codes = (lambda: [shortest(found.after)]), (lambda: [hexadecimal_code(found.after)])
-    return Answer(page, records, words, codes, results=(found.after,), found=found)
+    return Answer(page, written(found), words, codes, results=(found.after,), found=found)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.files import open_array
 from floatlab.page.model import Page
 from floatlab.training.scaling import measure_underflow
-from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import numbers_named
 
@@ -27,15 +25,10 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
 
         return underflow_page(found, word)
 
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import underflow_to_wire
-
-        return [underflow_to_wire(found)]
-
     def table() -> str:
-        from floatlab.verbs.train.json import underflow_table
+        from floatlab.verbs.train.csv import underflow_table
 
         return underflow_table(found)
 
     said = ["none" if found.safe_scale is None else f"{found.safe_scale:.17g}"]
-    return Answer(page, records, lambda: said, lambda: said, found=found, table=table)
+    return Answer(page, written(found), lambda: said, lambda: said, found=found, table=table)

@@ -12,8 +12,7 @@ from floatlab.formats import CATALOG, parse_format
 from floatlab.numbers import round_exact
 from floatlab.numbers.steps import Combine, Divide, Encode, Read, Root, Round
 from floatlab.vectors.generate import landmarks
-from floatlab.wire.decode import from_wire
-from floatlab.wire.encode import to_wire
+from floatlab.verbs.documents import answer_of_document, document_of
 
 HANDMADE = Format("mine", 5, 4, bias=3, nans=0, infinities=False, subnormals=False)
 NAMES = ("p3109_k8p1ue", "p3109_k6p3sf", "e5m0", "e19m236", "e3m1fnuz")
@@ -60,7 +59,7 @@ def derivations(draw):
 @given(derivations())
 @settings(max_examples=150, deadline=None)
 def test_every_derivation_comes_back_from_its_json(derivation):
-    assert from_wire(json.loads(json.dumps(to_wire(derivation)))) == derivation
+    assert answer_of_document(json.loads(json.dumps(document_of(derivation)))) == derivation
 
 
 @given(derivations())
@@ -85,7 +84,7 @@ def test_replaying_the_steps_gives_the_result(derivation):
 
 
 def spoiled():
-    good = to_wire(add("1", "2", "fp16"))
+    good = document_of(add("1", "2", "fp16"))
     yield {}
     yield []
     yield "text"
@@ -104,5 +103,5 @@ def spoiled():
 @pytest.mark.parametrize("wire", list(spoiled()), ids=lambda wire: str(wire)[:30])
 def test_what_is_no_derivation_is_refused_in_one_line(wire):
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
-        from_wire(wire)
+        answer_of_document(wire)
     assert isinstance(caught.value, FileFormatError | ValueError)

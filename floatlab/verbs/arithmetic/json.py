@@ -1,0 +1,85 @@
+"""The schemas of what has operands but is no derivation: comparisons, integers, and fused beside separate."""
+
+from __future__ import annotations
+
+from floatlab.arith.comparison import Comparison, Relation
+from floatlab.arith.contrast import Contrast
+from floatlab.arith.integers import Integer, IntegerResult
+from floatlab.errors import FileFormatError
+from floatlab.numbers.decimals import fraction_text
+from floatlab.numbers.steps import Integral
+from floatlab.wire.derivations import CONTEXT, DERIVATION, OPERANDS, STEPS, read_derivation, unpaired
+from floatlab.wire.schema import (
+    BOOLEAN,
+    FLAGS,
+    INTEGER,
+    TEXT,
+    VERSION,
+    Field,
+    Schema,
+    constant,
+    field,
+    shown,
+    within,
+    word_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _common_format(answer: Comparison | IntegerResult) -> str | None:
+    names = {datum.format.name for datum in answer.operands}
+    return names.pop() if len(names) == 1 else None
+
+
+def _integer_error(answer: IntegerResult) -> dict[str, str | None]:
+    operand = answer.operands[0]
+    error = fraction_text(answer.value - operand.exact.as_fraction()) if operand.is_finite else None
+    return {"exact": error, "ulps": None}
+
+
+def _integer_result(pairs: Any, steps: tuple[Integral, ...], type: str, **fields: Any) -> IntegerResult:
+    digits = type.removeprefix("u").removeprefix("i")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 6):
+        raise FileFormatError(f"{type[:20]!r} is no type of integers")
+    rounded = steps[0].rounded if steps else None
+    kind = Integer(int(digits), not type.startswith("u"))
+    return IntegerResult(kind=kind, rounded=rounded, **unpaired(pairs), **fields)
+
+
+_COMMON = {"format": shown(_common_format), "context": CONTEXT, "operands": OPERANDS}
+
+COMPARISON = Schema(
+    lambda pairs, **fields: Comparison(**unpaired(pairs), **fields),
+    {
+        "schema": constant(VERSION),
+        "operation": TEXT,
+        **_COMMON,
+        "steps": constant([]),
+        "result": {"relation": word_of(Relation), "holds": BOOLEAN},
+        "flags": FLAGS,
+        "error": constant({"exact": None, "ulps": None}),
+    },
+)
+INTEGER_RESULT = Schema(
+    _integer_result,
+    {
+        "schema": constant(VERSION),
+        "operation": constant("to_integer"),
+        **_COMMON,
+        "steps": Field(STEPS, lambda answer: [] if answer.rounded is None else [Integral(answer.rounded)], "steps"),
+        "result": {
+            "type": Field(TEXT, lambda answer: answer.kind.name, "type"),
+            "integer": field(INTEGER, "value"),
+            "code": shown("hexadecimal_code"),
+        },
+        "flags": FLAGS,
+        "error": shown(_integer_error),
+    },
+)
+CONTRAST = Schema(
+    lambda separate, **fused: Contrast(read_derivation(**fused), separate),
+    within("fused", DERIVATION.rows) | {"separate": field(DERIVATION, "separate"), "same": shown("same")},
+)

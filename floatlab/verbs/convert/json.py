@@ -1,0 +1,39 @@
+"""The schema of a conversion along a path: the last stage's object, with the path and the direct rounding."""
+
+from __future__ import annotations
+
+from floatlab.numbers.steps import Encode
+from floatlab.wire.derivations import DATUM, DERIVATION, error_of
+from floatlab.wire.schema import FLAGS, FORMAT, Schema, listed, shown, within
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.numbers import Derivation
+    from floatlab.verbs.convert.answer import Conversion
+    from floatlab.wire.schema import Wire
+
+
+def _whole(conversion: Conversion) -> Derivation:
+    """Return all stages as one."""
+    first, last = conversion.stages[0], conversion.stages[-1]
+    steps = tuple(step for stage in conversion.stages for step in stage.steps)
+    return last.replace(operation="convert", operands=first.operands, literals=first.literals, steps=steps)
+
+
+def _error(conversion: Conversion) -> Wire:
+    """Return the error of the whole path: the result stands for the first operand."""
+    first, last = conversion.stages[0], conversion.stages[-1]
+    return error_of(last.replace(operands=first.operands, steps=(*last.steps[:-1], Encode(last.result, first.truth))))
+
+
+_RESULT = {"result": DATUM, "flags": FLAGS, "error": shown(error_of)}
+CONVERSION = Schema(
+    None,
+    {
+        **within(_whole, DERIVATION.rows),
+        "error": shown(_error),
+        "path": shown("stages", listed(Schema(None, {"format": shown("result.format", FORMAT), **_RESULT}))),
+        "direct": shown("direct", Schema(None, _RESULT)),
+        "same": shown("same"),
+    },
+)

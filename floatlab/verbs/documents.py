@@ -1,0 +1,191 @@
+"""JSON documents: which schema belongs to which kind of answer, for writing and for reading back.
+
+A topic's schemas are imported when the first of its answers is written or read, so that a derivation is written without
+importing what adds arrays.
+"""
+
+from __future__ import annotations
+
+from floatlab.errors import FileFormatError, FloatlabError, quoted
+from floatlab.record import Record
+from floatlab.wire.schema import FAULTS, read_document, write_document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from floatlab.wire.schema import Codec, Wire
+
+    Schemas = dict[str, Codec]
+
+_LONGEST = 1 << 26  # characters of a document that is read back
+
+
+def _convert() -> Schemas:
+    from floatlab.verbs.convert.json import CONVERSION
+
+    return {"Conversion": CONVERSION}
+
+
+def _derivations() -> Schemas:
+    from floatlab.wire.derivations import DERIVATION
+
+    return {"Derivation": DERIVATION}
+
+
+def _arithmetic() -> Schemas:
+    from floatlab.verbs.arithmetic.json import COMPARISON, CONTRAST, INTEGER_RESULT
+
+    return {"Comparison": COMPARISON, "Contrast": CONTRAST, "IntegerResult": INTEGER_RESULT}
+
+
+def _attribute() -> Schemas:
+    from floatlab.verbs.attribute.json import ATTRIBUTION
+
+    return {"Attribution": ATTRIBUTION}
+
+
+def _backends() -> Schemas:
+    from floatlab.verbs.backends.json import STANDING
+
+    return {"Standing": STANDING}
+
+
+def _block() -> Schemas:
+    from floatlab.verbs.block.json import BLOCK
+
+    return {"BlockDerivation": BLOCK}
+
+
+def _compare() -> Schemas:
+    from floatlab.verbs.compare.json import DIFFERENCES, JUDGEMENT_DOCUMENT
+
+    return {"Differences": DIFFERENCES, "Judgement": JUDGEMENT_DOCUMENT}
+
+
+def _matmul() -> Schemas:
+    from floatlab.verbs.matmul.json import PRODUCT
+
+    return {"Product": PRODUCT}
+
+
+def _reduce() -> Schemas:
+    from floatlab.verbs.reduce.json import REDUCTION
+
+    return {"Reduction": REDUCTION}
+
+
+def _reveal() -> Schemas:
+    from floatlab.verbs.reveal.json import FINDINGS, PLAN
+
+    return {"Findings": FINDINGS, "Plan": PLAN}
+
+
+def _train() -> Schemas:
+    from floatlab.verbs.train.json import GRADIENT_CHECK, LEARNINGS, TRAINING, UNDERFLOW, UPDATE
+
+    return {
+        "GradientCheck": GRADIENT_CHECK, "Learnings": LEARNINGS, "Training": TRAINING, "Underflow": UNDERFLOW,
+        "UpdateTrace": UPDATE,
+    }  # fmt: skip
+
+
+class Document(Record):
+    """A kind of answer: what imports its schema, its operations, and a member that no other kind has with them."""
+
+    schemas: Callable[[], Schemas]
+    operations: tuple[str, ...] = ()
+    member: str = "steps"
+
+
+DOCUMENTS = {
+    "Attribution": Document(_attribute, ("attribute",), "observed"),
+    "BlockDerivation": Document(_block, ("block",)),
+    "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
+    "Contrast": Document(_arithmetic, ("fma",), "separate"),
+    "Conversion": Document(_convert),  # is read back as a derivation, of all its stages
+    "Derivation": Document(_derivations),
+    "Differences": Document(_compare, ("compare",), "worst"),
+    "Findings": Document(_reveal, ("reveal",), "nodes"),
+    "GradientCheck": Document(_train, ("train check",), "differences"),
+    "IntegerResult": Document(_arithmetic, ("to_integer",)),
+    "Judgement": Document(_compare, ("judge",), "causes"),
+    "Learnings": Document(_train, ("train network",), "configurations"),
+    "Plan": Document(_reveal, ("plan",), "nodes"),
+    "Product": Document(_matmul, ("matmul",), "elements"),
+    "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
+    "Standing": Document(_backends, ("matmul",), "backends"),
+    "Training": Document(_train, ("train",), "remedies"),
+    "Underflow": Document(_train, ("train underflow",), "histogram"),
+    "UpdateTrace": Document(_train, ("train step",), "stages"),
+}
+
+
+def document_of(answer: Any) -> Wire:
+    """Return the JSON object of an answer of any kind.
+
+    >>> from floatlab import less
+    >>> document_of(less("1", "2", format="fp16"))["result"]
+    {'relation': 'less', 'holds': True}
+    """
+    kind = type(answer).__name__
+    return write_document(DOCUMENTS[kind].schemas()[kind], answer)
+
+
+def from_json(text: str) -> Any:
+    """Return the answer that its JSON describes.
+
+    Read back are derivations and `contrast`, comparisons and integers, blocks, sums, dot and matrix products of which
+    nothing was left out (up to 1024 terms or elements), plans, differences and judgements of arrays, single updates,
+    underflow, and curves of gradient checks. The JSON of the other answers is a summary.
+
+    Parameters
+    ----------
+    text : str
+        One JSON object, as `to_json` gives it, or a line of the command line's `--json`.
+
+    Returns
+    -------
+    An answer of the kind that was written. What takes work, such as the error, is computed again when it is asked for.
+
+    Raises
+    ------
+    FileFormatError
+        Where the text is no such object; the message says in which member.
+
+    Examples
+    --------
+    >>> from floatlab import add, less
+    >>> d = add("0.1", "0.2", "fp16")
+    >>> from_json(d.to_json()) == d
+    True
+    >>> from_json(less("1", "2", format="fp16").to_json()).relation.value
+    'less'
+    """
+    from json import loads
+
+    try:
+        if len(text) > _LONGEST:
+            raise FileFormatError(f"{len(text):,} characters are too long: at most {_LONGEST:,}")
+        wire = loads(text)
+    except FloatlabError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FileFormatError(f"not JSON: {str(error)[:200]}") from None
+    return answer_of_document(wire)
+
+
+def answer_of_document(wire: Any) -> Any:
+    """Return the answer that a JSON object (already parsed) describes; raises FileFormatError where it is none."""
+    if not isinstance(wire, dict):
+        raise FileFormatError("not an answer: a JSON object is expected")
+    operation = wire.get("operation")
+    kinds = (kind for kind, row in DOCUMENTS.items() if operation in row.operations and row.member in wire)
+    kind = next(kinds, "Derivation")
+    if kind == "Derivation" and "steps" not in wire and isinstance(operation, str):
+        raise FileFormatError(f"the JSON of {quoted(operation)} is a summary, which is not read back")
+    try:
+        return read_document(DOCUMENTS[kind].schemas()[kind], wire)
+    except (FloatlabError, *FAULTS) as error:
+        raise FileFormatError(f"no {kind}: {' '.join(str(error).split())[:300]}") from None

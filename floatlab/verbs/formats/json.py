@@ -1,0 +1,52 @@
+"""The schema of a format: its parameters, its landmarks as DATUM, its codes per class, its names and source."""
+
+from __future__ import annotations
+
+from floatlab.formats import Format, Row
+from floatlab.formats.census import Census, census
+from floatlab.numbers import Datum
+from floatlab.wire.derivations import DATUM
+from floatlab.wire.schema import FORMAT, INTEGER, Field, Schema, attributes, heading, listed, schema_of, shown, within
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PARAMETERS = ("width", "precision", "exponent_bits", "bias", "emin", "emax", "signed", "infinities")
+_MORE = ("zero", "negative_zero", "subnormals")
+_SMALL = 8  # bits of the formats whose codes are all listed
+
+
+def _landmark(attribute: str) -> Callable[[Row], Datum]:
+    return lambda row: Datum(row.format, row.format.compose(False, getattr(row.format, attribute)))
+
+
+def _smallest(row: Row) -> Datum | None:
+    return _landmark("smallest_magnitude")(row) if row.format.subnormals else None
+
+
+def _data(format: Format) -> list[Datum]:
+    return [Datum(format, code) for code in range(1 << format.width)]
+
+
+_ROWS: dict[str, Field] = {
+    **heading("formats"),
+    "format": shown("format", FORMAT),
+    "aliases": shown(lambda row: list(row.aliases)),
+    "source": shown("source"),
+    **within("format", attributes(*_PARAMETERS)),
+    "nans": shown("format.nans", INTEGER),
+    **within("format", attributes(*_MORE)),
+    "largest": shown(_landmark("largest_magnitude"), DATUM),
+    "smallest_normal": shown(_landmark("smallest_normal_magnitude"), DATUM),
+    "smallest_subnormal": shown(_smallest, DATUM).replace(is_optional=True),
+    "codes": shown(lambda row: census(row.format), schema_of(Census)),
+}
+SUMMARY = Schema(None, _ROWS)
+TABLE = Schema(
+    None,
+    _ROWS | {
+        "table": shown(lambda row: _data(row.format) if row.format.width <= _SMALL else None, listed(DATUM))
+        .replace(is_optional=True)
+    },
+)  # fmt: skip

@@ -1,0 +1,223 @@
+"""The schemas of what every room writes: data, contexts, roundings, steps and whole derivations."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+from floatlab.numbers import Context, Datum, Derivation, Exact, Ratio, Rounded, parse_literal
+from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
+from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
+from floatlab.numbers.exact import SquareRoot
+from floatlab.numbers.literals import Literal
+from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
+from floatlab.wire.schema import (
+    CODE,
+    CODECS,
+    FLAGS,
+    FORMAT,
+    INTEGER,
+    TEXT,
+    VERSION,
+    Codec,
+    Field,
+    Schema,
+    constant,
+    listed,
+    optional,
+    rows_of,
+    schema_of,
+    shown,
+    variant,
+    within,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from typing import Any
+
+    from floatlab.formats import Format
+    from floatlab.numbers.steps import Operand, Truth
+    from floatlab.wire.schema import Rows, Scope, Wire
+
+DATUM = Schema(
+    Datum,
+    {
+        "format": FORMAT,
+        "code": Field(CODE, hexadecimal_code, "code"),
+        "sign": shown("sign_bit"),
+        "biased_exponent": shown("biased_exponent"),
+        "trailing_significand": shown("trailing_significand", INTEGER),
+        "class": shown("number_class.value"),
+        "exact": shown(exact_text),
+        "hex": shown(hexadecimal),
+        "shortest": shown(shortest),
+        "integer_bit": shown("integer_bit").replace(is_optional=True),
+    },
+)
+CONTEXT = schema_of(Context)
+EXACT = schema_of(Exact)
+RATIO = schema_of(Ratio)
+
+_ROUNDED: Rows = rows_of(Rounded) | {
+    "tail": shown("tail.value"),
+    "guard": shown(lambda rounded: int(rounded.guard)),
+    "round": shown(lambda rounded: int(rounded.round)),
+    "sticky": shown(lambda rounded: int(rounded.sticky)),
+    "carried": shown("carried"),
+}
+ROUNDED = Schema(Rounded, _ROUNDED)
+
+
+# The exact number that a result stands for.
+
+
+def _write_truth(truth: Truth, scope: Scope) -> object:
+    if isinstance(truth, SquareRoot):
+        return {"square_root_of": EXACT.write(truth.radicand, scope)}
+    return (RATIO if isinstance(truth, Ratio) else EXACT).write(truth, scope)
+
+
+def _read_truth(wire: Any, scope: Scope) -> Truth:
+    if "square_root_of" in wire:
+        return SquareRoot(EXACT.read(wire["square_root_of"], scope))
+    truth: Truth = (RATIO if "numerator" in wire else EXACT).read(wire, scope)
+    return truth
+
+
+CODECS.update({
+    "Datum": DATUM, "Exact": EXACT, "Ratio": RATIO, "Context": CONTEXT, "Rounded": ROUNDED,
+    "Truth": Codec(_write_truth, _read_truth),
+})  # fmt: skip
+
+
+# Steps: a rounding's verdict stands beside the step's other members, not in an object of its own.
+
+
+def _round(format: Format, **rounded: Any) -> Round:
+    return Round(format, Rounded(**rounded))
+
+
+_OF_ROUNDED = within("rounded", _ROUNDED)
+_STEPS = {kind.__name__.lower(): Schema(kind, rows_of(kind)) for kind in Step.__subclasses__()} | {
+    "integral": Schema(lambda **rounded: Integral(Rounded(**rounded)), _OF_ROUNDED),
+    "round": Schema(_round, {"format": FORMAT} | _OF_ROUNDED),
+}
+STEPS = listed(variant("step", _STEPS))
+
+
+# Operands: data, or exact values that were read; `literal` is what was typed.
+
+
+_TYPED = Schema(
+    None,
+    within(itemgetter(0), DATUM.rows) | {"literal": shown(itemgetter(1)).replace(is_optional=True)},
+)
+
+
+def _write_operand(pair: tuple[Operand, str | None], scope: Scope) -> object:
+    operand, literal = pair
+    if isinstance(operand, Datum):
+        return _TYPED.write((operand, literal), scope)
+    if isinstance(operand, Ratio):
+        return {"exact": ratio_text(operand), "ratio": RATIO.write(operand, scope)}
+    wire: Wire = {"literal": operand.text}
+    if isinstance(operand.value, Ratio):
+        wire["exact"] = ratio_text(operand.value)
+    return wire
+
+
+def _read_operand(wire: Any, scope: Scope) -> tuple[Operand, str | None]:
+    if "code" in wire:
+        return DATUM.read(wire, scope), optional(TEXT).read(wire.get("literal"), scope)
+    if "ratio" in wire:
+        return RATIO.read(wire["ratio"], scope), None
+    return parse_literal(TEXT.read(wire["literal"], scope)), None
+
+
+def _pairs(answer: Any) -> list[tuple[Operand, str | None]]:
+    return list(zip(answer.operands, answer.literals or (None,) * len(answer.operands), strict=True))
+
+
+def unpaired(pairs: tuple[tuple[Operand, str | None], ...]) -> dict[str, Any]:
+    """Return operands and their literals, apart: the fields of an answer."""
+    literals = tuple(literal for _, literal in pairs)
+    is_typed = any(literal is not None for literal in literals)
+    return {"operands": tuple(operand for operand, _ in pairs), "literals": literals if is_typed else ()}
+
+
+OPERANDS = Field(listed(Codec(_write_operand, _read_operand)), _pairs, "pairs")
+
+
+# Errors.
+
+
+def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
+    """Return an error exactly and in ulps of a value; null where there is none."""
+    if error is None or not value.is_finite:
+        return {"exact": None, "ulps": None}
+    ulps = error / value.ulp.as_fraction()
+    return {"exact": fraction_text(error), "ulps": terminating_decimal(ulps) or fraction_text(ulps)}
+
+
+def error_of(derivation: Derivation) -> Wire:
+    """Return the error, exactly and in ulps: a fraction, symbolic where that is too long, null where there is none."""
+    truth, result = derivation.truth, derivation.result
+    if truth is None or not result.is_finite:
+        return {"exact": None, "ulps": None}
+    if isinstance(truth, SquareRoot):
+        bounds = [bound / result.ulp.as_fraction() for bound in derivation.error_bounds or ()]
+        return {"exact": None, "ulps": None, "ulps_bounds": [fraction_text(bound) for bound in bounds]}
+    if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
+        lost = ratio_text(truth.replace(negative=not truth.negative))
+        symbolic = lost if not result.exact else f"{exact_text(result)} - {_literal(derivation)}"
+        return {"exact": symbolic, "ulps": f"({symbolic}) / 2^{result.quantum_exponent}"}
+    return error_in_ulps(derivation.error, result)
+
+
+def _literal(derivation: Derivation) -> str:
+    operand = derivation.operands[0]
+    if isinstance(operand, Literal):
+        return operand.text if len(operand.text) <= DIGIT_LIMIT else "literal"
+    return "operand"
+
+
+# Derivations.
+
+
+def read_derivation(pairs: Any, **fields: Any) -> Derivation:
+    """Return the derivation of the members that were read."""
+    return Derivation(**unpaired(pairs), **fields)
+
+
+DERIVATION = Schema(
+    read_derivation,
+    {
+        "schema": constant(VERSION),
+        "operation": TEXT,
+        "format": shown("result.format", FORMAT),
+        "context": CONTEXT,
+        "operands": OPERANDS,
+        "steps": STEPS,
+        "result": DATUM,
+        "flags": FLAGS,
+        "error": shown(error_of),
+    },
+)
+
+
+def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
+    """Return the interval of reals that round to a datum; null where none does, a null end where it has none."""
+    from floatlab.numbers.intervals import preimage
+
+    interval = preimage(datum, context)
+    if interval is None:
+        return None
+    low, high = interval.low, interval.high
+    return {
+        "low": None if low is None else exact_decimal(low),
+        "low_closed": interval.low_closed,
+        "high": None if high is None else exact_decimal(high),
+        "high_closed": interval.high_closed,
+        "mirrored": interval.mirrored,
+    }
