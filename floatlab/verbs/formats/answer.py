@@ -6,7 +6,10 @@ from floatlab.formats import CATALOG, catalog_row, parse_format
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
-from floatlab.wire.schema import Wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.wire.schema import Wire
 
 
 def formats(names: tuple[str, ...] = ()) -> Answer:

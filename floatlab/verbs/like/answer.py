@@ -10,7 +10,10 @@ from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries
 from floatlab.verbs.answer import Answer, answer_for, written
-from floatlab.wire.schema import Wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.wire.schema import Wire
 
 
 def compare_libraries(

@@ -14,7 +14,10 @@ from floatlab.reduce.timing.backends import in_one_format
 from floatlab.reduce.timing.ways import four_ways
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.named_arrays import operands_of
-from floatlab.wire.schema import Wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.wire.schema import Wire
 
 
 @in_default_mode
