@@ -32,6 +32,7 @@ from floatlab.reduce.replay.explanations import Explanation, replay, replay_alon
 from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, goal_of
 from floatlab.reduce.results.inputs import as_matrices, read_operands
 from floatlab.reduce.reveal.known_orders import find_known_orders
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.machines import Machine
 
 __all__ = [
@@ -166,7 +167,7 @@ def attribute(
     has_format = any(_brings_format(side) for side in sides.values())
     sources, into = _sources(sides, None if has_format else own)
     into = into if own is None else own
-    shape, evaluator = _bench(sources, into, rules)
+    shape, evaluator = _evaluator(sources, into, rules)
     goals = [goal_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
     apart = difference_of(difference, len(goals), shape)
     tried = list_candidates(
@@ -195,12 +196,12 @@ def _brings_format(x: Any) -> bool:
     return any(isinstance(each, Datum) for each in x) if isinstance(x, list | tuple) else is_floating(x)
 
 
-def _sources(sides: dict[str, Any], format: Format | None) -> tuple[list[Source], Format]:
+def _sources(sides: dict[str, Any], format: Format | None) -> tuple[Sides, Format]:
     sources, settings = read_operands(sides, format=format)
     return sources, settings.format
 
 
-def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple[int, ...], Evaluator]:
+def _evaluator(sources: Sides, into: Format, context: Context) -> tuple[tuple[int, ...], Evaluator]:
     """Return the shape of a product, or of sums, and its inputs as matrices."""
     if not all(source.codes.size for source in sources):
         shapes = " and ".join(str(source.codes.shape) for source in sources)
@@ -208,11 +209,11 @@ def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple
     left = sources[0].codes
     if len(sources) > 1:
         x, y, shape = as_matrices(*sources)
-        return shape, Evaluator(x, y, into, context)
+        return shape, Evaluator((x, y), into, context)
     if not 1 <= left.ndim <= 2:
         raise UnsupportedError(f"a is a row, or rows, to add up, and this has shape {left.shape}")
     rows = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
-    return left.shape[:-1], Evaluator(rows, None, into, context)
+    return left.shape[:-1], Evaluator((rows,), into, context)
 
 
 def _kind(dimensions: list[int]) -> str:

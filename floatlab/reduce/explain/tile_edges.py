@@ -78,9 +78,5 @@ def find_tile_edge(
 
 
 def _part(evaluator: Evaluator, axis: int, places: Array) -> Evaluator:
-    left, right = evaluator.left, evaluator.right
-    if axis == 0 or right is None:
-        left = Source(left.codes[places], left.format)
-    else:
-        right = Source(np.ascontiguousarray(right.codes[:, places]), right.format)
-    return Evaluator(left, right, evaluator.into, evaluator.context)
+    sides = evaluator.part(places) if axis == 0 else evaluator.part(np.arange(evaluator.shape[0]), places)
+    return Evaluator(sides, evaluator.into, evaluator.context)

@@ -24,6 +24,7 @@ from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine, parse_machine
 from floatlab.reduce.simulate.simulation import AnyAdder
@@ -47,7 +48,7 @@ def read_operands(
     operands: dict[str, Any], schedule: Any = None, format: Any = None, *, terms: Any = None, accumulator: Any = None,
     products: Any = None, fma: bool = False, adder: str = "rounded", context: AnyContext = None,
     machine: Any = None,
-) -> tuple[list[Source], Settings]:  # fmt: skip
+) -> tuple[Sides, Settings]:  # fmt: skip
     """Return the terms of operands, by their names, and what is asked; raises what `sum` and `dot` raise."""
     for name, value, kind in (("adder", adder, str), ("fma", fma, bool | np.bool_)):
         if not isinstance(value, kind):
@@ -82,8 +83,8 @@ def read_operands(
         reading = reading_context(rules)
         order = parse_schedule("serial" if schedule is None else schedule)
     exactly = model is not None or terms is not None
-    sources = [_terms(each, wanted, into, exactly, reading) for each in given]
-    return sources, Settings(into, made, order, model)
+    sides = tuple(_terms(each, wanted, into, exactly, reading) for each in given)
+    return sides, Settings(into, made, order, model)
 
 
 class _Given(Record):

@@ -18,6 +18,7 @@ from floatlab.reduce.results.product_error import ExactProduct, ProductErrors
 from floatlab.reduce.results.reduction import Reduction
 from floatlab.reduce.results.totals import multiply_matrices, reduce_terms
 from floatlab.reduce.simulate.adders import Adder, stream_context
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
 
@@ -52,10 +53,10 @@ class Product(Answering, Individual):
         """How many products are added for each element."""
         return int(self.x.codes.shape[1])
 
-    def _factors(self, place: int) -> list[Source]:
+    def _factors(self, place: int) -> Sides:
         """Return the row and the column that make an element."""
         row, column = divmod(place, self.y.codes.shape[1])
-        return [Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)]
+        return Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)
 
     def element(self, place: int) -> ProductElement:
         """Return an element by its place in C order, with its exact sum.

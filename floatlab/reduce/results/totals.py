@@ -19,19 +19,27 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.inputs import Settings, as_matrices, check_row, check_size, read_operands
 from floatlab.reduce.results.reduction import Reduction, draw_after_nodes
 from floatlab.reduce.simulate.adders import stream_context
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, simulate
 
 
-def reduce_terms(operation: str, sources: list[Source], settings: Settings) -> Reduction:
+def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
     """Return the sum of one row of terms, or the dot product of two, as the settings say; errors are `sum`'s."""
-    x, y = sources[0], sources[1] if len(sources) > 1 else None
-    code = int(simulate(x, y, settings.schedule, settings.adder)[()])
-    found = result = Datum(settings.adder.accumulator, code)
-    if found.format != settings.format:
-        last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, len(x.codes)))
-        result = convert(found, settings.format, last).result
-    return Reduction(operation, x, y, settings.schedule, settings.adder, found, result, settings.machine)
+    code = int(simulate(sides, settings.schedule, settings.adder)[()])
+    accumulated = result = Datum(settings.adder.accumulator, code)
+    if accumulated.format != settings.format:
+        last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, len(sides[0].codes)))
+        result = convert(accumulated, settings.format, last).result
+    return Reduction(
+        operation=operation,
+        sides=sides,
+        schedule=settings.schedule,
+        adder=settings.adder,
+        accumulated=accumulated,
+        result=result,
+        machine=settings.machine,
+    )
 
 
 def multiply_matrices(x: Source, y: Source, settings: Settings) -> Array:
@@ -39,7 +47,7 @@ def multiply_matrices(x: Source, y: Source, settings: Settings) -> Array:
     (rows, n), columns = x.codes.shape, y.codes.shape[1]
     check_size(rows, columns)
     sides = Source(x.codes.T[:, :, None], x.format), Source(y.codes[:, None, :], y.format)
-    codes = simulate(*sides, settings.schedule, settings.adder)
+    codes = simulate(sides, settings.schedule, settings.adder)
     if settings.format == settings.adder.accumulator:
         return codes
     last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, n))
@@ -55,9 +63,8 @@ def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder 
     >>> float(found), float(reorder(found, PAIRWISE))
     (16777216.0, 16777218.0)
     """
-    sides = [found.x] if found.y is None else [found.x, found.y]
     settings = Settings(found.result.format, adder or found.adder, schedule or found.schedule, None)
-    return reduce_terms(found.operation, sides, settings)
+    return reduce_terms(found.operation, found.sides, settings)
 
 
 @in_default_mode

@@ -164,8 +164,8 @@ class _Trials:
             self.whole = self.real
         if not steady:
             raise NotASum(f"{target.name} gives two results for the same terms")
-        column = None if target.kind == "sum" else Source(self.sides[1].codes[:, None], prober.format)
-        self.evaluator = Evaluator(self.sides[0], column, self.real.format)
+        first, column = self.sides[0], Source(self.sides[1].codes[:, None], prober.format)
+        self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
         """Return which sums stand in the rows of a product."""

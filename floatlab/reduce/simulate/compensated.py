@@ -26,7 +26,8 @@ from floatlab.record import Record
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Node, Term, check_count
-from floatlab.reduce.simulate.engines import MANY, ROWS, SOME, CodeEngine, FloatEngine
+from floatlab.reduce.simulate.code_engine import MANY, MOST_WALKED, ROWS, CodeEngine
+from floatlab.reduce.simulate.float_engine import FloatEngine
 
 
 class CompensationRule(Record):
@@ -246,7 +247,7 @@ class Compensated(Record):
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
         """Return what few sums are after many terms, in one go; None where no compiled walk goes so far."""
-        if engine.drawn or len(order) < MANY or state[0].size > SOME or not holds(DOUBLE, self.accumulator):
+        if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None
         names = [f"state {i}" for i in range(len(state))]
         line = _Stages(self.accumulator, self.context).recurrence(RULES[self.rule], names)

@@ -67,7 +67,7 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         core = self.adder
         if not isinstance(core, TensorCore):
             raise UnsupportedError(f"{self.name} has no fused sum: dot simulates it")
-        engine = TensorEngine(x, y, core)
+        engine = TensorEngine((x, y), core)
         size = self.schedule._values()[0]
         found = np.asarray(c.codes)[None]
         if self.adds_apart:

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from math import fsum, isfinite, ldexp
 
+from floatlab.arith.operands import holds
 from floatlab.arrays.lanes.pairs import is_enough
 from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.formats import Format
@@ -37,6 +38,37 @@ def nearest_normal(format: Format) -> Callable[[float], float | None]:
         return found if -most <= found <= most else None
 
     return near
+
+
+def can_add_serially(format: Format, context: Context) -> bool:
+    """Say whether `added_one_by_one` adds in a format as a context says.
+
+    Sums of p digits that are rounded to 53 first come out the same if 53 >= 2p + 2; and sums below the normal numbers
+    are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
+    """
+    plain = context.rounding is Direction.RNE and not (context.flush_inputs or context.flush_results)
+    return plain and format.signed and 2 <= format.precision <= 25 and format.subnormals and holds(DOUBLE, format)
+
+
+def add_serially(total: float, terms: list[float], format: Format) -> list[float]:
+    """Return the sums of numbers of a format, added one after the other, up to the first that overflows.
+
+    Each is rounded to nearest even in Python's own floats.
+
+    >>> from floatlab.formats import parse_format
+    >>> add_serially(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
+    [2047.0, 2048.0, 2048.0, 2052.0]
+    """
+    nearest, normal = nearest_normal(format), 2.0**format.emin
+    found = []
+    for term in terms:
+        near = total + term
+        rounded = near if -normal < near < normal else nearest(near)
+        if rounded is None:
+            break
+        total = rounded
+        found.append(total)
+    return found
 
 
 def odd_sum(numbers: Sequence[float]) -> float | None:
