@@ -1,4 +1,4 @@
-"""Attribution: which orders, fused operations, accumulators and machines reproduce results that were observed."""
+"""Attribution: which orders, fused operations, accumulators and machines reproduce observed results."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements o
 
 
 class Attribution(Answering, Individual):
-    """What was tried, ranked for each observed result, and, for two, the pairs of ways that give both.
+    """Which candidate computations reproduce each observed result, and, of two results, which pairs give both.
 
-    `pairs` has those with the fewest causes first, 256 at most, of `pair_count`. `refutations` say of one dot product
-    what order alone, and FMA alone, would have made, where neither explains two results. `tile_edges` says for each
-    result that no way gives wholly whether some rows or columns of it were made in another way than the others. All but
-    the models of machines rounded by `context`.
+    `explanations` ranks the candidates for each result. `pairs` has at most 256 of `pair_count` pairs, those with the
+    fewest causes first. `refutations` says what order alone, and FMA alone, would have made of one dot product, if
+    neither explains its two results. `tile_edges` says for each result that no candidate gives wholly whether another
+    one gives some of its rows or columns. All candidates but the models of machines round by `context`.
     """
 
     shape: tuple[int, ...]
@@ -117,32 +117,63 @@ class Attribution(Answering, Individual):
 
 @in_default_mode
 def attribute(
-    a: Any,
-    b: Any,
-    observed: Any,
+    a: object,
+    b: object,
+    observed: object,
     *,
-    difference: Any = None,
+    difference: object = None,
     schedules: Sequence[str | Schedule] | None = None,
     formats: Sequence[str | Format] | None = None,
     machines: Sequence[str | Machine] | None = None,
-    targets: Sequence[Any] | None = None,
+    targets: Sequence[object] | None = None,
     context: AnyContext = DEFAULT,
     started: Callable[[int, str], Callable[[int], None]] | None = None,
 ) -> Attribution:
-    """Return which ways to compute a·b, or the sum of a, reproduce an observed result, or, of a tuple, two of them.
+    """Return which computations of a·b, or of the sum of a, reproduce an observed result, or two of them.
 
-    `a` and `b` are vectors or matrices, as `dot` and `matmul` take them; without `b` (None), a row, or rows, to be
-    added up. A result has the shape of their product: floats of its format, an array, or a Datum, and then bits are
-    compared (any NaN is a NaN); or, for one dot product or sum, text as it was printed, which stands for every number
-    that prints so. `difference` is that of the two results, printed too or a number, with any sign. Tried are
-    `schedules`, each with and without FMA in accumulators of all `formats` (without the argument also the exact sum,
-    rounded once), and models of `machines`; then, where nothing gives all, the orders in which `targets` add on this
-    machine (see `reveal`), by default NumPy's own and those of libraries that are loaded. All but the models round by
-    `context`, such as that of a machine that flushes subnormal numbers; a direction's name will do. Of large products,
-    1,024 elements are tried first, and of huge ones no more. `started` is told how many ways there are, and "ways", and
-    returns what is told how many were tried. Raises UnsupportedError for operands or results that do not go together,
-    LiteralError for text that is no number, and what `dot` and `reveal` raise.
+    Parameters
+    ----------
+    a, b : array_like
+        Vectors or matrices, as `dot` and `matmul` take them; with b = None, a row or rows that are summed.
+    observed : array_like, Datum, str or tuple
+        A result, or a tuple of two. An array or a Datum is compared bit by bit (any NaN equals any NaN). Text, for one
+        dot product or sum, stands for every number that prints so.
+    difference : float, str or Datum, optional
+        The difference of two results, printed or a number, with any sign.
+    schedules : sequence of str or Schedule, optional
+        The orders to try, each with and without FMA; a usual set by default.
+    formats : sequence of str or Format, optional
+        The accumulators to try. By default the result's, the terms' and wider ones, and the exact sum rounded once.
+    machines : sequence of str or Machine, optional
+        The models of matrix units to try; by default all that take the format of the factors.
+    targets : sequence of str or callable, optional
+        Functions whose revealed orders are tried too (see `reveal`). By default NumPy's and those of loaded libraries,
+        if nothing else reproduces a result.
+    context : Context or str
+        The rounding of all candidates but the machines, such as that of hardware that flushes subnormal numbers.
+    started : callable, optional
+        Called with the number of candidates and the word "ways"; returns a function that is called with 1 after each.
 
+    Returns
+    -------
+    Attribution
+        The candidates, ranked for each result, and, of two results, the pairs of candidates that give both.
+
+    Raises
+    ------
+    UnsupportedError
+        If operands, results or options do not go together.
+    LiteralError
+        If text is not a number.
+    PlanError, FormatError, MissingPartError
+        As `dot` and `reveal`.
+
+    Notes
+    -----
+    Of large products, 1,024 elements are tried first; of products above 2^30 multiply-adds, no more than these.
+
+    Examples
+    --------
     >>> from floatlab.reduce.results.presets import PRESETS
     >>> found = attribute(*PRESETS["forum"].data, ("0.0559577", "0.0559577569366"), difference="8.19563865662e-08")
     >>> found.verdict.value, [(pair.first.text, pair.second.text) for pair in found.pairs][:2]

@@ -23,10 +23,26 @@ _GLANCE = 60  # characters of a long text around the place of an error
 
 
 def parse_schedule(text: str | Schedule | Plan) -> Schedule:
-    """Return the schedule that an expression means; a Schedule is itself, and a Plan is a tree by hand.
+    """Return the schedule that an expression describes.
 
-    Raises PlanError, whose text shows the place with a caret.
+    Parameters
+    ----------
+    text : str, Schedule or Plan
+        An expression, such as "blocked(64, lanes(8), pairwise)" or "((0 1) (2 3))". A Schedule is returned as it is; a
+        Plan becomes a tree written out.
 
+    Returns
+    -------
+    Schedule
+        The order, for any number of terms that it fits.
+
+    Raises
+    ------
+    PlanError
+        If the text does not parse; the message points at the place with a caret.
+
+    Examples
+    --------
     >>> parse_schedule("blocked(64, lanes(8), pairwise)").inner
     Schedule(lanes(8))
     >>> parse_schedule("((0 1) (2 3))").plan(4).depth

@@ -1,4 +1,4 @@
-"""Machines: published models of matrix units, a row each with its source. A model, not the machine: always say so.
+"""Machines: published models of matrix units, one row each with its source. Results are always shown as a model's.
 
 A row's name is architecture.input.output, as in `hopper.f16.f32`; `h100.f16.f32` is the same row.
 """
@@ -27,17 +27,39 @@ _BOTH = f"{KHATTAK}; {MMA_SIM}"
 
 @methods_in_default_mode
 class Machine(Record):
-    """A model of a matrix unit for one input and one output format."""
+    """A model of a matrix unit for one input and one output format.
+
+    Parameters
+    ----------
+    name : str
+        Architecture, input and output format: "hopper.f16.f32".
+    hardware : tuple of str
+        The products that the model describes.
+    terms : Format
+        The format of the factors.
+    order : str
+        The schedule of the additions, as an expression.
+    adder : TensorCore or Adder
+        What each node does.
+    source : str
+        The publication that the model follows.
+    is_checked : bool
+        Whether the model gives recorded outputs of the hardware bit for bit.
+    note : str
+        A remark for users.
+    adds_apart : bool
+        Whether c is added afterwards, to nearest, instead of in the first block.
+    """
 
     name: str
-    hardware: tuple[str, ...]  # the products that the model is for
+    hardware: tuple[str, ...]
     terms: Format
-    order: str  # a schedule
+    order: str
     adder: TensorCore | Adder
     source: str
-    is_checked: bool  # against outputs recorded on hardware, bit for bit
+    is_checked: bool
     note: str = ""
-    adds_apart: bool = False  # recorded outputs take c afterwards, to nearest, and not in the first block
+    adds_apart: bool = False
 
     @property
     def schedule(self) -> Schedule:
@@ -174,7 +196,7 @@ _FAMILIES = {
 
 
 def parse_machine(name: str | Machine) -> Machine:
-    """Return the row that a name means; raises UnsupportedError for one that there is not.
+    """Return the row of a name; raises UnsupportedError for an unknown one.
 
     >>> parse_machine("A100.bf16.f32").order, parse_machine("ampere.bf16.f32").adder.fraction_bits
     ('fused(8)', 24)
