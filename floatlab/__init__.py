@@ -130,8 +130,8 @@ __all__ = [
     "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
     "Relation", "Rounded", "Schedule", "Tininess", "TruthValueError", "UnsupportedError", "add", "attribute",
     "compare", "contrast", "convert", "decode", "divide", "dot", "encode", "equal", "examine", "fma", "from_integer",
-    "from_json", "less", "less_equal", "matmul", "multiply", "multiply_then_add", "parse_format", "read", "remainder", "reveal",
-    "round_to_integral", "sqrt", "subtract", "sum", "to_integer", "train",
+    "from_json", "less", "less_equal", "matmul", "multiply", "multiply_then_add", "parse_format", "read", "remainder",
+    "reveal", "round_to_integral", "sqrt", "subtract", "sum", "to_integer", "train",
 ]  # fmt: skip
 
 

@@ -112,10 +112,8 @@ class Prober:
 
     def _searched(self, most: int) -> Plan:
         plan = plan_of(self._meetings, self.terms, most)
-        parents = {each: i for i, node in enumerate(plan.nodes, plan.terms) for each in node}
-        sizes = [1] * plan.terms
-        for node in plan.nodes:
-            sizes.append(sum(sizes[each] for each in node))
+        parents = {child: i for i, node in enumerate(plan.nodes, plan.terms) for child in node}
+        sizes = plan.sizes
         for (i, j), size in self._first.items():
             one, other = i, j
             while one != other:  # a node comes after all that it adds

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import chain
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from floatlab.arith import add, fma, multiply
 from floatlab.arith.operands import Work, holds
@@ -82,14 +82,20 @@ class Node(Record):
         return total
 
 
-class NodeRule(Protocol):
-    """What evaluates one node of a plan."""
+class NodeRule(Record):
+    """What evaluates the nodes of a plan one by one."""
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the node of an id, whose arguments are given by their ids and values."""
+        """Return the node of an id, given the ids and the values of its arguments."""
+        raise NotImplementedError
+
+    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
+        """Return every node of a plan, as `fold`, and the result."""
+        nodes = fold(plan, terms, self, element)
+        return nodes, nodes[-1].value
 
 
-class Adder(Record):
+class Adder(NodeRule):
     """Rounded addition, with or without fused multiply-add, which `pairs` says of two products that meet, too.
 
     `accumulator` is the format of partial sums, `products` that of products which are rounded on their own; terms
@@ -159,11 +165,6 @@ class Adder(Record):
         else:
             found.append(add(left, right, self.accumulator, context))
         return Node(id, ids, found[-1].result, tuple(found))
-
-    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return every node of a plan, as `fold`, and the result."""
-        nodes = fold(plan, terms, self, element)
-        return nodes, nodes[-1].value
 
 
 class PartlyFused(Record):

@@ -23,16 +23,14 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Exact, round_exact
 from floatlab.numbers.context import DEFAULT
-from floatlab.record import Record
-from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.simulate.adders import Adder, Node, Term, fold
+from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
 from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 
 _OF_ZERO = -4000  # so that a product with a zero in it is never the largest
 LEAST_EXPONENT = -126  # binary32's emin: the exponent of zeros, and of an accumulator that is still empty
 
 
-class TensorCore(Record):
+class TensorCore(NodeRule):
     """The arithmetic of a tensor core: digits kept in the alignment, and how the sum goes into the accumulator.
 
     `direction` rounds into the accumulator; `result_bits` says after how many fraction digits the result is cut, where
@@ -126,11 +124,6 @@ class TensorCore(Record):
         if any(isinstance(each, Term) for each in arguments):
             return Node(id, ids, self.sum(arguments), (), _given(arguments))
         return Adder(self.accumulator).node(id, ids, arguments)
-
-    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return every node of a plan, as `fold`, and the result."""
-        nodes = fold(plan, terms, self, element)
-        return nodes, nodes[-1].value
 
 
 def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
