@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from floatlab.arrays.operands import is_floating
 from floatlab.arrays.sources import Source
@@ -223,11 +222,11 @@ def attribute(
     )
 
 
-def _brings_format(x: Any) -> bool:
+def _brings_format(x: object) -> bool:
     return any(isinstance(each, Datum) for each in x) if isinstance(x, list | tuple) else is_floating(x)
 
 
-def _sources(sides: dict[str, Any], format: Format | None) -> tuple[Sides, Format]:
+def _sources(sides: dict[str, object], format: Format | None) -> tuple[Sides, Format]:
     sources, settings = read_operands(sides, format=format)
     return sources, settings.format
 
@@ -295,7 +294,7 @@ def _with_habits(
     explanations: tuple[tuple[Explanation, ...], ...],
     goals: list[Observed],
     kind: str,
-    targets: Sequence[Any] | None,
+    targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Try the orders of libraries, too, each until a way gives all, on the results that nothing else gives."""
     found = [list(ranked) for ranked in explanations]

@@ -8,7 +8,6 @@ tree       brackets around two or more term numbers or trees, with spaces betwee
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
 from floatlab.formats import parse_format
@@ -116,14 +115,14 @@ class _Reader:
             raise self._refuse("sorted stands outermost, since it puts all terms in order", place)
         return self._made(kind, values, place)
 
-    def _made(self, kind: type[Schedule], values: list[Any], place: int) -> Schedule:
+    def _made(self, kind: type[Schedule], values: list[object], place: int) -> Schedule:
         try:
             return kind(*values)
         except PlanError as error:
             raise self._refuse(str(error), place) from None
 
-    def _arguments(self, kind: type[Schedule], place: int, depth: int) -> list[Any]:
-        values: list[Any] = []
+    def _arguments(self, kind: type[Schedule], place: int, depth: int) -> list[object]:
+        values: list[object] = []
         if self._peek() == "(":
             self._take()
             while not (self._peek() == ")" and not values):
@@ -142,7 +141,7 @@ class _Reader:
             raise self._refuse(f"{kind.word} needs {_usage(kind)}", place)
         return values
 
-    def _argument(self, kind: type[Schedule], what: str, depth: int) -> Any:
+    def _argument(self, kind: type[Schedule], what: str, depth: int) -> object:
         token, place = self.tokens[self.next]
         if what == "schedule":
             return self._schedule(depth + 1)
@@ -169,9 +168,9 @@ class _Reader:
             raise self._refuse("numbers in a schedule go to 2^28", place)
         return int(token)
 
-    def _tree(self, place: int) -> list[Any]:
+    def _tree(self, place: int) -> list[object]:
         """Read brackets, however deep, whose first one has been taken."""
-        open_ones: list[list[Any]] = [[]]
+        open_ones: list[list[object]] = [[]]
         places = [place]
         while True:
             token, here = self._take()

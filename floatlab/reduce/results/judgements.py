@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -101,7 +100,9 @@ class Judgement(Answering, Record):
 
 
 @in_default_mode
-def judge_difference(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | None = None) -> Judgement:
+def judge_difference(
+    a: object, b: object, actual: object, expected: object = None, format: Format | None = None
+) -> Judgement:
     """Return how far a product of a (rows, n) and b (n, columns) is from another one, or from the exact product.
 
     All are float arrays; `format`, whose u it is, is that of `actual` where none is given. Raises UnsupportedError for
@@ -121,7 +122,7 @@ def judge_difference(a: Any, b: Any, actual: Any, expected: Any = None, format: 
 class ProductJudge:
     """Two factors, and what each cause does to their product: any number of products can be judged by it."""
 
-    def __init__(self, a: Any, b: Any, format: Format) -> None:
+    def __init__(self, a: object, b: object, format: Format) -> None:
         """Take matrices a (rows, n) and b (n, columns), or parts of them; raises as `judge`."""
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:
@@ -137,7 +138,7 @@ class ProductJudge:
         """What each cause does to these inputs."""
         return _effects(self._x, self._y, self._high, self._low, self._size, self.format)
 
-    def judged(self, actual: Any, expected: Any = None) -> Judgement:
+    def judged(self, actual: object, expected: object = None) -> Judgement:
         """Return how far a product is from another one, or from the exact product; raises as `judge`."""
         first = _matrix(actual, "actual")
         if first.shape != self.shape:
@@ -180,7 +181,7 @@ class ProductJudge:
         return Judgement(self.terms, self.format, rms, largest, self.effects, causes, q.size, count, beyond, at)
 
 
-def _matrix(x: Any, name: str) -> Array:
+def _matrix(x: object, name: str) -> Array:
     array = np.asarray(x)
     if array.ndim != 2 or format_of(array.dtype) is None:
         raise UnsupportedError(f"{name} is a matrix of floats, not {array.dtype.name} of shape {array.shape}")

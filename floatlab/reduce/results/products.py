@@ -9,10 +9,13 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
+from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.inputs import Settings, as_matrices, read_operands
 from floatlab.reduce.results.product_error import ExactProduct, ProductErrors
 from floatlab.reduce.results.reduction import Reduction
@@ -98,8 +101,14 @@ class Product(Answering, Individual):
 
 
 @in_default_mode
-def matrix_product(a: Any, b: Any, schedule: Any = None, format: Any = None, **asked: Any) -> Product:
-    """Return the matrix product that `matmul` makes, with what it was made of; arguments and errors are `matmul`'s."""
-    sources, settings = read_operands({"a": a, "b": b}, schedule, format, **asked)
+def matrix_product(
+    a: object,
+    b: object,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    **options: Any,
+) -> Product:
+    """Return the product that `matmul` makes, with its factors and settings; takes and raises what `matmul` does."""
+    sources, settings = read_operands({"a": a, "b": b}, schedule, format, **options)
     x, y, shape = as_matrices(*sources)
     return Product(x, y, settings, multiply_matrices(x, y, settings).reshape(shape))

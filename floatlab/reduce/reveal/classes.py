@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from floatlab.formats import Format
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.targets import ROWS, Target
+from floatlab.reduce.timing.devices import Foreign
 
 _PROBES_A_TERM = 64  # on average; more, and the order is too irregular
 _BATCH = 64
@@ -47,7 +47,7 @@ class Prober:
     those that are read, one a row at most.
     """
 
-    def __init__(self, target: Target, terms: int, dtype: Any, format: Format) -> None:
+    def __init__(self, target: Target, terms: int, dtype: Foreign, format: Format) -> None:
         self.target, self.terms, self.dtype, self.format = target, terms, dtype, format
         self.masks, self.probes = _Masks(format), 0
         self.ones = np.ones(terms)
@@ -170,7 +170,7 @@ class Prober:
 
     def _met(self, i: int, others: Array, ask: Callable[[Array], Array]) -> Array:
         """Return the sizes (others, …) where term i meets others, as `ask` answers rows of terms."""
-        outside: Any = 0
+        outside: Array | int = 0
         for part in self.parts:
             rows = np.zeros((len(others), self.terms))
             rows[:, part] = self.masks.unit

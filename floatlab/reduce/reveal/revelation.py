@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 from math import prod
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -66,7 +65,9 @@ class Findings(Answering, Record):
         return best if best is not None and best.fits else None
 
 
-def reveal(target: Any, n: int = 64, dtype: str = "float32", *, kind: str | None = None, device: str = "cpu") -> Plan:
+def reveal(
+    target: object, n: int = 64, dtype: str = "float32", *, kind: str | None = None, device: str = "cpu"
+) -> Plan:
     """Return the plan in which a function adds n terms, found by probing it.
 
     The function is a sum, a dot product or a matrix product; of a matrix product, the plan is the first element's.
@@ -139,7 +140,7 @@ def prober_of(target: Target, n: int, dtype: str) -> Prober:
 
 
 def examine(
-    target: Any,
+    target: object,
     n: int = 64,
     dtype: str = "float32",
     *,

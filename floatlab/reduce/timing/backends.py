@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from floatlab.reduce.timing.devices import (
     DTYPES,
     AbsentDeviceError,
     Device,
+    Foreign,
     check_device,
     device_of,
     first_line,
@@ -132,8 +132,8 @@ def parse_backends(names: str | Sequence[str] = "all") -> tuple[str, ...]:
 
 
 def multiply_on(
-    a: Any,
-    b: Any,
+    a: object,
+    b: object,
     backends: str | Sequence[str] = "all",
     runs: int = RUNS,
     started: Callable[[int, str], Callable[[int], None]] | None = None,
@@ -211,7 +211,7 @@ class _Work:
         except Exception as trouble:  # whatever a library says that it cannot do, or has no memory for
             raise _AbsentError(first_line(trouble)) from None
 
-    def _timed(self, name: str, device: Device, own: Any) -> BackendTiming:
+    def _timed(self, name: str, device: Device, own: Foreign) -> BackendTiming:
         began = perf_counter()
         x, y = (device.array(side, own) for side in self.sides)
         device.wait(x)
@@ -219,7 +219,7 @@ class _Work:
         sent = perf_counter() - began
         self.add(1)
         times: list[float] = []
-        made: list[Any] = []
+        made: list[Foreign] = []
         for _ in range(1 + self.runs):
             began = perf_counter()
             product = self.multiply(device, x, y)
@@ -253,14 +253,14 @@ class _Work:
         return BackendPair(names, equal, int(np.max(ulps, initial=0)), q[0], q[1], self._judged(one.codes, other.codes))
 
 
-def _multiply(device: Device, x: Any, y: Any) -> Any:
+def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
     product = x @ y
     device.wait(product)
     return product
 
 
 @in_default_mode
-def in_one_format(sides: Sequence[Any], format: Format | None = None) -> list[Source]:
+def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
     """Return matrices in one format that backends multiply in: the one named, or one that both have, or binary32.
 
     Numbers are rounded to nearest into it. Raises UnsupportedError for a format in which no backend multiplies.
