@@ -218,7 +218,16 @@ def attribute(
     )
     said = tuple(each if isinstance(each, str) else name for each, name in zip(results, names, strict=False))
     return Attribution(
-        shape, into, explanations, pairs, count, most, refutations, tile_edges, context=rules, observed=said
+        shape=shape,
+        format=into,
+        explanations=explanations,
+        pairs=pairs,
+        pair_count=count,
+        candidate_count=most,
+        refutations=refutations,
+        tile_edges=tile_edges,
+        context=rules,
+        observed=said,
     )
 
 

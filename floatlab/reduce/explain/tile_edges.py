@@ -1,4 +1,4 @@
-"""Products of which some rows or columns were computed in another way: the edges of a library's tiles, as a rule."""
+"""Rows or columns of a product that were computed differently: usually the edges of a library's tiles."""
 
 from __future__ import annotations
 

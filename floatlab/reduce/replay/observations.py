@@ -1,4 +1,4 @@
-"""Results as they were observed: bits, or printed decimals, which stand for every number that prints so."""
+"""Observed results: bits, or printed decimals, each of which stands for all numbers that print so."""
 
 from __future__ import annotations
 

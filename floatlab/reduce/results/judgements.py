@@ -1,4 +1,4 @@
-"""Should I worry? How far a product is from another, in units of rounding, and what makes as much of a difference.
+"""Should I worry? How far two products are apart, in units of rounding, and which causes make such a difference.
 
 The number is q = |d| / (u·(|A|·|B|)), element by element: d is the difference, u half the format's ulp of 1, and
 |A|·|B| the product of magnitudes, which the rounding errors of any order are proportional to (Higham, *Accuracy and
@@ -38,7 +38,7 @@ _FEW = 0.05  # of the elements: so few that are beyond rounding are told apart f
 
 
 class DifferenceCause(Enum):
-    """Why two products differ."""
+    """A cause for which two products may differ."""
 
     ORDER = "order"  # of the additions, fused or not: rounding
     SINGLE = "fp32 arithmetic"  # of a wider product: inputs and sums in fp32
@@ -177,8 +177,18 @@ class ProductJudge:
         causes = _explained(usual, self.effects)
         place = np.unravel_index(int(q.argmax()), q.shape) if q.size else None
         at = None if place is None else (int(rows[place[0]]), int(columns[place[1]]))
-        count = self.shape[0] * self.shape[1]
-        return Judgement(self.terms, self.format, rms, largest, self.effects, causes, q.size, count, beyond, at)
+        return Judgement(
+            terms=self.terms,
+            format=self.format,
+            rms=rms,
+            largest=largest,
+            effects=self.effects,
+            causes=causes,
+            looked_at=q.size,
+            elements=self.shape[0] * self.shape[1],
+            beyond=beyond,
+            at=at,
+        )
 
 
 def _matrix(x: object, name: str) -> Array:
