@@ -1,4 +1,4 @@
-"""The shortest schedule that gives a plan: known forms, with the numbers that the plan itself suggests."""
+"""The simplest schedule that gives a plan: known forms, with sizes and strides taken from the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix product beside the exact one: how far its elements are from it, and which are farthest."""
+"""A matrix product compared with the exact one: the errors of its elements, and the worst of them."""
 
 from __future__ import annotations
 

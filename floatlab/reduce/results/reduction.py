@@ -1,4 +1,4 @@
-"""A reduction: what was added in which order, what came out, and what went wrong on the way."""
+"""A reduction: its terms, its order, its result, and the errors on the way."""
 
 from __future__ import annotations
 

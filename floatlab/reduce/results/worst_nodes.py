@@ -1,4 +1,4 @@
-"""Where the error of a long sum came from: the nodes that missed most, found on arrays, and then told exactly."""
+"""Where the error of a long sum arose: its worst nodes, ranked on arrays and then evaluated exactly."""
 
 from __future__ import annotations
 

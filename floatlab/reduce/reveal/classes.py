@@ -1,4 +1,4 @@
-"""Probes of a real implementation, read at elements of its result that answer alike.
+"""Probes of a real implementation, read at the elements of its result that share a tree.
 
 A library may add the elements of one product along different trees: at the edges of its tiles, for instance. A probe
 is a row of the left matrix, so one product answers as many probes as it has rows, but only elements that share a tree
@@ -41,7 +41,7 @@ class _Masks:
 
 
 class Prober:
-    """Asks a target how many terms meet in which subtree.
+    """Probes how many terms of a target meet in which subtree.
 
     `alike` says of a product which elements answer as the first one does, as far as they have been asked; `places` are
     those that are read, one a row at most.

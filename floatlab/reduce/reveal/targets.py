@@ -1,4 +1,4 @@
-"""Real implementations of sums and products, asked from outside: by name, on whatever library is installed."""
+"""Real implementations of sums and products, by name, in any installed library."""
 
 from __future__ import annotations
 

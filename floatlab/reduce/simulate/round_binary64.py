@@ -1,7 +1,7 @@
-"""Sums rounded in Python's own floats: a number of binary64 to a narrower format, and several numbers added at once.
+"""Sums rounded in Python's own floats: binary64 to a narrower format, serial sums, and several numbers added at once.
 
-`math.fsum` gives the number of binary64 that is nearest to an exact sum, and of what that misses the sign. Rounded to
-odd, 53 digits then stand for all of them (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved
+`math.fsum` gives the binary64 number nearest to an exact sum, and the sign of the remainder. Rounded to odd, these 53
+digits round further as the exact sum does (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved
 algorithms using rounding to odd*, IEEE Transactions on Computers 57(4), 2008).
 """
 
@@ -21,7 +21,7 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 
 
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
-    """Return what rounds numbers of binary64 to nearest even in a format, from its normal ones on; None for overflow.
+    """Return a function that rounds binary64 to the format, to nearest even, in its normal range; None on overflow.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))
@@ -92,9 +92,9 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 
 
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
-    """Return what rounds exact sums of binary64 numbers once; itself None where it would not do what a context asks.
+    """Return a function that adds binary64 numbers exactly and rounds once; None if the context needs other rules.
 
-    It gives None for zeros, whose signs have a rule, and for what overflows or is not finite.
+    The function gives None for a sum of zero, whose sign has a rule, and for overflow, infinities and NaNs.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

@@ -1,4 +1,4 @@
-"""Reductions simulated on arrays: any schedule and adder, level by level, for many sums at once.
+"""Reductions simulated on arrays, in any schedule and with any adder, for many sums at once.
 
 The three ways to evaluate a plan agree bit for bit: `adders.fold` (one number at a time, with derivations), this one
 through codes (any format, direction and rule), and this one through the processor's own floats.

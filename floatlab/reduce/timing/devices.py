@@ -1,7 +1,7 @@
-"""Where other libraries keep their arrays: made there, multiplied there, waited for, and brought back.
+"""Devices of other libraries: arrays are made there, multiplied there, waited for, and fetched.
 
-What a device is asked for comes back before it is done: a clock that is read without waiting tells how long it takes
-to ask. So `wait` is for timing, and `fetch` waits by itself.
+A device returns an array before it has computed it, so that a clock read without waiting measures only the call.
+`wait` is therefore for timing; `fetch` waits by itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _THREAD_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"
 
 
 class AbsentDeviceError(UnsupportedError):
-    """A device that a library knows, and that is not here."""
+    """A device that a library supports, but that this machine does not have."""
 
 
 class Device:

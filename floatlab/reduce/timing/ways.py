@@ -1,4 +1,4 @@
-"""The four ways to compute a matrix product, on this machine: how long each takes, how wrong it is, how far they part.
+"""Four ways to compute a matrix product on this machine: the time of each, its error, and how far they differ.
 
 Each element as a dot product; a column at a time; the whole at once; and in blocks along the inner dimension, whose
 partial products are added up. The work is NumPy's; splitting rows or columns keeps the bits of most libraries,
