@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         subtract,
         to_integer,
     )
-    from floatlab.arrays import FloatArray
     from floatlab.arrays.compare.measure import Differences, compare
+    from floatlab.arrays.container.array import FloatArray
     from floatlab.errors import (
         ContextError,
         FileFormatError,
@@ -67,11 +67,12 @@ if TYPE_CHECKING:
         encode,
         read,
     )
+    from floatlab.numbers.limits import finfo
     from floatlab.presenter import Presenter
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
     from floatlab.reduce.explain.attribution import attribute
     from floatlab.reduce.reveal.revelation import examine, reveal
-    from floatlab.training import train
+    from floatlab.training.run.laboratory import train
     from floatlab.wire.decode import from_json
 
 __version__ = "0.1.0"
@@ -97,6 +98,7 @@ _ROOMS = {
         "Absent", "Context", "Datum", "Derivation", "Direction", "Exact", "Flags", "NanRule", "NumberClass",
         "Overflow", "Rounded", "Tininess", "convert", "decode", "encode", "read",
     ),
+    "floatlab.numbers.limits": ("finfo",),
     "floatlab.arith": (
         "Comparison", "Contrast", "IntegerResult", "Relation", "add", "contrast", "divide", "equal", "fma",
         "from_integer", "less", "less_equal", "multiply", "multiply_then_add", "remainder",
@@ -129,9 +131,9 @@ __all__ = [
     "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError", "IntegerResult",
     "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
     "Relation", "Rounded", "Schedule", "Tininess", "TruthValueError", "UnsupportedError", "add", "attribute",
-    "compare", "contrast", "convert", "decode", "divide", "dot", "encode", "equal", "examine", "fma", "from_integer",
-    "from_json", "less", "less_equal", "matmul", "multiply", "multiply_then_add", "parse_format", "read", "remainder",
-    "reveal", "round_to_integral", "sqrt", "subtract", "sum", "to_integer", "train",
+    "compare", "contrast", "convert", "decode", "divide", "dot", "encode", "equal", "examine", "finfo", "fma",
+    "from_integer", "from_json", "less", "less_equal", "matmul", "multiply", "multiply_then_add", "parse_format",
+    "read", "remainder", "reveal", "round_to_integral", "sqrt", "subtract", "sum", "to_integer", "train",
 ]  # fmt: skip
 
 

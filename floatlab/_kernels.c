@@ -2,7 +2,7 @@
 
    It takes buffers only (the stable ABI, no NumPy headers), and is optional: without it the NumPy lane serves.
    The decision of numbers/rounding.py is written here a second time; tests check that the lanes agree bit for bit.
-   The scalar kernel decides whatever depends on the format and the context only; its decisions come as a Recipe. */
+   The scalar kernel decides whatever depends on the format and the context only; its decisions come as packed numbers. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -32,342 +32,265 @@
 #define CLONES
 #endif
 
-enum { WHOLE, ANY, DRAWN, FIXED, MAGIC }; /* paths of rounding */
-enum { SHIFTED, IEEE, OTHER };            /* paths of reading: same fields as the word, IEEE specials, others */
+enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ };    /* paths of rounding; READ: what was read is written as it is */
+enum { OTHER, IEEE, SHIFTED };                     /* paths of reading, from slow to quick */
 enum { INVALID = 1, UNDERFLOW = 8, INEXACT = 16 }; /* the values of `Flags` */
 enum { SPECIAL = 64, REFUSED = 128 };              /* and what arrays/compiled.py handles */
 enum { PIECE = 8192 };                             /* bytes of words in a chunk */
 enum { OPERATIONS = 10 };                          /* in the order of arrays/compiled.py */
 static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
+static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
 
+/* Where numbers lie: buffers are rows of as many elements as a call has; a step goes on by `stride` rows.  Buffers are
+   told by their place among those of a call, the written ones first, or -1 for none; `resolve` puts pointers instead. */
 typedef struct {
-    int64_t code, flags;
-} Settled;
+    union {
+        int64_t buffer;
+        char *start; /* in the first step */
+    };
+    int64_t row, stride;
+    int64_t size; /* bytes of an element */
+    union {
+        int64_t number;
+        const void *reading; /* how these codes become words: a table for one byte, else a Reading; NULL: they are words */
+    };
+} Place;
 
-/* arrays/compiled.py packs these, in this order; pairs are for positive and negative numbers. */
+enum { TO = 3, FLAGS, MARKS, PLACES };
+
+/* An operation and a rounding, as arrays/compiled.py packs them in this order. */
 typedef struct {
+    int64_t word_size, operation;
+    int64_t negative_zero; /* an exact zero from a sum of opposite signs is negative */
+    int64_t code_size;     /* bytes; `to` gets codes, or with a reading the words that they stand for */
     int64_t way, drawn, refuses;
-    int64_t select[2], to_odd, half, odd, up; /* the addend of `cut`: masks for each sign and for odd digits, … */
-    int64_t t, low, lift, top;
-    int64_t sign, negative_zero /* a mask */, is_signed, zero, payload /* a mask */;
-    int64_t sign_place, largest;           /* place of the sign bit; largest word that the path takes, or -1 */
-    int64_t edge[2];                       /* the words from which numbers are not tiny, for each sign */
-    int64_t sliver, places, after, normal; /* words from `sliver` up to `normal` may be tiny or not, by their draw */
-    int64_t flush_inputs, flush_results;
-    int64_t own; /* 1 + direction, where the processor has this conversion */
-    int64_t one; /* 1; GCC 12 cannot vectorise shifts of a 64-bit constant */
+    int64_t direction; /* of the processor while it rounds: a place in `directions` */
+    int64_t own;       /* 1 where processors have this conversion */
+    int64_t largest;   /* the largest word that the path takes, or -1 */
     uint64_t seed;
-    Settled overflow[2], infinity[2], nan[2], zeros[2], negatives[2];
-} Recipe;
+    Place places[PLACES]; /* of operands first */
+    uint64_t rule[45]; /* a Rule of the words' width */
+} Stage;
 
+/* A call of `run`. */
 typedef struct {
-    int64_t how, cut, adjust, qmin, magnitudes, sign, sign_shift, top, infinity;
-    int64_t normal; /* the smallest magnitude that only changes its bias */
-    int64_t subnormals; /* a mask */
-    int64_t no_zero;    /* the code in the place of -0 that is a NaN, or -1 */
-} Reading;
-
-/* The work of one call of `run`. */
-typedef struct {
-    int operation, operands;
-    const void *codes[3]; /* of each operand, `sizes` bytes an element */
-    int sizes[3];
-    const void *readings[3]; /* how they become words: a Reading, or a table for one byte; NULL where they are words */
-    void *to;
-    int to_size, code_size;
-    const void *to_reading; /* how the codes become values; NULL where codes are wanted */
-    uint8_t *flags, *marks;
-    int negative_zero; /* an exact zero from a sum of opposite signs is negative */
-    int reads_only;    /* there is no recipe: write the words */
+    Stage *stages;
+    Py_buffer *held, program;
+    Py_ssize_t written, many, count, steps;
     uint64_t first;
-    Recipe recipe;
-} Work;
+} Call;
 
-typedef struct {
-    Py_ssize_t inner, row, column;
-} Strides;
+/* The start of a buffer, or NULL where there is none. */
+static char *buffer_of(const Call *c, int64_t number)
+{
+    return number < 0 || number >= c->many ? NULL : c->held[number].buf;
+}
 
+/* Conversions in hardware, in the direction of the processor: binary32 to binary16 (x86 with F16C), binary64 to binary32.
+   They return 0 where the processor has none. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+__attribute__((target("avx,f16c"))) static void to_halves(const uint32_t *words, uint16_t *codes, Py_ssize_t count)
+{
+    Py_ssize_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        _mm_storeu_si128((__m128i *)(codes + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps((const float *)words + i), _MM_FROUND_CUR_DIRECTION));
+    for (; i < count; i++) {
+        __m128 one = _mm_castsi128_ps(_mm_cvtsi32_si128((int)words[i]));
+        codes[i] = (uint16_t)_mm_cvtsi128_si32(_mm_cvtps_ph(one, _MM_FROUND_CUR_DIRECTION));
+    }
+}
+
+static int convert32(const uint32_t *words, void *codes, Py_ssize_t count)
+{
+    if (!__builtin_cpu_supports("f16c"))
+        return 0;
+    to_halves(words, codes, count);
+    return 1;
+}
+#else
+static int convert32(const uint32_t *words, void *codes, Py_ssize_t count)
+{
+    return 0;
+}
+#endif
+
+CLONES static int convert64(const uint64_t *restrict words, void *restrict to, Py_ssize_t count)
+{
+    uint32_t *restrict codes = to;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        union { uint64_t bits; double number; } wide = {words[i]};
+        union { uint32_t bits; float number; } narrow = {.number = (float)wide.number};
+        codes[i] = narrow.bits;
+    }
+    return 1;
+}
+
+/* What differs between the two words is named after their BITS. */
 typedef float Float32;
 typedef double Float64;
 #define fused32 __builtin_fmaf
 #define fused64 __builtin_fma
 #define root32 __builtin_sqrtf
 #define root64 __builtin_sqrt
-
-/* Conversions in hardware: binary32 to binary16 in four directions (x86 with F16C), binary64 to binary32 to nearest. */
-typedef uint16_t Half32;
-typedef uint32_t Half64;
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-
-#define HALVES(name, target_, step, Vector, load, convert, store, direction)                                       \
-    __attribute__((target(target_))) static void name(const uint32_t *words, uint16_t *codes, Py_ssize_t count)    \
-    {                                                                                                              \
-        Py_ssize_t i = 0;                                                                                          \
-        for (; i + step <= count; i += step)                                                                       \
-            store((Vector *)(codes + i), convert(load((const float *)words + i), direction));                      \
-        for (; i < count; i++) {                                                                                   \
-            union { uint32_t bits; float number; } word = {words[i]};                                              \
-            codes[i] = _cvtss_sh(word.number, direction);                                                          \
-        }                                                                                                          \
-    }
-#define HALVES_BOTH(direction)                                                                                     \
-    HALVES(halves_by_16_##direction, "avx512f,f16c", 16, __m256i, _mm512_loadu_ps, _mm512_cvtps_ph,                \
-           _mm256_storeu_si256, direction)                                                                         \
-    HALVES(halves_by_8_##direction, "avx,f16c", 8, __m128i, _mm256_loadu_ps, _mm256_cvtps_ph, _mm_storeu_si128, direction)
-HALVES_BOTH(0) /* to nearest even */
-HALVES_BOTH(1) /* toward -inf */
-HALVES_BOTH(2) /* toward +inf */
-HALVES_BOTH(3) /* toward zero */
-
-static int has_own32(void)
-{
-    return __builtin_cpu_supports("f16c");
-}
-
-static void convert32(const uint32_t *words, uint16_t *codes, Py_ssize_t count, int own)
-{
-    typedef void (*Halves)(const uint32_t *, uint16_t *, Py_ssize_t);
-    static const Halves ways[2][4] = {
-        {halves_by_8_0, halves_by_8_1, halves_by_8_2, halves_by_8_3},
-        {halves_by_16_0, halves_by_16_1, halves_by_16_2, halves_by_16_3},
-    };
-    ways[FLOATLAB_MOST >= 4 && __builtin_cpu_supports("avx512f")][own - 1](words, codes, count);
-}
-#else
-static int has_own32(void)
-{
-    return 0;
-}
-
-static void convert32(const uint32_t *words, uint16_t *codes, Py_ssize_t count, int own)
-{
-}
-#endif
-
-static int has_own64(void)
-{
-    return 1;
-}
-
-CLONES static void convert64(const uint64_t *restrict words, uint32_t *restrict codes, Py_ssize_t count, int own)
-{
-    (void)own;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        union { uint64_t bits; double number; } wide = {words[i]};
-        union { uint32_t bits; float number; } narrow = {.number = (float)wide.number};
-        codes[i] = narrow.bits;
-    }
-}
-
+#define PASTE_(a, b, c) a##b##c
+#define PASTE(a, b, c) PASTE_(a, b, c)
+#define NAME(name) PASTE(name, BITS, )
+#define Int PASTE(int, BITS, _t)
+#define Unsigned PASTE(uint, BITS, _t)
+#define Float NAME(Float)
 #define BITS 32
-#define T 23
-#define Int int32_t
-#define Unsigned uint32_t
 #include "_kernels_word.h"
-
+#undef BITS
 #define BITS 64
-#define T 52
-#define Int int64_t
-#define Unsigned uint64_t
 #include "_kernels_word.h"
 
-static int fits(Py_ssize_t have, Py_ssize_t need, const char *what)
+_Static_assert(sizeof(Rule64) == sizeof(((Stage *)0)->rule), "a stage has room for the longer rule");
+
+/* Say whether a place lies in its buffer in every step, aligned, and the buffer has whole rows only. */
+static int fits(const Call *c, const Place *p)
 {
-    if (have == need)
-        return 1;
-    PyErr_Format(PyExc_ValueError, "%s has %zd bytes; %zd fit", what, have, need);
-    return 0;
+    const Py_buffer *b = &c->held[p->buffer];
+    if ((uintptr_t)b->buf % (uintptr_t)p->size || !c->count)
+        return !c->count;
+    Py_ssize_t row = c->count * (Py_ssize_t)p->size, rows = b->len / row;
+    return b->len % row == 0 && p->row >= 0 && p->row < rows && p->stride >= 0 &&
+           (c->steps < 2 || p->stride <= (rows - 1 - p->row) / (c->steps - 1));
 }
 
-static int is_aligned(const void *to, Py_ssize_t size, const char *what)
+/* The same of what is written, if there is anything. */
+static int is_room(const Call *c, const Place *p, int64_t size)
 {
-    if ((uintptr_t)to % (uintptr_t)size == 0)
-        return 1;
-    PyErr_Format(PyExc_ValueError, "%s does not lie at a multiple of %zd bytes", what, size);
-    return 0;
+    return !buffer_of(c, p->buffer) || (p->size == size && p->buffer < c->written && fits(c, p));
 }
 
-static int has_kernel(int word_size, int code_size)
+/* Find a place that fits in memory; `stride` is in bytes from then on. */
+static void resolve(const Call *c, Place *p)
 {
-    int small = code_size == 1 || code_size == 2 || code_size == 4;
-    if ((word_size == 4 && small) || (word_size == 8 && (small || code_size == 8)))
-        return 1;
-    PyErr_Format(PyExc_ValueError, "no kernel for words of %d bytes and codes of %d", word_size, code_size);
-    return 0;
+    char *start = buffer_of(c, p->buffer);
+    Py_ssize_t row = start ? c->count * (Py_ssize_t)p->size : 0;
+    p->start = row ? start + p->row * row : start;
+    p->stride = row && c->steps > 1 ? p->stride * row : 0;
+    p->reading = buffer_of(c, p->number);
 }
 
-static int is_within(int64_t number, int64_t least, int64_t most)
+static int has_kernel(int64_t word_size, int64_t size)
 {
-    return least <= number && number <= most;
+    int small = size == 1 || size == 2 || size == 4;
+    return (word_size == 4 && small) || (word_size == 8 && (small || size == 8));
 }
 
-/* Check that no number of a recipe leads to an undefined shift or access; results may still be nonsense. */
-static int is_sound(const Recipe *r, int word_size, int code_size)
+/* Say whether a reading, if there is one, is a table or fields for codes of this size. */
+static int is_reading(const Call *c, int64_t number, int64_t size, int64_t word_size)
 {
-    int digits = word_size == 4 ? 23 : 52;
-    if (is_within(r->way, WHOLE, MAGIC) && (r->way != DRAWN || r->drawn) && is_within(r->half, 0, 1) &&
-        is_within(r->t, 0, digits) && is_within(r->low, 1, 1 << 30) && is_within(r->lift, 0, digits) &&
-        is_within(r->sign_place, 0, 8 * word_size - 1) && is_within(r->places, 0, 8 * word_size - 1) &&
-        is_within(r->own, 0, 4) && (!r->own || code_size == word_size / 2))
-        return 1;
-    PyErr_SetString(PyExc_ValueError, "a recipe has a number that is none of a format's");
-    return 0;
+    const void *reading = buffer_of(c, number);
+    if (!reading)
+        return size == word_size;
+    size_t need = size == 1 ? 256 * (size_t)word_size : word_size == 4 ? sizeof(Reading32) : sizeof(Reading64);
+    return (size_t)c->held[number].len == need && (uintptr_t)reading % (uintptr_t)word_size == 0 &&
+           (size == 1 || (word_size == 4 ? is_readable32(reading) : is_readable64(reading)));
 }
 
-/* The same of a reading. */
-static int is_readable(const Reading *r, int word_size)
+/* Return what is wrong with a stage, or NULL: then no number of it leads to an undefined shift or access. */
+static const char *fault_of(const Call *c, Stage *s)
 {
-    if (is_within(r->cut, 0, 8 * word_size - 1) && is_within(r->sign_shift, 0, 8 * word_size - 1))
-        return 1;
-    PyErr_SetString(PyExc_ValueError, "a reading has a number that is none of a format's");
-    return 0;
+    if (s->operation < 0 || s->operation >= OPERATIONS || !has_kernel(s->word_size, s->code_size))
+        return "there is no such operation, or no kernel for such words and codes";
+    if (s->way < WHOLE || s->way > READ || (s->way == DRAWN && !s->drawn) || s->direction < 0 || s->direction > 3 ||
+        (s->own && s->code_size != s->word_size / 2) || !(s->word_size == 4 ? is_sound32(s->rule) : is_sound64(s->rule)))
+        return "a recipe has a number that is none of a format's";
+    for (int i = 0; i < arity[s->operation]; i++) {
+        const Place *p = &s->places[i];
+        if (!has_kernel(s->word_size, p->size) || !is_reading(c, p->number, p->size, s->word_size) ||
+            (s->way == READ && !buffer_of(c, p->number)))
+            return "a reading does not go with its operand";
+        if (!buffer_of(c, p->buffer) || !fits(c, p))
+            return "an operand is no aligned buffer with a whole row for each step";
+    }
+    const Place *to = &s->places[TO];
+    if (buffer_of(c, to->number) && !is_reading(c, to->number, s->code_size, s->word_size))
+        return "a reading does not go with what is written";
+    int in_words = buffer_of(c, to->number) || s->way == READ;
+    if (!buffer_of(c, to->buffer) || !is_room(c, to, in_words ? s->word_size : s->code_size) ||
+        !is_room(c, &s->places[FLAGS], 1) || !is_room(c, &s->places[MARKS], 1) ||
+        (s->operation && !buffer_of(c, s->places[MARKS].buffer)))
+        return "there is no aligned room of whole rows for each step";
+    for (int i = 0; i < PLACES; i++)
+        if (i < arity[s->operation] || i >= TO)
+            resolve(c, &s->places[i]);
+    return NULL;
+}
+
+/* Take the arguments; return 0 with an exception set. */
+static int take(Call *c, PyObject *written, PyObject *read)
+{
+    Py_ssize_t size = (Py_ssize_t)sizeof(Stage), stages = c->program.len / size;
+    c->written = PyTuple_Size(written);
+    c->many = c->written + PyTuple_Size(read);
+    c->held = PyMem_Calloc((size_t)c->many + 1, sizeof(Py_buffer));
+    c->stages = PyMem_Malloc((size_t)c->program.len + 1);
+    if (!c->held || !c->stages) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < c->many; i++) {
+        PyObject *from = i < c->written ? PyTuple_GetItem(written, i) : PyTuple_GetItem(read, i - c->written);
+        int flags = i < c->written ? PyBUF_WRITABLE : PyBUF_SIMPLE;
+        if (from != Py_None && PyObject_GetBuffer(from, &c->held[i], flags) < 0)
+            return 0;
+    }
+    const char *fault = NULL;
+    if (c->program.len % size || c->count < 0 || c->count > PY_SSIZE_T_MAX / 16 || c->steps < 0)
+        fault = "a program is whole stages, done so many times on so many elements";
+    memcpy(c->stages, c->program.buf, (size_t)c->program.len);
+    for (Py_ssize_t i = 0; i < stages && !fault; i++)
+        fault = fault_of(c, &c->stages[i]);
+    if (fault)
+        PyErr_SetString(PyExc_ValueError, fault);
+    return !fault;
 }
 
 PyDoc_STRVAR(run_doc,
-             "run(word_size, operation, operands, to, to_size, code_size, to_reading, flags, marks, recipe, first,\n"
-             "    negative_zero) -> union of the marks of the elements, and of what the context refuses\n\n"
-             "Read operands, each (codes, size, reading or None), as words, apply an operation (0: none), round to codes,\n"
-             "and write the codes, or with to_reading their values. Without a recipe, write the words that were read.");
-
-enum { MOST_BUFFERS = 3 * 2 + 5 }; /* operands and their readings, and the rest */
-
-typedef struct {
-    Py_buffer each[MOST_BUFFERS];
-    int count;
-} Buffers;
-
-/* Take an object's buffer of whole elements of `size` bytes; None gives NULL. Returns 0 with an exception set. */
-static int take(Buffers *held, PyObject *from, int flags, Py_ssize_t need, Py_ssize_t size, const char *what, void **to)
-{
-    *to = NULL;
-    if (from == Py_None)
-        return 1;
-    Py_buffer *buffer = &held->each[held->count];
-    if (PyObject_GetBuffer(from, buffer, flags) < 0)
-        return 0;
-    held->count++;
-    *to = buffer->buf;
-    return is_aligned(buffer->buf, size, what) && (need < 0 || fits(buffer->len, need, what));
-}
-
-/* Take how codes are read: fields, or for codes of one byte a table. */
-static int take_reading(Buffers *held, PyObject *from, int code_size, int word_size, const char *what, void **to)
-{
-    int table = code_size == 1;
-    Py_ssize_t need = table ? 256 * word_size : (Py_ssize_t)sizeof(Reading);
-    return take(held, from, PyBUF_SIMPLE, need, table ? word_size : (Py_ssize_t)sizeof(int64_t), what, to) &&
-           (!*to || table || is_readable(*to, word_size));
-}
-
-static int take_all(Buffers *held, Work *w, int word_size, PyObject *operands, PyObject *to, PyObject *to_reading,
-                    PyObject *flags, PyObject *marks, PyObject *recipe, Py_ssize_t *count)
-{
-    if (w->operation < 0 || w->operation >= OPERATIONS || PyTuple_Size(operands) != arity[w->operation]) {
-        PyErr_SetString(PyExc_ValueError, "no such operation on so many operands");
-        return 0;
-    }
-    w->operands = arity[w->operation];
-    *count = -1;
-    for (int i = 0; i < w->operands; i++) {
-        PyObject *operand = PyTuple_GetItem(operands, i), *codes, *reading;
-        void *at;
-        if (!PyTuple_Check(operand)) {
-            PyErr_SetString(PyExc_TypeError, "an operand is a tuple of codes, size and reading");
-            return 0;
-        }
-        if (!PyArg_ParseTuple(operand, "OiO", &codes, &w->sizes[i], &reading) || !has_kernel(word_size, w->sizes[i]))
-            return 0;
-        Py_ssize_t need = *count < 0 ? -1 : *count * w->sizes[i];
-        if (!take(held, codes, PyBUF_SIMPLE, need, w->sizes[i], "an operand", &at))
-            return 0;
-        if (!at) {
-            PyErr_SetString(PyExc_TypeError, "an operand is a buffer of elements, not None");
-            return 0;
-        }
-        w->codes[i] = at;
-        if (i == 0)
-            *count = held->each[held->count - 1].len / w->sizes[0];
-        if (!take_reading(held, reading, w->sizes[i], word_size, "a reading", &at))
-            return 0;
-        w->readings[i] = at;
-        if (!at && w->sizes[i] != word_size) {
-            PyErr_SetString(PyExc_ValueError, "an operand that is not of words needs a reading");
-            return 0;
-        }
-    }
-    void *read, *packed, *with_flags, *marked;
-    if (!has_kernel(word_size, w->code_size) || !has_kernel(word_size, w->to_size) ||
-        !take_reading(held, to_reading, w->code_size, word_size, "to_reading", &read) ||
-        !take(held, to, PyBUF_WRITABLE, *count * w->to_size, w->to_size, "to", &w->to) ||
-        !take(held, flags, PyBUF_WRITABLE, *count, 1, "flags", &with_flags) ||
-        !take(held, marks, PyBUF_WRITABLE, *count, 1, "marks", &marked) ||
-        !take(held, recipe, PyBUF_SIMPLE, sizeof(Recipe), 1, "recipe", &packed))
-        return 0;
-    if (w->to_size != (read ? word_size : w->code_size) || !w->to || (w->operation && !marked) ||
-        (!packed && (w->operation || !w->readings[0] || read || with_flags || w->to_size != word_size))) {
-        PyErr_SetString(PyExc_ValueError, "to, flags, marks or recipe does not go with the rest");
-        return 0;
-    }
-    w->to_reading = read;
-    w->flags = with_flags;
-    w->marks = marked;
-    w->reads_only = !packed;
-    if (packed)
-        memcpy(&w->recipe, packed, sizeof(Recipe));
-    return !packed || is_sound(&w->recipe, word_size, w->code_size);
-}
+             "run(program, written, read, count, steps, first) -> (steps done, union of marks and refusals)\n\n"
+             "Do all stages of a program on rows of `count` elements, one step after the other. A stage reads operands as\n"
+             "words, applies an operation (0: none), rounds to codes, and writes these or their values. Draws are those of\n"
+             "elements `first`, first + 1, …. After a stage that marks an element, or whose context refuses one, no more\n"
+             "are done. The tuples have buffers, or None.");
 
 static PyObject *run(PyObject *self, PyObject *args)
 {
-    Buffers held = {.count = 0};
-    Work w;
-    int word_size;
-    PyObject *operands, *to, *to_reading, *flags, *marks, *recipe, *result = NULL;
+    Call c = {0};
+    PyObject *written, *read, *result = NULL;
     unsigned long long first;
-    Py_ssize_t count;
-    if (!PyArg_ParseTuple(args, "iiO!OiiOOOOKi", &word_size, &w.operation, &PyTuple_Type, &operands, &to, &w.to_size,
-                          &w.code_size, &to_reading, &flags, &marks, &recipe, &first, &w.negative_zero))
+    if (!PyArg_ParseTuple(args, "y*O!O!nnK", &c.program, &PyTuple_Type, &written, &PyTuple_Type, &read, &c.count, &c.steps,
+                          &first))
         return NULL;
-    w.first = first;
-    if (take_all(&held, &w, word_size, operands, to, to_reading, flags, marks, recipe, &count)) {
-        unsigned all;
+    c.first = first;
+    if (take(&c, written, read)) {
+        const Stage *end = c.stages + c.program.len / (Py_ssize_t)sizeof(Stage);
+        Py_ssize_t done = c.count && end > c.stages ? 0 : c.steps;
+        unsigned raised = 0;
         fenv_t mode;
         Py_BEGIN_ALLOW_THREADS
         fegetenv(&mode);
         fesetenv(FE_DFL_ENV);
-        all = word_size == 4 ? run32(&w, count) : run64(&w, count);
+        while (done < c.steps && !raised) {
+            for (const Stage *s = c.stages; s < end && !raised; s++)
+                raised = s->word_size == 4 ? run32(s, &c, done) : run64(s, &c, done);
+            done += !raised;
+        }
         fesetenv(&mode);
         Py_END_ALLOW_THREADS
-        result = PyLong_FromUnsignedLong(all);
+        result = Py_BuildValue("nI", done, raised);
     }
-    while (held.count)
-        PyBuffer_Release(&held.each[--held.count]);
+    for (Py_ssize_t i = 0; c.held && i < c.many; i++)
+        PyBuffer_Release(&c.held[i]);
+    PyBuffer_Release(&c.program);
+    PyMem_Free(c.held);
+    PyMem_Free(c.stages);
     return result;
-}
-
-PyDoc_STRVAR(count_doc, "count(flags, counts)\n\nAdd to 256 integers of 64 bits how many bytes have each value.");
-
-static PyObject *count(PyObject *self, PyObject *args)
-{
-    Py_buffer flags, counts;
-    if (!PyArg_ParseTuple(args, "y*w*", &flags, &counts))
-        return NULL;
-    int good = fits(counts.len, 256 * sizeof(uint64_t), "counts") && is_aligned(counts.buf, sizeof(uint64_t), "counts");
-    if (good) {
-        const uint8_t *from = flags.buf;
-        uint64_t apart[4][256] = {{0}}, *to = counts.buf; /* the same place twice in a row would have to wait */
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t i = 0; i < flags.len; i++)
-            apart[i & 3][from[i]]++;
-        for (int i = 0; i < 256; i++)
-            to[i] += apart[0][i] + apart[1][i] + apart[2][i] + apart[3][i];
-        Py_END_ALLOW_THREADS
-    }
-    PyBuffer_Release(&flags);
-    PyBuffer_Release(&counts);
-    return good ? Py_NewRef(Py_None) : NULL;
 }
 
 PyDoc_STRVAR(accumulate_doc,
@@ -375,17 +298,14 @@ PyDoc_STRVAR(accumulate_doc,
              "Add x[k] * y[k] to sums for k = 0, 1, …, in place: x and y of three axes, sums of two, all float32 or all\n"
              "float64, sums contiguous.");
 
-/* Check an operand's shape, and return its strides in elements; 0 with an exception set. */
-static int strides_of(const Py_buffer *x, const Py_ssize_t *shape, Py_ssize_t size, Strides *to)
+/* Say whether an array has so many axes, the last of these lengths, of aligned elements. */
+static int has_shape(const Py_buffer *x, int axes, Py_ssize_t first, const Py_buffer *sums)
 {
-    if (x->ndim != 3 || x->itemsize != size || x->shape[0] != shape[0] || x->shape[1] != shape[1] ||
-        x->shape[2] != shape[2] || x->strides[0] % size || x->strides[1] % size || x->strides[2] % size) {
-        PyErr_SetString(PyExc_ValueError, "x and y have the sums' shape, after a first axis, and their size");
+    if (x->ndim != axes || x->itemsize != sums->itemsize || (uintptr_t)x->buf % (uintptr_t)x->itemsize)
         return 0;
-    }
-    to->inner = x->strides[0] / size;
-    to->row = x->strides[1] / size;
-    to->column = x->strides[2] / size;
+    for (int i = 0; i < axes; i++)
+        if (x->strides[i] % x->itemsize || x->shape[i] != (i == axes - 3 ? first : sums->shape[i - axes + 2]))
+            return 0;
     return 1;
 }
 
@@ -393,31 +313,22 @@ static PyObject *accumulate(PyObject *self, PyObject *args)
 {
     PyObject *given[3], *result = NULL;
     int fma, held = 0;
-    Py_buffer each[3];
-    Strides x, y;
+    Py_buffer each[3], *sums = &each[0], *x = &each[1], *y = &each[2];
     if (!PyArg_ParseTuple(args, "OOOp", &given[0], &given[1], &given[2], &fma))
         return NULL;
     for (; held < 3; held++)
         if (PyObject_GetBuffer(given[held], &each[held], held ? PyBUF_STRIDED_RO : PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
             goto done;
-    Py_ssize_t size = each[0].itemsize, inner = each[1].ndim ? each[1].shape[0] : 0;
-    if (each[0].ndim != 2 || (size != 4 && size != 8)) {
-        PyErr_SetString(PyExc_ValueError, "sums has two axes, of float32 or float64");
+    if (sums->ndim != 2 || (sums->itemsize != 4 && sums->itemsize != 8) || !has_shape(sums, 2, 0, sums) || x->ndim != 3 ||
+        !has_shape(x, 3, x->shape[0], sums) || !has_shape(y, 3, x->shape[0], sums)) {
+        PyErr_SetString(PyExc_ValueError, "sums has two axes, of float32 or float64; x and y its shape after a first axis");
         goto done;
     }
-    Py_ssize_t rows = each[0].shape[0], columns = each[0].shape[1], shape[3] = {inner, rows, columns};
-    if (!is_aligned(each[0].buf, size, "sums") || !is_aligned(each[1].buf, size, "x") || !is_aligned(each[2].buf, size, "y"))
-        goto done;
-    if (!strides_of(&each[1], shape, size, &x) || !strides_of(&each[2], shape, size, &y))
-        goto done;
     fenv_t mode;
     Py_BEGIN_ALLOW_THREADS
     fegetenv(&mode);
     fesetenv(FE_DFL_ENV);
-    if (size == 4)
-        (fma ? add_fused32 : add_products32)(each[0].buf, each[1].buf, each[2].buf, &x, &y, inner, rows, columns);
-    else
-        (fma ? add_fused64 : add_products64)(each[0].buf, each[1].buf, each[2].buf, &x, &y, inner, rows, columns);
+    (sums->itemsize == 4 ? accumulate32 : accumulate64)(sums, x, y, fma);
     fesetenv(&mode);
     Py_END_ALLOW_THREADS
     result = Py_NewRef(Py_None);
@@ -426,8 +337,6 @@ done:
         PyBuffer_Release(&each[held]);
     return result;
 }
-
-#include "_kernels_program.h"
 
 PyDoc_STRVAR(reset_doc, "reset_mode() -> mode\n\nMake this thread round to nearest and keep subnormal numbers; return what it did.");
 
@@ -467,10 +376,8 @@ static PyObject *restore_mode(PyObject *self, PyObject *mode)
 static PyMethodDef methods[] = {
     {"reset_mode", reset_mode, METH_NOARGS, reset_doc},
     {"restore_mode", restore_mode, METH_O, restore_doc},
-    {"count", count, METH_VARARGS, count_doc},
     {"accumulate", accumulate, METH_VARARGS, accumulate_doc},
     {"run", run, METH_VARARGS, run_doc},
-    {"walk", walk_steps, METH_VARARGS, walk_doc},
     {0},
 };
 

@@ -1,14 +1,10 @@
 /* Rounding, reading and arithmetic for one width of word; included once for binary32 words and once for binary64 words.
 
-   The includer defines BITS (32 or 64), T (trailing significand bits), Int and Unsigned, and makes the processor round
-   to nearest and keep subnormal numbers while these functions run.  The loops have no branches and mostly one width of
-   element, so that compilers vectorise them; `narrow` packs their results.  Each element is shifted by its own amount,
-   which vector instructions can do from AVX2 on. */
+   The includer defines BITS, 32 or 64, and makes the processor round to nearest and keep subnormal numbers while these
+   functions run.  The loops have no branches, so that compilers vectorise them.  Each element is shifted by its own
+   amount, which vector instructions can do from AVX2 on. */
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define NAME(name) PASTE(name, BITS)
-
+#define T (BITS == 32 ? 23 : 52) /* trailing significand bits */
 #define HIDDEN ((Unsigned)1 << T)
 #define MAGNITUDE (~((Unsigned)1 << (BITS - 1)))
 #define INFINITE (MAGNITUDE >> T << T) /* the exponent field all ones */
@@ -16,7 +12,7 @@
 #define CHUNK (PIECE / (BITS / 8))     /* elements */
 
 typedef union {
-    NAME(Float) number;
+    Float number;
     Unsigned bits;
 } NAME(Punned);
 
@@ -24,33 +20,43 @@ typedef union {
 #define MASK(condition) ((condition) ? ~(Unsigned)0 : 0)
 #define CHOOSE(mask, one, other) (((one) & (mask)) | ((other) & ~(mask)))
 
-/* A recipe in this width; `Recipe` explains the fields.  The second entry of a pair is the XOR of the values for positive
-   and negative numbers. */
+/* The numbers of a rounding, as arrays/compiled.py packs them in this order.  Of a pair, the second entry is the XOR of
+   the values for positive and negative numbers; what is said to be a mask is all ones or all zeros. */
 typedef struct {
-    Unsigned one, select[2], to_odd, half, odd, up, sign, negative_zero, payload, edge[2], sliver, after;
-    Unsigned lift, no_zero, no_sign, flush_inputs, flush_results, codes[5][2], flags[5][2];
-    Int t, cut, low, sign_shift, places, normal, top;
+    Unsigned select[2], to_odd, half, odd, up; /* the addend of `cut`: masks for each sign and for odd digits, … */
+    Unsigned sign, negative_zero /* a mask */, payload /* a mask */;
+    Unsigned edge[2];       /* the words from which numbers are not tiny, for each sign */
+    Unsigned sliver, after; /* words from `sliver` up to `normal` may be tiny or not, by their draw, if `after`, a mask */
+    Unsigned lift, no_zero, no_sign, flush_inputs, flush_results; /* masks but for the first */
+    Unsigned codes[5][2], flags[5][2]; /* beyond the largest, infinities, NaNs, zeros, negatives without a sign */
+    Unsigned one;                      /* 1; GCC 12 cannot vectorise shifts of a 64-bit constant */
+    Int cut, low, sign_shift, places, normal, top;
 } NAME(Rule);
 
-static INLINE NAME(Rule) NAME(rule)(const Recipe *r)
+/* How codes become words; packed likewise. */
+typedef struct {
+    Unsigned how; /* IEEE: every code beyond infinity is a NaN with a payload; SHIFTED: words without their last digits */
+    Unsigned cut, adjust, qmin, magnitudes, sign, sign_shift;
+    Int top, infinity;
+    Int normal;          /* the smallest magnitude that only changes its bias */
+    Unsigned subnormals; /* a mask */
+    Unsigned no_zero;    /* the code in the place of -0 that is a NaN, or -1 */
+} NAME(Reading);
+
+/* Whether no number of a rule leads to an undefined shift; results may still be nonsense. */
+static int NAME(is_sound)(const void *numbers)
 {
-#define PAIR(positive, negative) {(Unsigned)(positive), (Unsigned)((positive) ^ (negative))}
-#define SETTLED(pair, what) PAIR(r->pair[0].what, r->pair[1].what)
-#define ALL(what)                                                                                                      \
-    {SETTLED(overflow, what), SETTLED(infinity, what), SETTLED(nan, what), SETTLED(zeros, what), SETTLED(negatives, what)}
-    return (NAME(Rule)) {
-        .one = (Unsigned)r->one, .select = PAIR(r->select[0], r->select[1]), .to_odd = (Unsigned)r->to_odd,
-        .half = (Unsigned)r->half, .odd = (Unsigned)r->odd, .up = (Unsigned)r->up, .sign = (Unsigned)r->sign,
-        .negative_zero = (Unsigned)r->negative_zero, .payload = (Unsigned)r->payload,
-        .edge = PAIR(r->edge[0], r->edge[1]), .sliver = (Unsigned)r->sliver, .after = MASK(r->after),
-        .lift = (Unsigned)r->lift, .no_zero = MASK(!r->zero), .no_sign = MASK(!r->is_signed),
-        .flush_inputs = MASK(r->flush_inputs), .flush_results = MASK(r->flush_results),
-        .codes = ALL(code), .flags = ALL(flags), .t = (Int)r->t, .cut = T - (Int)r->t, .low = (Int)r->low - 1,
-        .sign_shift = BITS - 1 - (Int)r->sign_place, .places = (Int)r->places, .normal = (Int)r->normal, .top = (Int)r->top,
-    };
-#undef ALL
-#undef SETTLED
-#undef PAIR
+    NAME(Rule) r;
+    memcpy(&r, numbers, sizeof r);
+    return r.half <= 1 && r.lift <= T && r.one == 1 && r.cut >= 0 && r.cut <= T && r.low >= 0 && r.low < 1 << 30 &&
+           r.sign_shift >= 0 && r.sign_shift < BITS && r.places >= 0 && r.places < BITS;
+}
+
+static int NAME(is_readable)(const void *numbers)
+{
+    NAME(Reading) r;
+    memcpy(&r, numbers, sizeof r);
+    return r.cut < BITS && r.sign_shift < BITS;
 }
 
 /* Stochastic rounding steps away from zero when the draw is below floor(2^32 * rest / 2^shift). */
@@ -155,24 +161,26 @@ static INLINE Unsigned NAME(whole)(Unsigned word, const NAME(Rule) *r, int drawn
     return code | (nan & (magnitude & r->payload) >> r->cut);
 }
 
-/* Round to nearest even into a plain format with more than one digit and fewer than the word: the processor rounds when M
-   is added, a power of two whose last place is the format's.  The bits of the sum less those of M are the kept digits. */
-static INLINE Unsigned NAME(magic_add)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
+/* Round into a plain format with more than one digit and fewer than the word, in a direction that the processor has: it
+   rounds when M is added, a power of two whose last place is the format's, with the number's sign.  The bits of the sum
+   less those of M are the kept digits. */
+static INLINE Unsigned NAME(magic)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
 {
     const Int low = (Int)((Unsigned)(r->low + 1) << T);
-    Int magnitude = (Int)(word & MAGNITUDE), field = magnitude & (Int)INFINITE;
+    Unsigned negative = (Unsigned)((Int)word >> (BITS - 1)), magnitude = word & MAGNITUDE;
+    Int field = (Int)(magnitude & INFINITE);
     field = field > low ? field : low;
-    NAME(Punned) x = {.bits = (Unsigned)magnitude}, m = {.bits = (Unsigned)field + ((Unsigned)r->cut << T)}, sum, kept;
-    sum.number = x.number + m.number;
-    kept.number = sum.number - m.number;
-    *raised = with_flags ? NAME(raise)(kept.number != x.number, MASK(magnitude < (Int)r->edge[0])) : 0;
+    NAME(Punned) x = {.bits = word}, m = {.bits = ((Unsigned)field + ((Unsigned)r->cut << T)) | (word & ~MAGNITUDE)};
+    NAME(Punned) sum = {.number = x.number + m.number}, kept = {.number = sum.number - m.number};
+    *raised = with_flags ? NAME(raise)(kept.number != x.number, NAME(is_tiny)(magnitude, negative, r, 0, 0)) : 0;
+    kept.bits &= MAGNITUDE; /* x - x is -0 where the direction is toward -inf */
     if (to_value)
         return kept.bits | (word & ~MAGNITUDE & (MASK(kept.bits != 0) | r->negative_zero));
     return NAME(sign)(word, sum.bits - m.bits + (((Unsigned)field - (Unsigned)low) >> r->cut), r);
 }
 
-/* The same into a format that is the word without its last digits: sign and exponent stay where they are. */
-static INLINE Unsigned NAME(fixed_shift)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
+/* To nearest even into a format that is the word without its last digits: sign and exponent stay where they are. */
+static INLINE Unsigned NAME(fixed)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
 {
     const Unsigned mask = (r->one << r->cut) - 1, half = mask >> 1, parity = mask & 1, magnitude = word & MAGNITUDE;
     Unsigned code = (word + half + ((word >> r->cut) & parity)) >> r->cut;
@@ -181,12 +189,15 @@ static INLINE Unsigned NAME(fixed_shift)(Unsigned word, const NAME(Rule) *r, int
 }
 
 /* Loops return the largest magnitude that they met.  Where that is beyond the format's, `whole` does the chunk again. */
+typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, void *, Py_ssize_t, const void *);
+
 #define ROUND_LOOP(name, Code, Flags, with_flags, code)                                                                \
-    CLONES static Int NAME(name)(const Unsigned *restrict words, const Unsigned *restrict draws,                       \
-                                 Code *restrict codes, Flags *restrict flags, Py_ssize_t count,                        \
-                                 const Recipe *recipe)                                                                 \
+    CLONES static Int NAME(name)(const Unsigned *restrict words, const Unsigned *restrict draws, void *restrict to,    \
+                                 void *restrict raised_to, Py_ssize_t count, const void *restrict numbers)             \
     {                                                                                                                  \
-        const NAME(Rule) rule = NAME(rule)(recipe), *r = &rule;                                                        \
+        Code *restrict codes = to;                                                                                     \
+        Flags *restrict flags = raised_to;                                                                             \
+        const NAME(Rule) *restrict r = numbers;                                                                        \
         Int most = 0;                                                                                                  \
         (void)draws, (void)flags;                                                                                      \
         for (Py_ssize_t i = 0; i < count; i++) {                                                                       \
@@ -200,20 +211,49 @@ static INLINE Unsigned NAME(fixed_shift)(Unsigned word, const NAME(Rule) *r, int
         return most;                                                                                                   \
     }
 
-ROUND_LOOP(round_any, Unsigned, Unsigned, 0, NAME(any)(word, r, 0, 0, 0, &raised))
-ROUND_LOOP(with_flags_any, Unsigned, Unsigned, 1, NAME(any)(word, r, 1, 0, 0, &raised))
-ROUND_LOOP(draw_any, Unsigned, Unsigned, 0, NAME(any)(word, r, 0, 1, draws[i], &raised))
-ROUND_LOOP(with_flags_draw_any, Unsigned, Unsigned, 1, NAME(any)(word, r, 1, 1, draws[i], &raised))
-ROUND_LOOP(round_whole, Unsigned, Unsigned, 1, NAME(whole)(word, r, 0, 0, &raised))
-ROUND_LOOP(draw_whole, Unsigned, Unsigned, 1, NAME(whole)(word, r, 1, draws[i], &raised))
-ROUND_LOOP(fix, Unsigned, Unsigned, 0, NAME(fixed_shift)(word, r, 0, 0, &raised))
-ROUND_LOOP(with_flags_fix, Unsigned, Unsigned, 1, NAME(fixed_shift)(word, r, 1, 0, &raised))
-ROUND_LOOP(fix_values, Unsigned, Unsigned, 0, NAME(fixed_shift)(word, r, 0, 1, &raised))
-ROUND_LOOP(add_magic, Unsigned, Unsigned, 0, NAME(magic_add)(word, r, 0, 0, &raised))
-ROUND_LOOP(with_flags_add_magic, Unsigned, Unsigned, 1, NAME(magic_add)(word, r, 1, 0, &raised))
-ROUND_LOOP(add_magic_values, Unsigned, Unsigned, 0, NAME(magic_add)(word, r, 0, 1, &raised))
+/* Every quick path into codes of one type, without and with flags. */
+#define ROUND_LOOPS(Code, Flags)                                                                                       \
+    ROUND_LOOP(any_##Code, Code, Flags, 0, NAME(any)(word, r, 0, 0, 0, &raised))                                       \
+    ROUND_LOOP(any_flags_##Code, Code, Flags, 1, NAME(any)(word, r, 1, 0, 0, &raised))                                 \
+    ROUND_LOOP(drawn_##Code, Code, Flags, 0, NAME(any)(word, r, 0, 1, draws[i], &raised))                              \
+    ROUND_LOOP(drawn_flags_##Code, Code, Flags, 1, NAME(any)(word, r, 1, 1, draws[i], &raised))                        \
+    ROUND_LOOP(fixed_##Code, Code, Flags, 0, NAME(fixed)(word, r, 0, 0, &raised))                                      \
+    ROUND_LOOP(fixed_flags_##Code, Code, Flags, 1, NAME(fixed)(word, r, 1, 0, &raised))                                \
+    ROUND_LOOP(magic_##Code, Code, Flags, 0, NAME(magic)(word, r, 0, 0, &raised))                                      \
+    ROUND_LOOP(magic_flags_##Code, Code, Flags, 1, NAME(magic)(word, r, 1, 0, &raised))
+#define LOOPS(Code) /* in the order of the paths */                                                                    \
+    {{NAME(any_##Code), NAME(any_flags_##Code)}, {NAME(drawn_##Code), NAME(drawn_flags_##Code)},                       \
+     {NAME(fixed_##Code), NAME(fixed_flags_##Code)}, {NAME(magic_##Code), NAME(magic_flags_##Code)}}
 
-typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, Unsigned *, Unsigned *, Py_ssize_t, const Recipe *);
+/* binary32 words become codes of their size at once; others are narrowed afterwards, which vectorises better. */
+#if BITS == 32
+ROUND_LOOPS(uint8_t, uint8_t)
+ROUND_LOOPS(uint16_t, uint8_t)
+ROUND_LOOPS(uint32_t, uint8_t)
+static const NAME(Round) NAME(loops)[3][4][2] = {LOOPS(uint8_t), LOOPS(uint16_t), LOOPS(uint32_t)};
+#else
+ROUND_LOOPS(uint64_t, uint64_t)
+static const NAME(Round) NAME(loops)[1][4][2] = {LOOPS(uint64_t)};
+#endif
+ROUND_LOOP(whole_given, Unsigned, Unsigned, 1, NAME(whole)(word, r, 0, 0, &raised))
+ROUND_LOOP(whole_drawn, Unsigned, Unsigned, 1, NAME(whole)(word, r, 1, draws[i], &raised))
+ROUND_LOOP(fixed_values, Unsigned, Unsigned, 0, NAME(fixed)(word, r, 0, 1, &raised))
+ROUND_LOOP(magic_values, Unsigned, Unsigned, 0, NAME(magic)(word, r, 0, 1, &raised))
+
+CLONES static void NAME(narrow)(const Unsigned *restrict from, void *restrict to, int64_t size, Py_ssize_t count)
+{
+    uint8_t *bytes = to;
+    uint16_t *halves = to;
+    uint32_t *singles = to;
+    for (Py_ssize_t i = 0; size == 1 && i < count; i++)
+        bytes[i] = (uint8_t)from[i];
+    for (Py_ssize_t i = 0; size == 2 && i < count; i++)
+        halves[i] = (uint16_t)from[i];
+    for (Py_ssize_t i = 0; size == 4 && i < count; i++)
+        singles[i] = (uint32_t)from[i];
+    if (size == 8)
+        memcpy(to, from, (size_t)(count * size));
+}
 
 /* Outputs `first`, first + 1, … of SplitMix64(seed), upper halves, as numbers/rounding.py documents. */
 CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, uint64_t seed, uint64_t first)
@@ -228,174 +268,108 @@ CLONES static void NAME(draw)(Unsigned *restrict draws, Py_ssize_t count, uint64
     }
 }
 
-#if BITS == 32
-/* From float32 to codes of one or two bytes: written directly, since most arrays take these paths. */
-#define NARROW_LOOPS(flagged, prefix)                                                                        \
-    ROUND_LOOP(prefix##fix_to_16_, uint16_t, uint8_t, flagged, fixed_shift32(word, r, flagged, 0, &raised))     \
-    ROUND_LOOP(prefix##magic_to_8_, uint8_t, uint8_t, flagged, magic_add32(word, r, flagged, 0, &raised))       \
-    ROUND_LOOP(prefix##magic_to_16_, uint16_t, uint8_t, flagged, magic_add32(word, r, flagged, 0, &raised))     \
-    ROUND_LOOP(prefix##any_to_8_, uint8_t, uint8_t, flagged, any32(word, r, flagged, 0, 0, &raised))            \
-    ROUND_LOOP(prefix##any_to_16_, uint16_t, uint8_t, flagged, any32(word, r, flagged, 0, 0, &raised))          \
-    ROUND_LOOP(prefix##draw_to_8_, uint8_t, uint8_t, flagged, any32(word, r, flagged, 1, draws[i], &raised))    \
-    ROUND_LOOP(prefix##draw_to_16_, uint16_t, uint8_t, flagged, any32(word, r, flagged, 1, draws[i], &raised))
-NARROW_LOOPS(0, )
-NARROW_LOOPS(1, with_flags_)
-#undef NARROW_LOOPS
-
-/* Round a chunk with one of these loops; return 0 if there is none, or if a number was too large for it. */
-static int round_narrow(const uint32_t *words, void *codes, int size, uint8_t *flags, Py_ssize_t count, const Recipe *r,
-                        uint64_t first)
+/* Round a chunk of words into codes, and write flags unless NULL; return REFUSED if the context refuses an element. */
+static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, uint8_t *flags, Py_ssize_t count,
+                            uint64_t first)
 {
-    Int most = -1;
-    uint32_t draws[CHUNK];
-    if (r->way == DRAWN && size < 4)
-        draw32(draws, count, r->seed, first);
-#define TO(way_, size_, Code, loop)                                                                                    \
-    if (r->way == way_ && size == size_)                                                                               \
-        most = (flags ? with_flags_##loop##32 : loop##32)(words, draws, (Code *)codes, flags, count, r);
-    TO(FIXED, 2, uint16_t, fix_to_16_)
-    TO(MAGIC, 1, uint8_t, magic_to_8_)
-    TO(MAGIC, 2, uint16_t, magic_to_16_)
-    TO(ANY, 1, uint8_t, any_to_8_)
-    TO(ANY, 2, uint16_t, any_to_16_)
-    TO(DRAWN, 1, uint8_t, draw_to_8_)
-    TO(DRAWN, 2, uint16_t, draw_to_16_)
-#undef TO
-    return most >= 0 && most <= (Int)r->largest;
-}
-#endif
-
-/* Round a chunk of words into codes; return REFUSED if the context refuses an element.  `flags` always has room for the
-   chunk; `again` says that a quicker loop has met a number that is too large. */
-static unsigned NAME(round)(const Unsigned *words, Unsigned *codes, Unsigned *flags, int with_flags, Py_ssize_t count,
-                            const Recipe *r, uint64_t first, int again)
-{
-    static const NAME(Round) ways[4][2] = {
-        {NAME(round_any), NAME(with_flags_any)}, {NAME(draw_any), NAME(with_flags_draw_any)},
-        {NAME(fix), NAME(with_flags_fix)}, {NAME(add_magic), NAME(with_flags_add_magic)},
-    };
-    Unsigned draws[CHUNK], all = 0;
-    if (r->drawn)
-        NAME(draw)(draws, count, r->seed, first);
-    if (!again && r->way != WHOLE && ways[r->way - 1][with_flags](words, draws, codes, flags, count, r) <= (Int)r->largest)
-        return 0;
-    (r->drawn ? NAME(draw_whole) : NAME(round_whole))(words, draws, codes, flags, count, r);
-    if (r->refuses)
-        for (Py_ssize_t i = 0; i < count; i++)
-            all |= flags[i];
-    return (unsigned)all & REFUSED;
-}
-
-#define NARROW(Out, out)                                                                                               \
-    CLONES static void NAME(narrow_##out##_)(const Unsigned *restrict from, Out *restrict to, Py_ssize_t count)        \
-    {                                                                                                                  \
-        for (Py_ssize_t i = 0; i < count; i++)                                                                         \
-            to[i] = (Out)from[i];                                                                                      \
+    Unsigned draws[CHUNK], wide[CHUNK], raised[CHUNK], all = 0;
+    const int at_once = BITS == 32, size = at_once ? (int)s->code_size / 2 : 0;
+    if (s->drawn)
+        NAME(draw)(draws, count, s->seed, first);
+    if (s->way != WHOLE &&
+        NAME(loops)[size][s->way - ANY][flags != NULL](words, draws, at_once ? codes : wide, at_once ? (void *)flags : raised,
+                                                       count, s->rule) <= s->largest) {
+        if (at_once)
+            return 0;
+    } else {
+        (s->drawn ? NAME(whole_drawn) : NAME(whole_given))(words, draws, wide, raised, count, s->rule);
+        for (Py_ssize_t i = 0; i < count && s->refuses; i++)
+            all |= raised[i];
     }
-
-NARROW(uint8_t, 8)
-NARROW(uint16_t, 16)
-#if BITS == 64
-NARROW(uint32_t, 32)
-#endif
-
-static void NAME(narrow)(const Unsigned *from, void *to, int size, Py_ssize_t count)
-{
-    if (size == 1)
-        NAME(narrow_8_)(from, (uint8_t *)to, count);
-    else if (size == 2)
-        NAME(narrow_16_)(from, (uint16_t *)to, count);
-#if BITS == 64
-    else if (size == 4)
-        NAME(narrow_32_)(from, (uint32_t *)to, count);
-#endif
-    else
-        memcpy(to, from, (size_t)count * sizeof *from);
+    NAME(narrow)(wide, codes, s->code_size, count);
+    if (flags)
+        NAME(narrow)(raised, flags, 1, count);
+    return (unsigned)all & REFUSED;
 }
 
 /* Return the word of a code, for formats whose numbers the word holds.  Normal numbers only change their bias; subnormal
    ones, integers below 2^T, get their exponent from a subtraction, which no mode of the processor can round or flush.
-   `ieee`: every code beyond infinity is a NaN with a payload. */
-static INLINE Unsigned NAME(word)(Unsigned code, const Reading *r, int ieee)
+   `how` is that of the reading, or slower. */
+static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int how)
 {
-    Unsigned magnitude = code & (Unsigned)r->magnitudes, sign = (code & (Unsigned)r->sign) << r->sign_shift;
-    Unsigned word = (magnitude << r->cut) + ((Unsigned)r->adjust << T);
+    if (how == SHIFTED)
+        return code << r->cut;
+    Unsigned magnitude = code & r->magnitudes, sign = (code & r->sign) << r->sign_shift;
+    Unsigned word = (magnitude << r->cut) + (r->adjust << T);
     NAME(Punned) small = {.bits = (magnitude & (HIDDEN - 1)) | (Unsigned)(T + (1 << (BITS - T - 2)) - 1) << T};
-    small.number -= (NAME(Float))HIDDEN;
-    Unsigned below = small.bits + ((Unsigned)r->qmin << T);
-    below = magnitude ? below & (Unsigned)r->subnormals : 0;
-    word = (Int)magnitude < (Int)r->normal ? below : word;
-    if (ieee)
-        return (word | ((Int)magnitude > (Int)r->top ? INFINITE : 0)) | sign;
-    Unsigned nan = INFINITE | HIDDEN >> 1, special = magnitude == (Unsigned)r->infinity ? INFINITE : nan;
-    word = (Int)magnitude > (Int)r->top ? special : word;
-    return (code == (Unsigned)r->no_zero ? nan : word) | sign;
+    small.number -= (Float)HIDDEN;
+    Unsigned below = small.bits + (r->qmin << T);
+    below = magnitude ? below & r->subnormals : 0;
+    word = (Int)magnitude < r->normal ? below : word;
+    if (how == IEEE)
+        return (word | ((Int)magnitude > r->top ? INFINITE : 0)) | sign;
+    Unsigned nan = INFINITE | HIDDEN >> 1, special = (Int)magnitude == r->infinity ? INFINITE : nan;
+    word = (Int)magnitude > r->top ? special : word;
+    return (code == r->no_zero ? nan : word) | sign;
 }
 
-#define READ_LOOP_AS(name, In, word)                                                                                   \
-    CLONES static void NAME(name)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count,                \
-                                  const Reading *r)                                                                    \
+#define READ_LOOP(name, Code, how)                                                                                     \
+    CLONES static void NAME(name)(const void *from, Unsigned *restrict words, Py_ssize_t count, const void *numbers)   \
     {                                                                                                                  \
-        const Reading own = *r;                                                                                        \
+        const Code *restrict codes = from;                                                                             \
+        NAME(Reading) reading;                                                                                         \
+        memcpy(&reading, numbers, sizeof reading);                                                                     \
         for (Py_ssize_t i = 0; i < count; i++)                                                                         \
-            words[i] = word;                                                                                           \
+            words[i] = NAME(word)(codes[i], &reading, how);                                                            \
     }
-
-#define READ_LOOP(In, in)                                                                                              \
-    READ_LOOP_AS(shift_##in##_, In, (Unsigned)codes[i] << own.cut)                                                     \
-    READ_LOOP_AS(read_ieee_##in##_, In, NAME(word)((Unsigned)codes[i], &own, 1))                                       \
-    READ_LOOP_AS(read_other_##in##_, In, NAME(word)((Unsigned)codes[i], &own, 0))                                      \
-    static void NAME(read_##in##_)(const void *codes, Unsigned *words, Py_ssize_t count, const Reading *r)             \
-    {                                                                                                                  \
-        (r->how == SHIFTED ? NAME(shift_##in##_) : r->how == IEEE ? NAME(read_ieee_##in##_)                            \
-                                                                  : NAME(read_other_##in##_))(codes, words, count, r); \
-    }
-
-READ_LOOP(uint16_t, 16)
-READ_LOOP(uint32_t, 32)
+READ_LOOP(shift_16, uint16_t, SHIFTED)
+READ_LOOP(read_ieee_16, uint16_t, IEEE)
+READ_LOOP(read_other_16, uint16_t, OTHER)
+READ_LOOP(read_ieee_32, uint32_t, IEEE)
+READ_LOOP(read_other_32, uint32_t, OTHER)
 #if BITS == 64
-READ_LOOP(uint64_t, 64)
+READ_LOOP(read_ieee_64, uint64_t, IEEE)
+READ_LOOP(read_other_64, uint64_t, OTHER)
 #endif
 
-/* Codes of at most 8 bits are looked up. */
-#define LOOK_UP(name, In)                                                                                              \
-    static void NAME(name)(const In *restrict codes, Unsigned *restrict words, Py_ssize_t count,                       \
-                           const Unsigned *restrict table)                                                             \
-    {                                                                                                                  \
-        for (Py_ssize_t i = 0; i < count; i++)                                                                         \
-            words[i] = table[(uint8_t)codes[i]];                                                                       \
-    }
-
-LOOK_UP(look_up, uint8_t)
-LOOK_UP(look_up_wide, Unsigned)
-
-static void NAME(read_codes)(const void *codes, int size, Unsigned *words, Py_ssize_t count, const void *how)
+static void NAME(look_up)(const uint8_t *restrict codes, Unsigned *restrict words, Py_ssize_t count,
+                          const Unsigned *restrict table)
 {
+    for (Py_ssize_t i = 0; i < count; i++)
+        words[i] = table[codes[i]];
+}
+
+/* Read codes of one byte by a table, others by their fields. */
+static void NAME(read)(const void *codes, int64_t size, Unsigned *words, Py_ssize_t count, const void *reading)
+{
+    const Unsigned how = size == 1 ? SHIFTED : ((const NAME(Reading) *)reading)->how;
     if (size == 1)
-        NAME(look_up)((const uint8_t *)codes, words, count, (const Unsigned *)how);
+        NAME(look_up)(codes, words, count, reading);
+    else if (size == 2 && how == SHIFTED)
+        NAME(shift_16)(codes, words, count, reading);
     else if (size == 2)
-        NAME(read_16_)(codes, words, count, (const Reading *)how);
+        (how == IEEE ? NAME(read_ieee_16) : NAME(read_other_16))(codes, words, count, reading);
     else if (size == 4)
-        NAME(read_32_)(codes, words, count, (const Reading *)how);
+        (how != OTHER ? NAME(read_ieee_32) : NAME(read_other_32))(codes, words, count, reading);
 #if BITS == 64
     else
-        NAME(read_64_)(codes, words, count, (const Reading *)how);
+        (how != OTHER ? NAME(read_ieee_64) : NAME(read_other_64))(codes, words, count, reading);
 #endif
 }
 
 /* Operations on words, rounded to odd from the result to nearest and the sign of its error (Boldo and Melquiond,
    Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding that to a format with at least two digits
    less is correct in every direction. */
-static INLINE Unsigned NAME(to_odd)(NAME(Float) nearest, NAME(Float) lost)
+static INLINE Unsigned NAME(to_odd)(Float nearest, Float lost)
 {
     NAME(Punned) r = {.number = nearest}, rest = {.number = lost};
     Unsigned even = ~r.bits & 1, apart = (Unsigned)((Int)(r.bits ^ rest.bits) >> (BITS - 1));
     return r.bits + ((rest.bits & MAGNITUDE) != 0 ? (even ^ apart) - apart : 0);
 }
 
-static INLINE NAME(Float) NAME(sum_error)(NAME(Float) x, NAME(Float) y, NAME(Float) sum)
+static INLINE Float NAME(sum_error)(Float x, Float y, Float sum)
 {
-    NAME(Float) back = sum - x;
+    Float back = sum - x;
     return (x - (sum - back)) + (y - back);
 }
 
@@ -440,18 +414,17 @@ OPERATION(multiply, 2, r.number = x.number * y.number;
           odd = NAME(to_odd)(r.number, NAME(fused)(x.number, y.number, -r.number));
           exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y);)
 OPERATION(divide, 2, r.number = x.number / y.number;
-          NAME(Float) rest = NAME(fused)(-r.number, y.number, x.number);
-          NAME(Punned) lost = {.number = rest};
+          NAME(Punned) lost = {.number = NAME(fused)(-r.number, y.number, x.number)};
           lost.bits ^= y.bits & ~MAGNITUDE;
           odd = NAME(to_odd)(r.number, lost.number);
           exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y) & (y.number != 0);)
 OPERATION(sqrt, 1, r.number = NAME(root)(x.number);
           odd = NAME(to_odd)(r.number, NAME(fused)(-r.number, r.number, x.number));
           exact = NAME(error_is_exact)(x) & (x.number >= 0);)
-OPERATION(fma, 3, NAME(Float) high = x.number * y.number, low = NAME(fused)(x.number, y.number, -high);
-          NAME(Float) second = z.number + low, third = NAME(sum_error)(z.number, low, second);
-          NAME(Float) first = high + second, fourth = NAME(sum_error)(high, second, first);
-          NAME(Float) rest = third + fourth;
+OPERATION(fma, 3, Float high = x.number * y.number, low = NAME(fused)(x.number, y.number, -high);
+          Float second = z.number + low, third = NAME(sum_error)(z.number, low, second);
+          Float first = high + second, fourth = NAME(sum_error)(high, second, first);
+          Float rest = third + fourth;
           NAME(Punned) tail = {.bits = NAME(to_odd)(rest, NAME(sum_error)(third, fourth, rest))};
           r.number = first + tail.number;
           odd = NAME(to_odd)(r.number, NAME(sum_error)(first, tail.number, r.number));
@@ -463,130 +436,94 @@ OPERATION(fma_to_nearest, 3, r.number = NAME(fused)(x.number, y.number, z.number
 OPERATION(divide_to_nearest, 2, r.number = x.number / y.number; odd = r.bits; exact = 1;)
 OPERATION(sqrt_to_nearest, 1, r.number = NAME(root)(x.number); odd = r.bits; exact = 1;)
 
-typedef Unsigned (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, Unsigned *,
-                                    Py_ssize_t, Unsigned);
+typedef Unsigned (*NAME(Operation))(const Unsigned *, const Unsigned *, const Unsigned *, Unsigned *, Unsigned *, Py_ssize_t,
+                                    Unsigned);
 static const NAME(Operation) NAME(operations)[] = {
     NULL, NAME(add), NAME(subtract), NAME(multiply), NAME(divide), NAME(sqrt), NAME(fma), NAME(fma_to_nearest),
     NAME(divide_to_nearest), NAME(sqrt_to_nearest),
 };
 
-/* Do a run of elements in chunks that stay in the first-level cache: read operands as words, apply the operation, round,
+/* Do a stage of one step in chunks that stay in the first-level cache: read operands as words, apply the operation, round,
    and write codes or values.  Returns the union of marks and refusals. */
-static unsigned NAME(run)(const Work *w, Py_ssize_t count)
+static unsigned NAME(run)(const Stage *s, const Call *c, Py_ssize_t step)
 {
     unsigned all = 0;
-    Unsigned operands[3][CHUNK], results[CHUNK], codes[CHUNK], flags[CHUNK];
-    const Recipe *r = &w->recipe;
-    const int size = (int)sizeof(Unsigned), with_flags = w->flags != NULL, own = r->own && !with_flags && !w->to_reading && NAME(has_own)();
-    const NAME(Round) to_values = r->way == FIXED ? NAME(fix_values) : r->way == MAGIC ? NAME(add_magic_values) : NULL;
-    if (w->reads_only)
-        NAME(read_codes)(w->codes[0], w->sizes[0], (Unsigned *)w->to, count, w->readings[0]);
-    for (Py_ssize_t at = 0; at < count && !w->reads_only; at += CHUNK) {
-        Py_ssize_t some = count - at < CHUNK ? count - at : CHUNK;
+    Unsigned operands[3][CHUNK], results[CHUNK], scratch[CHUNK];
+    const Place *const places = s->places, *const out = &places[TO];
+    const int many = arity[s->operation], with_flags = places[FLAGS].start != NULL;
+    const int own = s->own && !with_flags && !out->reading;
+    const NAME(Round) to_values = !out->reading || with_flags ? NULL : s->way == FIXED ? NAME(fixed_values)
+                                                                   : s->way == MAGIC   ? NAME(magic_values)
+                                                                                       : NULL;
+    const uint64_t first = c->first + (uint64_t)step * (uint64_t)c->count;
+    for (Py_ssize_t at = 0; at < c->count; at += CHUNK) {
+        const Py_ssize_t some = c->count - at < CHUNK ? c->count - at : CHUNK;
+        char *to = out->start + step * out->stride + at * out->size;
         const Unsigned *words[3] = {NULL, NULL, NULL};
-        for (int i = 0; i < w->operands; i++) {
-            const char *from = (const char *)w->codes[i] + at * w->sizes[i];
-            words[i] = w->readings[i] ? operands[i] : (const Unsigned *)from;
-            if (w->readings[i])
-                NAME(read_codes)(from, w->sizes[i], operands[i], some, w->readings[i]);
+        for (int i = 0; i < many; i++) {
+            const Place *p = &places[i];
+            const char *codes = p->start + step * p->stride + at * p->size;
+            words[i] = p->reading ? operands[i] : (const Unsigned *)codes;
+            if (p->reading)
+                NAME(read)(codes, p->size, s->way == READ ? (Unsigned *)to : operands[i], some, p->reading);
         }
-        if (w->operation) {
-            unsigned marked = (unsigned)NAME(operations)[w->operation](
-                words[0], words[1], words[2], results, flags, some, (Unsigned)w->negative_zero << (BITS - 1));
+        if (s->way == READ)
+            continue;
+        if (s->operation) {
+            uint8_t *marks = (uint8_t *)places[MARKS].start + step * places[MARKS].stride + at;
+            Unsigned zero = (Unsigned)(s->negative_zero != 0) << (BITS - 1);
+            Unsigned marked = NAME(operations)[s->operation](words[0], words[1], words[2], results, scratch, some, zero);
             if (marked)
-                NAME(narrow_8_)(flags, w->marks + at, some);
+                NAME(narrow)(scratch, marks, 1, some);
             else
-                memset(w->marks + at, 0, (size_t)some);
-            all |= marked;
+                memset(marks, 0, (size_t)some);
+            all |= (unsigned)marked;
             words[0] = results;
         }
-        char *to = (char *)w->to + at * w->to_size;
-        if (w->to_reading && !with_flags && to_values && (const void *)words[0] != (const void *)to &&
-            to_values(words[0], NULL, (Unsigned *)to, NULL, some, r) <= (Int)r->largest)
-            continue;
-        if (own) {
-            NAME(convert)(words[0], (NAME(Half) *)to, some, (int)r->own);
-            continue;
+        const int same = (const char *)words[0] == to; /* loops do not write what they read */
+        void *codes = out->reading || same ? (void *)scratch : to;
+        if (s->direction)
+            fesetround(directions[s->direction]);
+        int done = own && NAME(convert)(words[0], to, some);
+        if (to_values && !same)
+            done = to_values(words[0], NULL, to, NULL, some, s->rule) <= s->largest;
+        if (!done) {
+            uint8_t *flags = with_flags ? (uint8_t *)places[FLAGS].start + step * places[FLAGS].stride + at : NULL;
+            all |= NAME(round)(s, words[0], codes, flags, some, first + (uint64_t)at);
+            if (out->reading)
+                NAME(read)(codes, s->code_size, (Unsigned *)to, some, out->reading);
+            else if (same)
+                memcpy(to, codes, (size_t)(some * out->size));
         }
-        int again = 0;
-#if BITS == 32
-        if (!w->to_reading && w->to_size < 4 && r->way != WHOLE) {
-            if (round_narrow(words[0], to, w->to_size, with_flags ? w->flags + at : NULL, some, r, w->first + (uint64_t)at))
-                continue;
-            again = r->way != FIXED || w->to_size == 2;
-        }
-#endif
-        int direct = !w->to_reading && w->to_size == size && (const void *)words[0] != (const void *)to;
-        Unsigned *coded = direct ? (Unsigned *)to : codes;
-        all |= NAME(round)(words[0], coded, flags, with_flags || r->refuses, some, r, w->first + (uint64_t)at,
-                           again);
-        if (with_flags)
-            NAME(narrow_8_)(flags, w->flags + at, some);
-        if (w->to_reading && w->code_size == 1)
-            NAME(look_up_wide)(codes, (Unsigned *)to, some, (const Unsigned *)w->to_reading);
-        else if (w->to_reading)
-            NAME(read_codes)(codes, size, (Unsigned *)to, some, w->to_reading);
-        else if (!direct)
-            NAME(narrow)(codes, to, w->to_size, some);
+        if (s->direction)
+            fesetround(FE_TONEAREST);
     }
     return all;
 }
 
 /* Add products to sums, one after the other: sums[i, j] takes x[k, i, j] * y[k, i, j] for k = 0, 1, …, each product
-   rounded and then each sum, or both at once.  Strides are of elements, and 0 where an operand is broadcast. */
-#define ACCUMULATE(name, ADDED)                                                                                        \
-    CLONES static void NAME(name)(NAME(Float) *restrict sums, const NAME(Float) *xs, const NAME(Float) *ys,            \
-                                  const Strides *x, const Strides *y, Py_ssize_t inner, Py_ssize_t rows,               \
-                                  Py_ssize_t columns)                                                                  \
-    {                                                                                                                  \
-        for (Py_ssize_t i = 0; i < rows; i++) {                                                                        \
-            NAME(Float) *restrict sum = sums + i * columns;                                                            \
-            for (Py_ssize_t k = 0; k < inner; k++) {                                                                   \
-                const NAME(Float) *restrict a = xs + k * x->inner + i * x->row;                                        \
-                const NAME(Float) *restrict b = ys + k * y->inner + i * y->row;                                        \
-                if (x->column == 0 && y->column == 1) {                                                                \
-                    NAME(Float) p = *a;                                                                                \
-                    for (Py_ssize_t j = 0; j < columns; j++) {                                                         \
-                        NAME(Float) q = b[j], s = sum[j];                                                              \
-                        sum[j] = ADDED;                                                                                \
-                    }                                                                                                  \
-                } else if (x->column == 1 && y->column == 1) {                                                         \
-                    for (Py_ssize_t j = 0; j < columns; j++) {                                                         \
-                        NAME(Float) p = a[j], q = b[j], s = sum[j];                                                    \
-                        sum[j] = ADDED;                                                                                \
-                    }                                                                                                  \
-                } else {                                                                                               \
-                    for (Py_ssize_t j = 0; j < columns; j++) {                                                         \
-                        NAME(Float) p = a[j * x->column], q = b[j * y->column], s = sum[j];                            \
-                        sum[j] = ADDED;                                                                                \
-                    }                                                                                                  \
-                }                                                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
+   rounded and then each sum, or both at once.  x and y go on by so many elements from one j to the next. */
+static INLINE void NAME(add_row)(Float *restrict sums, const Float *x, const Float *y, Py_ssize_t dx, Py_ssize_t dy,
+                                 Py_ssize_t columns, int fuse)
+{
+    for (Py_ssize_t j = 0; j < columns; j++)
+        sums[j] = fuse ? NAME(fused)(x[j * dx], y[j * dy], sums[j]) : sums[j] + x[j * dx] * y[j * dy];
+}
 
-ACCUMULATE(add_products, s + p * q)
-ACCUMULATE(add_fused, NAME(fused)(p, q, s))
-
-#undef PASTE_
-#undef PASTE
-#undef NAME
-#undef MASK
-#undef CHOOSE
-#undef HIDDEN
-#undef MAGNITUDE
-#undef INFINITE
-#undef FAR
-#undef CHUNK
-#undef ROUND_LOOP
-#undef NARROW
-#undef READ_LOOP
-#undef READ_LOOP_AS
-#undef LOOK_UP
-#undef OPERATION
-#undef SUM
-#undef ACCUMULATE
-#undef BITS
-#undef T
-#undef Int
-#undef Unsigned
+CLONES static void NAME(accumulate)(const Py_buffer *sums, const Py_buffer *x, const Py_buffer *y, int fuse)
+{
+    const Py_ssize_t columns = sums->shape[1], size = sizeof(Float);
+    const Py_ssize_t dx = x->strides[2] / size, dy = y->strides[2] / size;
+    for (Py_ssize_t i = 0; i < sums->shape[0]; i++)
+        for (Py_ssize_t k = 0; k < x->shape[0]; k++) {
+            Float *to = (Float *)sums->buf + i * columns;
+            const Float *a = (const Float *)((const char *)x->buf + k * x->strides[0] + i * x->strides[1]);
+            const Float *b = (const Float *)((const char *)y->buf + k * y->strides[0] + i * y->strides[1]);
+            if (dx == 0 && dy == 1) /* the two that compilers vectorise */
+                fuse ? NAME(add_row)(to, a, b, 0, 1, columns, 1) : NAME(add_row)(to, a, b, 0, 1, columns, 0);
+            else if (dx == 1 && dy == 1)
+                fuse ? NAME(add_row)(to, a, b, 1, 1, columns, 1) : NAME(add_row)(to, a, b, 1, 1, columns, 0);
+            else
+                NAME(add_row)(to, a, b, dx, dy, columns, fuse);
+        }
+}

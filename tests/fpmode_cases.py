@@ -87,6 +87,7 @@ CASES = {
     "from_integer": lambda: fl.from_integer(2**53 + 1, "fp64"),
     "round_to_integral": lambda: fl.round_to_integral(fl.encode(2.5, "fp64")),
     "parse_format": lambda: [fl.parse_format("e5m10").largest, fl.parse_format("fp64").smallest],
+    "finfo": lambda: [(found.eps, found.max, found.smallest_subnormal) for found in map(fl.finfo, ("fp16", "fp64"))],
     "find_witness": lambda: find_witness("fp16"),
     # Arrays.
     **{

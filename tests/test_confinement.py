@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from floatlab import confinement
-from floatlab.arrays import save
+from floatlab.arrays.container.storage import save
 from floatlab.cli.main import main
 from floatlab.errors import FloatlabError, RefusedError
 from floatlab.files import open_array

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+import floatlab
 from floatlab.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HOUSE = Path(floatlab.__file__).parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def parts(fence: str) -> list:
@@ -99,10 +101,67 @@ def test_pictures_are_what_the_command_draws(name, command):
     assert (ROOT / "docs" / "images" / name).read_text(encoding="utf-8") == answer(command)
 
 
-def test_documents_name_files_that_exist():
-    for document in DOCUMENTS:
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8")):
-            assert (document.parent / target).exists(), f"{document.name} points to {target}"
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)")
+
+
+def linked(document: Path) -> set[Path]:
+    """Return the files that a document points to."""
+    targets = LINK.findall(document.read_text(encoding="utf-8"))
+    return {(document.parent / target).resolve() for target, _ in targets if target}
+
+
+def anchors(document: Path) -> set[str]:
+    """Return the names by which others point to a document's headings."""
+    titles = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document):
+    for target, anchor in LINK.findall(document.read_text(encoding="utf-8")):
+        file = document.parent / target if target else document
+        assert file.exists(), f"{document.name} points to {target}"
+        assert not anchor or anchor in anchors(file), f"{document.name} points to {target}#{anchor}"
+
+
+def test_the_index_leads_to_every_page():
+    assert set(DOCUMENTS) - linked(ROOT / "docs" / "index.md") == {ROOT / "docs" / "index.md"}
+
+
+def test_the_first_page_is_short():
+    assert len((ROOT / "README.md").read_bytes()) <= 6 * 1024
+
+
+def test_files_that_contributors_are_sent_to_exist():
+    """Paths such as `reduce/plan/` are those of the package; `<topic>` stands for any name."""
+    for name in ("CONTRIBUTING.md", "docs/architecture.md", "docs/decisions/0016-rooms-by-topic.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        paths = re.findall(r"`([\w.]+(?:/[\w.-]+)*/(?:[\w-]+\.\w+)?)`", text)
+        assert paths, name
+        for path in paths:
+            places = [ROOT / path, HOUSE / path]
+            assert any(map(Path.exists, places)), f"{name} names {path}"
+
+
+def test_commands_of_make_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for name in re.findall(r"\bmake ([a-z-]+)", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
+        assert re.search(rf"^{name}:", makefile, re.MULTILINE), f"CONTRIBUTING.md says make {name}"
+
+
+@pytest.mark.parametrize(
+    "path", [".pre-commit-config.yaml", *(f".github/workflows/{name}.yml" for name in ("tests", "lint", "wheels"))]
+)
+def test_settings_of_other_programs_are_yaml(path):
+    yaml = pytest.importorskip("yaml")
+    settings = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    if path.startswith(".github"):
+        assert settings["name"]
+        for job in settings["jobs"].values():
+            assert job["runs-on"]
+            assert all(("uses" in step) != ("run" in step) for step in job["steps"])
+    else:
+        assert {hook["id"] for hook in settings["repos"][0]["hooks"]} == {"ruff", "ruff-format", "mypy"}
 
 
 def anew(fence: str) -> str:

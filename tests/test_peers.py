@@ -10,7 +10,6 @@ import pytest
 
 from floatlab import decode, encode, parse_format
 from floatlab.errors import FloatlabError, MissingPartError
-from floatlab.numbers.reading import to_python_float
 from floatlab.peers import LIBRARIES, ask, parse_libraries
 
 PAIRS = [(library, name) for library, names in LIBRARIES.items() for name in names]
@@ -28,11 +27,11 @@ def values_near(format, count=300):
         datum = decode(code, format)
         if not datum.is_finite:
             continue
-        here = to_python_float(datum)
+        here = float(datum)
         yield here
         above = datum.next_up
         if above is not None and above.is_finite:
-            gap = to_python_float(above) - here
+            gap = float(above) - here
             if math.isfinite(gap):
                 yield from (here + gap * part for part in (0.25, 0.5, 0.75))
 
@@ -53,7 +52,7 @@ def test_a_library_rounds_correctly(library, name):
         if opinion.code is None:
             pytest.skip(f"{library} {opinion.version} has no {LIBRARIES[library][name]}")
         # torch saturates where OCP's non-saturating conversion gives NaN or infinity: a choice, not an error
-        if library == "torch" and abs(value) > to_python_float(decode(format.largest_magnitude, format)):
+        if library == "torch" and abs(value) > float(decode(format.largest_magnitude, format)):
             continue
         assert hex(opinion.code) == hex(encode(value, format).code), value.hex()
 

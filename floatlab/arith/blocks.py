@@ -15,10 +15,9 @@ from floatlab.formats.format import Format
 from floatlab.formats.names import short_name
 from floatlab.numbers.context import DEFAULT, Context, Flags, Overflow, as_context
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.exact import Exact
+from floatlab.numbers.exact import Exact, Ratio
 from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber
 from floatlab.numbers.projection import Rounded, round_exact
-from floatlab.numbers.ratio import Ratio
 from floatlab.numbers.reading import encode, read
 from floatlab.numbers.rounding import Direction
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Derivation

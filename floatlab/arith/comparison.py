@@ -97,8 +97,36 @@ def _relation(work: Work) -> Relation:
 def equal(
     a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Say whether a = b (compareQuietEqual, or compareSignalingEqual).
+    """Say whether a = b.
 
+    Parameters
+    ----------
+    a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
+        Of one format or of two: the values are compared exactly.
+    format : Format or str, optional
+        Format into which text is read. Default: binary32.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+    signaling : bool, optional
+        Whether quiet NaNs raise invalid, too. Default: only signaling NaNs do.
+
+    Returns
+    -------
+    Comparison
+        True or false as itself; `.relation`, `.flags`.
+
+    Raises
+    ------
+    LiteralError, FormatError, ContextError
+        As for `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.11 (compareQuietEqual, compareSignalingEqual).
+    A NaN is unordered with everything, and −0 equals +0.
+
+    Examples
+    --------
     >>> bool(equal("0.1", "0.2", format="fp16")), bool(equal("-0", "0", format="fp16"))
     (False, True)
     """
@@ -108,8 +136,36 @@ def equal(
 def less(
     a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Say whether a < b (compareQuietLess, or compareSignalingLess).
+    """Say whether a < b.
 
+    Parameters
+    ----------
+    a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
+        Of one format or of two: the values are compared exactly.
+    format : Format or str, optional
+        Format into which text is read. Default: binary32.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+    signaling : bool, optional
+        Whether quiet NaNs raise invalid, too. Default: only signaling NaNs do.
+
+    Returns
+    -------
+    Comparison
+        True or false as itself; `.relation`, `.flags`.
+
+    Raises
+    ------
+    LiteralError, FormatError, ContextError
+        As for `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.11 (compareQuietLess, compareSignalingLess).
+    A NaN is unordered with everything, and −0 equals +0.
+
+    Examples
+    --------
     >>> bool(less("1", "2", format="fp16")), less("nan", "1", signaling=True, format="fp16").flags.names
     (True, ['invalid'])
     """
@@ -119,8 +175,36 @@ def less(
 def less_equal(
     a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Say whether a ≤ b (compareQuietLessEqual, or compareSignalingLessEqual).
+    """Say whether a ≤ b.
 
+    Parameters
+    ----------
+    a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
+        Of one format or of two: the values are compared exactly.
+    format : Format or str, optional
+        Format into which text is read. Default: binary32.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+    signaling : bool, optional
+        Whether quiet NaNs raise invalid, too. Default: only signaling NaNs do.
+
+    Returns
+    -------
+    Comparison
+        True or false as itself; `.relation`, `.flags`.
+
+    Raises
+    ------
+    LiteralError, FormatError, ContextError
+        As for `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.11 (compareQuietLessEqual, compareSignalingLessEqual).
+    A NaN is unordered with everything, and −0 equals +0.
+
+    Examples
+    --------
     >>> bool(less_equal("2", "2", format="fp16"))
     True
     """

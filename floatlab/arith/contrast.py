@@ -53,8 +53,32 @@ def multiply_then_add(
 ) -> Derivation:
     """Return a·b rounded, then + c rounded: two roundings, as without a fused operation.
 
-    The error is against the exact a·b + c; the flags are both roundings'.
+    Parameters
+    ----------
+    a, b, c : str, int, float, Datum, Fraction, Decimal or NumPy scalar
+        Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
+    format : Format or str, optional
+        Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
+        operands' formats; binary32 if none has one.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
 
+    Returns
+    -------
+    Derivation
+        Its error is counted from the exact a·b + c; its flags are those of both roundings.
+
+    Raises
+    ------
+    LiteralError
+        An operand is not a number.
+    FormatError
+        There is no such format.
+    ContextError
+        There is no such rounding direction or rule.
+
+    Examples
+    --------
     >>> x = "1.0009765625"
     >>> multiply_then_add(x, x, "-1.001953125", "fp16").result
     Datum(binary16 0x0000 = 0)
@@ -73,8 +97,25 @@ def multiply_then_add(
 def contrast(fused: Derivation, separate: Derivation) -> Contrast:
     """Put a fused and a separate derivation of the same a·b + c side by side.
 
-    Raises UnsupportedError where they are not that.
+    Parameters
+    ----------
+    fused : Derivation
+        What `fma` returned.
+    separate : Derivation
+        What `multiply_then_add` returned for the same operands.
 
+    Returns
+    -------
+    Contrast
+        `.same`, `.product` (the rounded product), `.parting` (the rounding after which they differ).
+
+    Raises
+    ------
+    UnsupportedError
+        The two are not such derivations, or not of the same operands.
+
+    Examples
+    --------
     >>> x, y = "1.0009765625", "-1.001953125"
     >>> both = contrast(fma(x, x, y, "fp16"), multiply_then_add(x, x, y, "fp16"))
     >>> both.same, both.product, both.parting.tail.value

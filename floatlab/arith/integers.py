@@ -34,7 +34,7 @@ class Integer(Record):
 
     def __post_init__(self) -> None:
         """Refuse widths that no register has."""
-        if not 1 <= self.width <= MAX_INTEGER_BITS:
+        if not isinstance(self.width, int) or not 1 <= self.width <= MAX_INTEGER_BITS:
             raise FormatError(f"an integer has 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
 
     @property
@@ -109,13 +109,42 @@ class IntegerResult(Answering, Record):
 def round_to_integral(
     a: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, exact: bool = True
 ) -> Derivation:
-    """Round to an integral value in the same format (5.9); `exact` raises inexact where that changes it.
+    """Round to an integral value of the same format.
 
-    A format with few exponents may not hold the integer (e2m3fn ends at 7.5, and 7.5 rounds to 8). The
-    integer is then rounded into the format as the result of any operation is: by the context's rule for
-    overflow, with overflow and inexact raised. The result stands for the integer then, and its error is
-    counted from there, where it is else counted from the operand.
+    Parameters
+    ----------
+    a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
+        Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
+    format : Format or str, optional
+        Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
+        operands' formats; binary32 if none has one.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+    exact : bool, optional
+        Whether inexact is raised where the value changes. Default: it is.
 
+    Returns
+    -------
+    Derivation
+        `.result` (a Datum), `.flags`, `.steps`, `.error`, `.error_ulps`.
+
+    Raises
+    ------
+    LiteralError
+        An operand is not a number.
+    FormatError
+        There is no such format.
+    ContextError
+        There is no such rounding direction or rule.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may not hold the integer: e2m3fn ends at
+    7.5, and 7.5 rounds to 8. The integer is then rounded into the format as any result is: the context's overflow rule
+    applies, and overflow and inexact are raised. The error is then counted from the integer, else from the operand.
+
+    Examples
+    --------
     >>> round_to_integral("2.5", "fp16").result, round_to_integral("-0.2", "fp16").result
     (Datum(binary16 0x4000 = 2), Datum(binary16 0x8000 = -0))
     """
@@ -137,23 +166,57 @@ def round_to_integral(
 
 def to_integer(
     a: Any,
-    width: int = 32,
+    width: int | str = 32,
     signed: bool = True,
     format: Format | str | None = None,
     context: AnyContext = DEFAULT,
     exact: bool = True,
 ) -> IntegerResult:
-    """Convert to an integer of `width` bits (5.8); what does not fit is invalid.
+    """Convert to an integer of a given type; what does not fit is invalid.
 
-    Out of range and NaN give, by the context's NaN rule: x86's one pattern (the least signed
-    integer, or all ones), Arm's nearest integer with 0 for NaN, RISC-V's nearest with the largest
-    for NaN. `exact` raises inexact where the value changes. Raises FormatError for a width that is
-    not 1 to 4096.
+    Parameters
+    ----------
+    a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
+        Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
+    width : int or str, optional
+        Width in bits, from 1 to 4096, or the name of a type (`"i32"`, `"u8"`). Default: 32.
+    signed : bool, optional
+        Whether the integer is signed (two's complement). Default: it is.
+    format : Format or str, optional
+        Format into which text is read. Default: binary32.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+    exact : bool, optional
+        Whether inexact is raised where the value changes. Default: it is.
 
+    Returns
+    -------
+    IntegerResult
+        `.value`, `.flags`, `.rounded`.
+
+    Raises
+    ------
+    LiteralError
+        An operand is not a number.
+    FormatError
+        There is no such format, or no such width or type.
+    ContextError
+        There is no such rounding direction or rule.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.8 (convertToInteger). The context's NaN rule decides what NaN and numbers out of range give:
+    with x86 one pattern (the least signed integer, or all ones), with Arm the nearest integer, and 0 for NaN, with
+    RISC-V the nearest integer, and the largest for NaN.
+
+    Examples
+    --------
     >>> to_integer("2.5", format="fp16").value, to_integer("1e9", 16, format="fp32").value
     (2, -32768)
+    >>> to_integer("300", "u8", format="fp16").value
+    255
     """
-    kind = Integer(width, signed)
+    kind = parse_integer(width) if isinstance(width, str) else Integer(width, signed)
     work = begin("to_integer", (a,), format, context)
     x, rules = work.operands[0], work.context
 
@@ -166,7 +229,7 @@ def to_integer(
     if x.is_infinite:
         return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     value = work.exact(0)
-    if value and value.exponent > width:  # far too large: not worth writing out
+    if value and value.exponent > kind.width:  # far too large: not worth writing out
         return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     rounded = round_to_quantum(value, 0, rules)
     n = sign * rounded.code
@@ -185,8 +248,28 @@ def _unfit(sign: int, kind: Integer, context: Context) -> int:
 
 
 def from_integer(n: int, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
-    """Convert an integer (5.4.1), rounded once.
+    """Convert an integer to a format, rounded once.
 
+    Parameters
+    ----------
+    n : int
+        An integer of any length.
+    format : Format or str
+        The target format, or its name.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+
+    Returns
+    -------
+    Derivation
+        `.result` (a Datum), `.flags`, `.steps`, `.error`, `.error_ulps`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.4.1 (convertFromInt).
+
+    Examples
+    --------
     >>> from_integer(2049, "fp16").result
     Datum(binary16 0x6800 = 2048)
     """

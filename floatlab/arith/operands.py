@@ -7,13 +7,12 @@ from functools import lru_cache
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.carriers import own_datum, whole_number
 from floatlab.numbers.context import Context, Flags, as_context
 from floatlab.numbers.datum import Datum, NumberClass
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import round_exact
-from floatlab.numbers.reading import convert, encode, read
+from floatlab.numbers.reading import convert, encode, own_datum, read, whole_number
 from floatlab.numbers.rounding import Direction
 from floatlab.numbers.steps import Decode, Derivation, Encode, Promote, Round, Rule, Special
 

@@ -12,9 +12,8 @@ from floatlab.arith.operands import Work, begin, counts_as_nan
 from floatlab.arith.specials import default_nan, invalid, propagate
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Flags, NanRule
-from floatlab.numbers.exact import Exact, SquareRoot, square_root
-from floatlab.numbers.projection import GUARD_DIGITS, infinity_code
-from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.exact import GUARD_DIGITS, Exact, Ratio, SquareRoot, square_root
+from floatlab.numbers.projection import infinity_code
 from floatlab.numbers.rounding import Direction
 from floatlab.numbers.steps import Align, Combination, Combine, Derivation, Divide, Root, Rule, Special
 
@@ -26,8 +25,38 @@ if TYPE_CHECKING:
 
 
 def add(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Add (5.4.1): align the exponents, add exactly, round once, into `format` or what the operands share.
+    """Add two numbers: align the exponents, add exactly, round once.
 
+    Parameters
+    ----------
+    a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
+        Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
+    format : Format or str, optional
+        Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
+        operands' formats; binary32 if none has one.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+
+    Returns
+    -------
+    Derivation
+        `.result` (a Datum), `.flags`, `.steps`, `.error`, `.error_ulps`.
+
+    Raises
+    ------
+    LiteralError
+        An operand is not a number.
+    FormatError
+        There is no such format.
+    ContextError
+        There is no such rounding direction or rule.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.4.1 (addition).
+
+    Examples
+    --------
     >>> d = add("1.125", "0.12457275390625", "fp16")
     >>> d.result, float(d.error_ulps), d.flags.names
     (Datum(binary16 0x3d00 = 1.25), 0.4375, ['inexact'])
@@ -36,8 +65,24 @@ def add(a: Any, b: Any, format: Format | str | None = None, context: AnyContext 
 
 
 def subtract(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Subtract (5.4.1): as addition, with b's sign changed unless it is a NaN.
+    """Subtract b from a, rounded once: addition with b's sign changed unless it is a NaN.
 
+    Parameters
+    ----------
+    a, b, format, context
+        As for `add`.
+
+    Returns
+    -------
+    Derivation
+        As of `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.4.1 (subtraction).
+
+    Examples
+    --------
     >>> subtract("1", "0x1.ffcp-1", "fp16").result
     Datum(binary16 0x1000 = 0.0004883)
     """
@@ -45,8 +90,24 @@ def subtract(a: Any, b: Any, format: Format | str | None = None, context: AnyCon
 
 
 def multiply(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Multiply (5.4.1): the exact product has at most twice the digits; round it once.
+    """Multiply two numbers: the exact product has at most twice the digits; round it once.
 
+    Parameters
+    ----------
+    a, b, format, context
+        As for `add`.
+
+    Returns
+    -------
+    Derivation
+        As of `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.4.1 (multiplication).
+
+    Examples
+    --------
     >>> multiply("0.1", "10", "fp16").result
     Datum(binary16 0x3c00 = 1)
     """
@@ -59,8 +120,24 @@ def multiply(a: Any, b: Any, format: Format | str | None = None, context: AnyCon
 
 
 def divide(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Divide (5.4.1); a finite number by zero gives ∞ and raises divide-by-zero (7.3).
+    """Divide a by b, rounded once; a finite number by zero gives ∞ and raises divide-by-zero.
 
+    Parameters
+    ----------
+    a, b, format, context
+        As for `add`.
+
+    Returns
+    -------
+    Derivation
+        As of `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clauses 5.4.1 (division) and 7.3 (division by zero).
+
+    Examples
+    --------
     >>> divide("1", "3", "fp16").error_ulps, divide("1", "0", "fp16").flags.names
     (Fraction(-1, 3), ['divide_by_zero'])
     """
@@ -81,8 +158,24 @@ def divide(a: Any, b: Any, format: Format | str | None = None, context: AnyConte
 
 
 def remainder(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return a − n·b with n the integer nearest to a/b, ties to even (5.3.1): always exact in the operands' format.
+    """Return a − n·b with n the integer nearest to a/b, ties to even.
 
+    Parameters
+    ----------
+    a, b, format, context
+        As for `add`.
+
+    Returns
+    -------
+    Derivation
+        As of `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.3.1. The result is always exact in the operands' format.
+
+    Examples
+    --------
     >>> remainder("5", "3", "fp16").result, remainder("-6", "3", "fp16").result
     (Datum(binary16 0xbc00 = -1), Datum(binary16 0x8000 = -0))
     """
@@ -104,8 +197,24 @@ def remainder(a: Any, b: Any, format: Format | str | None = None, context: AnyCo
 
 
 def sqrt(a: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return the square root (5.4.1); √−0 is −0, and a negative number's root is invalid.
+    """Return the square root, rounded once; √−0 is −0, and the root of a negative number is invalid.
 
+    Parameters
+    ----------
+    a, format, context
+        As for `add`.
+
+    Returns
+    -------
+    Derivation
+        As of `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.4.1 (squareRoot).
+
+    Examples
+    --------
     >>> sqrt("2", "fp16").result, sqrt("-0", "fp16").result
     (Datum(binary16 0x3da8 = 1.414), Datum(binary16 0x8000 = -0))
     """
@@ -127,8 +236,24 @@ def sqrt(a: Any, format: Format | str | None = None, context: AnyContext = DEFAU
 
 
 def fma(a: Any, b: Any, c: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return a·b + c rounded once (5.4.1, fusedMultiplyAdd): the product is not rounded on the way.
+    """Return a·b + c rounded once: the product is not rounded on the way.
 
+    Parameters
+    ----------
+    a, b, c, format, context
+        As for `add`, with three operands.
+
+    Returns
+    -------
+    Derivation
+        As of `add`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.4.1 (fusedMultiplyAdd).
+
+    Examples
+    --------
     >>> x = "1.0009765625"
     >>> fma(x, x, "-1.001953125", "fp16").result
     Datum(binary16 0x0010 = 9.5e-7)

@@ -2,20 +2,19 @@
 
 The rooms, from the doors down:
 
-* what is asked: `conversion`, `operations`, `order`, `blocks`, `packing`; `compare/`: how two arrays differ;
+* calls: `conversion`, `operations`, `order`, `blocks`, `packing`, `recurrences`; `compare/`: how two arrays differ;
 * `container/`: FloatArray, what NumPy's functions do with it, and its files;
-* what goes into a call and comes out of it: `sources`, `streams`, `operands`, `results`, and `scales` of blocks;
-* `lanes/`: who rounds and reads blocks of codes: compiled, NumPy's, or the scalar codec's.
+* arguments and results of calls: `types`, `sources`, `streams`, `operands`, `results`, `codec`, `scales` of blocks;
+* `lanes/`: the three implementations of rounding and reading: compiled, NumPy, and scalar.
 """
 
-from floatlab.arrays.container import FloatArray
-from floatlab.arrays.container.storage import load, save
-from floatlab.arrays.conversion import decode, encode, quantize
-from floatlab.arrays.operations import add, divide, fma, multiply, operate, sqrt, subtract
-from floatlab.arrays.order import next_after, ordinal, spacing, ulp_distance
-from floatlab.arrays.packing import pack, unpack
+from floatlab.faces import face
 
-__all__ = [
-    "FloatArray", "add", "decode", "divide", "encode", "fma", "load", "multiply", "next_after", "operate", "ordinal",
-    "pack", "quantize", "save", "spacing", "sqrt", "subtract", "ulp_distance", "unpack",
-]  # fmt: skip
+__all__, __getattr__, __dir__ = face(__name__, {
+    "container.array": "FloatArray",
+    "container.storage": "load save",
+    "conversion": "decode encode quantize",
+    "operations": "add divide fma multiply operate sqrt subtract",
+    "order": "next_after ordinal spacing ulp_distance",
+    "packing": "pack unpack",
+})  # fmt: skip

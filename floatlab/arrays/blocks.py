@@ -7,38 +7,33 @@ between them is no second rounding. A division by a power of two is exact anyway
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from typing import Any, Unpack
 
 import numpy as np
 
 from floatlab.arith.blocks import element_context, given_tensor_scale
 from floatlab.arith.operands import holds
-from floatlab.arrays.conversion import decode
+from floatlab.arrays.codec import decode_array
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.quotients import DIGITS, divide_to_odd, narrow_to_odd, quotient
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, checked_codes, container
 from floatlab.arrays.results import rules_of
-from floatlab.arrays.scales import Scales, dtype_of, multiplies_in_single, scales_for
+from floatlab.arrays.scales import BlockScales, dtype_of, multiplies_in_single, scales_for
 from floatlab.arrays.sources import source_of
+from floatlab.arrays.types import Array, BlockRounding, DType
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
 from floatlab.formats.format import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
+from floatlab.numbers.context import AnyContext
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 SLAB = 1 << 17  # elements that are worked on at a time
 _SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
-_KINDS: dict[Format, np.dtype[Any]] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
+_KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
 _WORDS = {_SINGLES: SINGLE, _DOUBLES: DOUBLE}
 _EVERY = {word: word(np.iinfo(word).max) for word in (np.int32, np.int64)}  # bits but the sign
 _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # what is tiny rounds as zero does
@@ -56,7 +51,7 @@ class Blocks(Record):
     tensor_scale: np.float32 | None = None
 
     def __iter__(self) -> Iterator[Array]:
-        """Give scales and codes."""
+        """Yield scales and codes."""
         return iter((self.scales, self.codes))
 
     def __eq__(self, other: object) -> bool:
@@ -69,8 +64,8 @@ class Blocks(Record):
     __hash__ = None  # type: ignore[assignment]  # arrays change
 
 
-class Cut:
-    """An array cut into blocks along an axis: `rows` blocks of `fmt.block` elements, with `inner` columns each."""
+class BlockLayout:
+    """How an array is cut into blocks along an axis: `rows` blocks of `size` elements, with `inner` columns each."""
 
     def __init__(self, shape: tuple[int, ...], axis: Any, fmt: BlockFormat) -> None:
         """Check the axis; raises UnsupportedError."""
@@ -98,7 +93,7 @@ class Cut:
         return array.reshape(self.rows, 1, self.inner)
 
     def slabs(self) -> Iterator[slice]:
-        """Give the rows that are worked on together."""
+        """Yield the rows of blocks that are computed together."""
         step = max(SLAB // max(self.size * self.inner, 1), 1)
         for first in range(0, self.rows, step):
             yield slice(first, first + step)
@@ -108,9 +103,18 @@ class Job:
     """What a call asks for, checked: format, rule, context, and the array as float32 or float64."""
 
     def __init__(
-        self, x: Any, format: Any, axis: Any, scale: Any, rounding: Any, context: AnyContext, tensor_scale: Any,
-        block: int | None, lane: str | None,
-    ) -> None:  # fmt: skip
+        self,
+        x: object,
+        format: BlockFormat | str,
+        axis: int = -1,
+        *,
+        scale: str | None = None,
+        rounding: AnyContext = "RNE",
+        context: AnyContext = None,
+        tensor_scale: object = None,
+        block: int | None = None,
+        lane: str | None = None,
+    ) -> None:
         """Read and check everything before anything is computed."""
         self.fmt = _block_format(format, block)
         self.context = _element_context(rules_of(context, rounding), self.fmt)
@@ -123,12 +127,12 @@ class Job:
         if kind := _KINDS.get(source.format):
             self.array = np.ascontiguousarray(source.codes).astype(container(source.format), copy=False).view(kind)
         else:
-            self.array = decode(source.codes, source.format, threads=1)
+            self.array = decode_array(source.codes, source.format, threads=1)
         self.array = self.array.reshape(source.codes.shape)
         # Integers are read as float64, but blocks of them need no more than float32.
         whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
         self.dtype = np.dtype(np.float32) if whole else self.array.dtype
-        self.cut = Cut(self.array.shape, axis, self.fmt)
+        self.cut = BlockLayout(self.array.shape, axis, self.fmt)
         self.given = _given_scale(tensor_scale, self.fmt)
 
     def scales(self) -> tuple[Array, np.float32 | None]:
@@ -208,7 +212,7 @@ def _checked(fmt: BlockFormat) -> BlockFormat:
     return fmt
 
 
-def _scales(fmt: BlockFormat, rule: Any) -> Scales:
+def _scales(fmt: BlockFormat, rule: Any) -> BlockScales:
     try:
         return scales_for(fmt, rule)
     except TypeError:  # no word at all, such as a list
@@ -238,33 +242,48 @@ def _from_magnitudes(kind: TwosComplement) -> Array:
 
 
 @in_default_mode
-def encode_blocks(
-    x: Any,
-    format: BlockFormat | str,
-    axis: int = -1,
-    *,
-    scale: str | None = None,
-    rounding: AnyContext = "RNE",
-    context: AnyContext = None,
-    tensor_scale: Any = None,
-    block: int | None = None,
-    lane: str | None = None,
-) -> Blocks:
-    """Return the codes of an array in a block format: those of the scales, those of the elements.
+def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **options: Unpack[BlockRounding]) -> Blocks:
+    """Return the codes of an array in a block format: one for the scale of each block, one for each element.
 
-    `x` is what `encode` takes; blocks lie along `axis`, whose length the block's size (`block` where it is not
-    the format's) must divide. `scale` is the rule of `arith.blocks.ScaleRule`, the format's own unless given:
-    floor for MX, nearest for nvfp4. Elements round in `rounding`, or by `context`, and saturate. `scales` has x's
-    shape with the axis divided by the block's size, `codes` has x's shape, one code a byte (two's complement
-    for mxint8). A block with a NaN or an infinity has the scale NaN and zeros for elements. Raises
-    UnsupportedError for other arrays, an axis that there is not or that does not divide, FormatError and
-    ContextError for names.
+    Parameters
+    ----------
+    x
+        Array, as in `encode`.
+    format
+        Block format or its name: `mxfp8_e4m3`, `mxfp4`, `mxint8`, `nvfp4` …
+    axis
+        Axis along which blocks lie. The size of a block divides its length.
+    scale
+        Rule for scales (`arith.blocks.ScaleRule`); by default the format's own: floor for MX, nearest for nvfp4.
+    rounding, context
+        How elements round. They saturate.
+    tensor_scale
+        Scale of the whole tensor for nvfp4; by default it follows from the largest magnitude.
+    block
+        Size of a block; by default the format's own.
+    lane
+        As in `encode`.
 
+    Returns
+    -------
+    Blocks
+        `scales` in the shape of `x` with the axis divided by the size of a block; `codes` in the shape of `x`, one
+        code a byte (two's complement for mxint8). A block with a NaN or an infinity has the scale NaN and elements 0.
+
+    Raises
+    ------
+    UnsupportedError
+        For arrays of other things than numbers, and for an axis that does not exist or is not a multiple of the block.
+    FormatError, ContextError
+        For unknown names.
+
+    Examples
+    --------
     >>> scales, codes = encode_blocks(np.array([957.0, *[1.0] * 31], np.float32), "mxfp8_e4m3")
     >>> scales.tolist(), codes[:2].tolist()
     ([128], [126, 48])
     """
-    job = Job(x, format, axis, scale, rounding, context, tensor_scale, block, lane)
+    job = Job(x, format, axis, **options)
     elements = np.empty(job.array.shape, container(job.steps.numbers))
     with _silent():
         codes, tensor = job.scales()
@@ -276,28 +295,27 @@ def encode_blocks(
 
 
 @in_default_mode
-def quantize_blocks(
-    x: Any,
-    format: BlockFormat | str,
-    axis: int = -1,
-    *,
-    scale: str | None = None,
-    rounding: AnyContext = "RNE",
-    context: AnyContext = None,
-    tensor_scale: Any = None,
-    block: int | None = None,
-    lane: str | None = None,
-) -> Array:
-    """Return the numbers of `x` as a block format has them: element × scale × tensor scale.
+def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **options: Unpack[BlockRounding]) -> Array:
+    """Return the numbers of `x` rounded into a block format: element × scale × tensor scale.
 
-    Arguments and errors are `encode_blocks`'s. The result is float64 where x is, else float32: no narrower float
-    has the range of the scales. In MX it is exact, but for 2^128 (∞ in float32), which float32's largest number can
-    round up to; nvfp4's product of up to 30 digits is rounded once, to nearest, into float32.
+    Parameters and errors are those of `encode_blocks`.
 
+    Returns
+    -------
+    values
+        float64 where `x` is, else float32: no narrower float has the range of the scales.
+
+    Notes
+    -----
+    In MX the values are exact, except that the largest numbers of float32 can round up to 2^128, which is ∞ in float32.
+    The product of nvfp4 has up to 30 digits and is rounded once, to nearest, into float32.
+
+    Examples
+    --------
     >>> quantize_blocks(np.array([957.0, *[1.1] * 31], np.float32), "mxfp8_e4m3")[:2].tolist()
     [896.0, 1.125]
     """
-    job = Job(x, format, axis, scale, rounding, context, tensor_scale, block, lane)
+    job = Job(x, format, axis, **options)
     values = np.empty(job.array.shape, job.dtype)
     into, kind, numbers = job.cut.blocks(values), _product_kind(job.fmt, job.dtype), job.steps.numbers
     direct: Format | None = _WORDS[job.dtype]
@@ -313,21 +331,35 @@ def quantize_blocks(
 
 @in_default_mode
 def decode_blocks(
-    blocks: Blocks | tuple[Any, Any],
+    blocks: object,
     format: BlockFormat | str,
     axis: int = -1,
     *,
-    tensor_scale: Any = None,
+    tensor_scale: object = None,
     block: int | None = None,
     dtype: Any = None,
 ) -> Array:
-    """Return the values of encoded blocks, exactly: as float32 where it has all of the format, else as float64.
+    """Return the values of encoded blocks, exactly.
 
-    `blocks` is what `encode_blocks` returned, or a pair of scales and codes; for nvfp4 the pair does not hold the
-    tensor's scale, and `tensor_scale` gives it. MX and nvfp4 have numbers that float32 has not, so they become float64;
-    with `dtype="float32"` values are rounded once, to nearest, and those that are too large are infinite.
-    Raises UnsupportedError for codes that are too wide or shapes that do not belong together.
+    Parameters
+    ----------
+    blocks
+        What `encode_blocks` returned, or a pair of scales and codes.
+    format, axis, block
+        As in `encode_blocks`.
+    tensor_scale
+        Scale of the tensor for nvfp4, where `blocks` is a pair.
+    dtype
+        By default float32 where it has every number of the format, else float64, as for MX and nvfp4. With float32
+        values are rounded once, to nearest, and those that are too large become infinite.
 
+    Raises
+    ------
+    UnsupportedError
+        For codes that are too wide, and for shapes that do not belong together.
+
+    Examples
+    --------
     >>> decode_blocks((np.array([128]), np.array([126, 48] * 16)), "mxfp8_e4m3")[:2].tolist()
     [896.0, 1.0]
     """
@@ -339,7 +371,7 @@ def decode_blocks(
     tensor = _given_scale(tensor_scale, fmt)
     if fmt.tensor is not None and tensor is None:
         raise UnsupportedError(f"tensor_scale: {fmt.name} needs the scale of the tensor, which a pair does not hold")
-    cut = Cut(codes.shape, axis, fmt)
+    cut = BlockLayout(codes.shape, axis, fmt)
     if scales.shape != cut.scales_shape:
         raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} have {cut.scales_shape}")
     kind = dtype_of(fmt) if dtype is None else np.dtype(dtype)
@@ -369,17 +401,17 @@ def _silent() -> np.errstate:
     return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
-def _product_kind(fmt: BlockFormat, kind: np.dtype[Any]) -> np.dtype[Any]:
+def _product_kind(fmt: BlockFormat, kind: DType) -> DType:
     """Return the dtype in which elements and scales are multiplied: exactly, or with the last rounding only."""
     return kind if kind == _SINGLES and multiplies_in_single(fmt) else _DOUBLES
 
 
 @lru_cache(maxsize=64)
-def _reader(fmt: BlockFormat, kind: np.dtype[Any], as_magnitudes: bool = False) -> Callable[[Array], Array]:
+def _reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
     """Return what makes numbers of a dtype from the codes of elements, or from those of sign and magnitude."""
     element = fmt.element
     if isinstance(element, Format):
-        return partial(decode, format=element, dtype=kind, threads=1)
+        return partial(decode_array, format=element, dtype=kind, threads=1)
     every = np.array([element.integer(code) for code in range(1 << element.width)], kind)
     every *= kind.type(2.0**element.quantum)
     return _taken(every[_from_magnitudes(element)] if as_magnitudes else every)

@@ -6,15 +6,13 @@ import io
 import struct
 import warnings
 from math import prod
+from typing import IO
 
 import numpy as np
 
+from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, quoted
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, Any
 
 PLAIN = "biufc"  # the kinds of dtype that are numbers and nothing else
 MAGIC = b"\x93NUMPY"
@@ -32,7 +30,7 @@ class Header(Record):
 
     shape: tuple[int, ...]
     by_columns: bool
-    dtype: np.dtype[Any]
+    dtype: DType
     offset: int
 
     @property

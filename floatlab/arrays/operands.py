@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +12,11 @@ from floatlab.arith.operands import exact_integer, holds, reading_context
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.results import float_for
 from floatlab.arrays.sources import Source, format_of, source_of
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context
-from floatlab.numbers.carriers import whole_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+from floatlab.numbers.reading import whole_number
 
 
 def is_typed(x: Any) -> bool:
@@ -88,13 +84,13 @@ def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
         raise UnsupportedError(f"shapes do not broadcast: {told}") from None
 
 
-def floating_dtype(x: Any, source: Source) -> np.dtype[Any] | None:
+def floating_dtype(x: Any, source: Source) -> DType | None:
     """Return the dtype of an operand that brings one of floats."""
     return source.dtype if type(x) is np.ndarray or is_floating(x) else None
 
 
 @lru_cache(maxsize=256)
-def shared_dtype(dtypes: tuple[np.dtype[Any] | None, ...], format: Format) -> np.dtype[Any]:
+def shared_dtype(dtypes: tuple[DType | None, ...], format: Format) -> DType:
     """Return what the operands that are floats have in common, if it holds the format, else float32 or float64."""
     given = [each.newbyteorder("=") for each in dtypes if each is not None and format_of(each) is not None]
     if not given:

@@ -5,7 +5,9 @@ The scalar operations of the same names, element by element: the same values, si
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,20 +17,13 @@ from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.operands import broadcast, exact_operand, floating_dtype, shared_dtype
 from floatlab.arrays.results import rules_of, written
 from floatlab.arrays.sources import format_of, kind_of
+from floatlab.arrays.types import Array, CallOptions, DType
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
+from floatlab.numbers.context import AnyContext
 from floatlab.record import Individual
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _Asked(Individual):
@@ -60,8 +55,8 @@ def _asked(
 
 @lru_cache(maxsize=256)
 def _work(
-    asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[np.dtype[Any] | None, ...], told: bool, as_codes: bool
-) -> tuple[Callable[..., None], np.dtype[Any]]:
+    asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], told: bool, as_codes: bool
+) -> tuple[Callable[..., None], DType]:
     """Return what computes a block, and the dtype that it writes: codes, or values that the operands' dtypes settle."""
     fmt, lane = asked.format, asked.lane
     work = calculator(asked.operation, sources, fmt, asked.context, lane, told)
@@ -73,8 +68,8 @@ def _work(
 
 @lru_cache(maxsize=256)
 def _plain_work(
-    asked: _Asked, dtypes: tuple[np.dtype[Any], ...], told: bool, as_codes: bool
-) -> tuple[Callable[..., None], np.dtype[Any], list[np.dtype[Any]]] | None:
+    asked: _Asked, dtypes: tuple[DType, ...], told: bool, as_codes: bool
+) -> tuple[Callable[..., None], DType, list[DType]] | None:
     """Return what `_work` does for arrays of floats, and the dtypes of their codes; None where not all are floats."""
     kinds = [kind_of(dtype) for dtype in dtypes]
     found = [each for each in kinds if each is not None]
@@ -98,13 +93,35 @@ def operate(
     threads: int | None = None,
     as_codes: bool = False,
 ) -> Any:
-    """Return an operation, named, on operands that broadcast, rounded once into a format; as values or as its codes.
+    """Return an operation on arrays, rounded once into a format.
 
-    Operands are taken as they are, whatever the result's format: arrays in theirs, Python floats and lists of them in
-    binary64, integers exactly (one that the format does not have is refused). The values have the dtype that the arrays
-    of floats have in common, if that holds the format, else float32 or float64. The other arguments, and the errors,
-    are `encode`'s; UnsupportedError also names operands that do not broadcast.
+    Parameters
+    ----------
+    operation
+        `add`, `subtract`, `multiply`, `divide`, `sqrt` or `fma`.
+    operands
+        Operands that broadcast, taken exactly, whatever the result's format: arrays in theirs, Python floats and lists
+        of them in binary64, integers as they are (one that the format does not have is refused).
+    format, rounding, overflow, out, context, return_flags, lane, threads
+        As in `encode`.
+    as_codes
+        Return codes rather than values.
 
+    Returns
+    -------
+    values
+        Floats of the dtype that the arrays of floats have in common, if that holds the format, else float32 or float64;
+        codes with `as_codes`; a pair with flags with `return_flags`.
+
+    Raises
+    ------
+    UnsupportedError
+        As `encode`, and for operands that do not broadcast.
+    FormatError, ContextError
+        For unknown names.
+
+    Examples
+    --------
     >>> operate("add", [np.float32([1, 2]), 0.1], "bf16").tolist()
     [1.1015625, 2.09375]
     >>> [hex(code) for code in operate("add", [np.float32([1, 2]), 0.1], "bf16", as_codes=True)]
@@ -131,145 +148,103 @@ def operate(
 
 
 def add(
-    x: Any,
-    y: Any,
+    x: object,
+    y: object,
     format: Format | str,
     rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
-    *,
-    context: AnyContext = None,
-    return_flags: bool | str = False,
-    lane: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[CallOptions],
 ) -> Any:
-    """Return x + y, rounded once into a format; arguments and errors are `operate`'s.
+    """Return x + y, rounded once into a format; parameters and errors are those of `operate`.
 
     >>> add(np.float32([1, 256]), np.float32([0.5, 1]), "bf16").tolist()
     [1.5, 256.0]
     """
-    return operate(
-        "add", (x, y), format, rounding, overflow, out,
-        context=context, return_flags=return_flags, lane=lane, threads=threads,
-    )  # fmt: skip
+    return operate("add", (x, y), format, rounding, overflow, out, **options)
 
 
 def subtract(
-    x: Any,
-    y: Any,
+    x: object,
+    y: object,
     format: Format | str,
     rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
-    *,
-    context: AnyContext = None,
-    return_flags: bool | str = False,
-    lane: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[CallOptions],
 ) -> Any:
-    """Return x − y, rounded once into a format; arguments and errors are `operate`'s.
+    """Return x − y, rounded once into a format; parameters and errors are those of `operate`.
 
     >>> subtract(np.float16([1, 2048]), np.float16([1, 1]), "fp16", "RTN").tolist()
     [-0.0, 2047.0]
     """
-    return operate(
-        "subtract", (x, y), format, rounding, overflow, out,
-        context=context, return_flags=return_flags, lane=lane, threads=threads,
-    )  # fmt: skip
+    return operate("subtract", (x, y), format, rounding, overflow, out, **options)
 
 
 def multiply(
-    x: Any,
-    y: Any,
+    x: object,
+    y: object,
     format: Format | str,
     rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
-    *,
-    context: AnyContext = None,
-    return_flags: bool | str = False,
-    lane: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[CallOptions],
 ) -> Any:
-    """Return x · y, rounded once into a format; arguments and errors are `operate`'s.
+    """Return x · y, rounded once into a format; parameters and errors are those of `operate`.
 
     >>> multiply(np.float32([1.125, 100]), np.float32([1.125, 100]), "e4m3", overflow="saturate").tolist()
     [1.25, 448.0]
     """
-    return operate(
-        "multiply", (x, y), format, rounding, overflow, out,
-        context=context, return_flags=return_flags, lane=lane, threads=threads,
-    )  # fmt: skip
+    return operate("multiply", (x, y), format, rounding, overflow, out, **options)
 
 
 def divide(
-    x: Any,
-    y: Any,
+    x: object,
+    y: object,
     format: Format | str,
     rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
-    *,
-    context: AnyContext = None,
-    return_flags: bool | str = False,
-    lane: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[CallOptions],
 ) -> Any:
-    """Return x / y, rounded once into a format; arguments and errors are `operate`'s.
+    """Return x / y, rounded once into a format; parameters and errors are those of `operate`.
 
     >>> values, flags = divide(np.float32([1, 1]), np.float32([3, 0]), "fp16", return_flags=True)
     >>> values.tolist(), flags.tolist()
     ([0.333251953125, inf], [16, 2])
     """
-    return operate(
-        "divide", (x, y), format, rounding, overflow, out,
-        context=context, return_flags=return_flags, lane=lane, threads=threads,
-    )  # fmt: skip
+    return operate("divide", (x, y), format, rounding, overflow, out, **options)
 
 
 def sqrt(
-    x: Any,
+    x: object,
     format: Format | str,
     rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
-    *,
-    context: AnyContext = None,
-    return_flags: bool | str = False,
-    lane: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[CallOptions],
 ) -> Any:
-    """Return √x, rounded once into a format; arguments and errors are `operate`'s.
+    """Return √x, rounded once into a format; parameters and errors are those of `operate`.
 
     >>> sqrt(np.float32([2, -0.0]), "bf16").tolist()
     [1.4140625, -0.0]
     """
-    return operate(
-        "sqrt", (x,), format, rounding, overflow, out,
-        context=context, return_flags=return_flags, lane=lane, threads=threads,
-    )  # fmt: skip
+    return operate("sqrt", (x,), format, rounding, overflow, out, **options)
 
 
 def fma(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: object,
+    y: object,
+    z: object,
     format: Format | str,
     rounding: AnyContext = "RNE",
     overflow: str = "native",
     out: Array | None = None,
-    *,
-    context: AnyContext = None,
-    return_flags: bool | str = False,
-    lane: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[CallOptions],
 ) -> Any:
-    """Return x · y + z, rounded once into a format; arguments and errors are `operate`'s.
+    """Return x · y + z, rounded once into a format; parameters and errors are those of `operate`.
 
     >>> fma(np.float64([1 + 2**-30]), 1 + 2**-30, -(1 + 2**-29), "fp64").tolist()
     [8.673617379884035e-19]
     """
-    return operate(
-        "fma", (x, y, z), format, rounding, overflow, out,
-        context=context, return_flags=return_flags, lane=lane, threads=threads,
-    )  # fmt: skip
+    return operate("fma", (x, y, z), format, rounding, overflow, out, **options)

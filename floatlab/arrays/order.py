@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith.operands import common_format, holds
@@ -10,17 +13,11 @@ from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.operands import broadcast, floating_dtype, is_floating, operand, shared_dtype
 from floatlab.arrays.results import written
 from floatlab.arrays.sources import Source, format_of, source_of
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 NAN_RANK = -(1 << 63)  # no number of 64 bits has it
 NOT_COMPARABLE = -1  # a NaN is no distance from a number
@@ -232,7 +229,7 @@ def _moved(codes: Array, format: Format, step: Any, minus: Any) -> Array:
     return found
 
 
-def _written(work: Callable[..., None], names: tuple[str, ...], sources: list[Source], dtype: np.dtype[Any]) -> Array:
+def _written(work: Callable[..., None], names: tuple[str, ...], sources: list[Source], dtype: DType) -> Array:
     shape = broadcast(names, [each.codes for each in sources])
     found: Array = written(work, [each.codes for each in sources], shape, dtype, None, Context(), False, None)
     return found

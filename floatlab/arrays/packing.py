@@ -9,18 +9,15 @@ first code into the high half (docs/containers.md names them); their bytes are n
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from floatlab.arrays.lanes.reading import checked_codes
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_WIDTH = 8
 

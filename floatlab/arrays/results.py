@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.lanes import compiled, dispatch
+from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.reading import words_that_hold
 from floatlab.arrays.sources import format_of
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
-from floatlab.numbers import Context, Flags
-from floatlab.numbers.context import Absent, as_context
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.numbers import Direction
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
+from floatlab.numbers import Context, Direction, Flags
+from floatlab.numbers.context import Absent, AnyContext, as_context
 
 _FLAGS = tuple(Flags)
+# How many elements raised each flag, for each set of flags.
 _SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
+_FEW = 1 << 13  # elements; below that `bincount` is quicker than a pass for each flag
+_PIECE = 1 << 16  # elements that stay in the cache
+
+
+def _how_often(flags: Array) -> Array:
+    """Return how many elements raised each flag, in the order of `Flags`."""
+    if len(flags) < _FEW:
+        sets: Array = np.bincount(flags, minlength=32) @ _SETS
+        return sets
+    found = np.zeros(len(_FLAGS), np.int64)
+    for start in range(0, len(flags), _PIECE):
+        piece = flags[start : start + _PIECE]
+        union = int(np.bitwise_or.reduce(piece))
+        for i, flag in enumerate(_FLAGS):
+            if union & flag.value:
+                found[i] += np.count_nonzero(piece & np.uint8(flag.value))
+    return found
 
 
 class Raised:
@@ -51,19 +61,18 @@ class Raised:
         """Count the flags of a block, if that was asked for."""
         if self.each is None and flags is not None:
             # One append, so that threads do not meet.
-            self._counts.append(compiled.flag_sets(flags))
+            self._counts.append(_how_often(flags))
 
     @property
     def answer(self) -> Any:
         """The flags of each element as uint8 (the values of `Flags`), or how many raised each, by flag."""
         if self.each is not None:
             return self.each
-        # How many elements raised each of the 32 sets of flags; a flag is in half of them.
-        found = sum(self._counts, start=np.zeros(32, np.int64)) @ _SETS
+        found = sum(self._counts, start=np.zeros(len(_FLAGS), np.int64))
         return dict(zip(_FLAGS, found.tolist(), strict=True))
 
 
-def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def _check_out(out: Any, shape: tuple[int, ...], dtype: DType) -> None:
     """Refuse an `out` that does not fit, before anything is computed; raises UnsupportedError."""
     if out is None:
         return
@@ -102,12 +111,12 @@ def _sweep(
 
 
 @lru_cache(maxsize=64)
-def _bits_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _bits_of(dtype: DType) -> DType:
     return np.dtype(f"u{dtype.itemsize}").newbyteorder(dtype.byteorder)
 
 
 def written(
-    work: Callable[..., None], reads: list[Array], shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None,
+    work: Callable[..., None], reads: list[Array], shape: tuple[int, ...], dtype: DType, out: Array | None,
     context: Context, return_flags: bool | str, threads: int | None, in_place: bool = False,
 ) -> Any:  # fmt: skip
     """Return what `work` makes of arrays, in `out` where there is one, and with flags the two of them.
@@ -168,7 +177,7 @@ def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native"
 
 
 @lru_cache(maxsize=256)
-def float_for(format: Format) -> np.dtype[Any]:
+def float_for(format: Format) -> DType:
     """Return float32 where it holds all of a format, else float64; raises FormatError where that does not either."""
     for word in words_that_hold(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
@@ -176,7 +185,7 @@ def float_for(format: Format) -> np.dtype[Any]:
 
 
 @lru_cache(maxsize=256)
-def dtype_for(given: np.dtype[Any] | None, format: Format) -> np.dtype[Any]:
+def dtype_for(given: DType | None, format: Format) -> DType:
     """Return the dtype of values rounded into a format: the one they had, or a wider one that holds them.
 
     >>> from floatlab.formats import parse_format

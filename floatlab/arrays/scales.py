@@ -13,25 +13,19 @@ import numpy as np
 
 from floatlab.arith.blocks import BY_EXPONENT, ScaleRule, parse_rule, tensor_scale_for
 from floatlab.arith.operands import holds
-from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.codec import decode_array, round_array
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.quotients import TINY, is_quotient, quotient
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.types import Array, DType
+from floatlab.formats.blocks import BlockFormat
 from floatlab.formats.format import Format
 from floatlab.numbers import Context, Direction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.formats.blocks import BlockFormat
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _TABLED = 8  # bits of a scale whose numbers stand in a table
 
 
-class Scales:
+class BlockScales:
     """The scales of a block format by a rule, for any number of blocks."""
 
     def __init__(self, fmt: BlockFormat, rule: ScaleRule) -> None:
@@ -50,10 +44,10 @@ class Scales:
         direction = Direction.RTP if rule is ScaleRule.UP else Direction.RNE
         self._context = Context(direction, overflow="saturate")
         self._round = dispatch.rounder(DOUBLE, fmt.scale, self._context, None)
-        self._values: dict[np.dtype[Any], Array] = {}
-        self._inverses: dict[np.dtype[Any], Array] = {}
+        self._values: dict[DType, Array] = {}
+        self._inverses: dict[DType, Array] = {}
         if fmt.scale.width <= _TABLED:
-            values = decode(np.arange(1 << fmt.scale.width), fmt.scale, np.float64)
+            values = decode_array(np.arange(1 << fmt.scale.width), fmt.scale, np.float64)
             with np.errstate(all="ignore"):
                 for kind in (np.dtype(np.float32), np.dtype(np.float64)):
                     self._values[kind] = values.astype(kind)
@@ -116,21 +110,21 @@ class Scales:
         else:
             divisor = self._largest * Fraction(float(tensor or 1))
             wanted = quotient(known, np.full(known.shape, float(divisor)), divisor.numerator.bit_length(), kind)
-        codes: Array = encode(wanted, kind, context=self._context, threads=1)
+        codes: Array = round_array(wanted, kind, context=self._context, threads=1, as_codes=True)
         codes = np.where(known == 0, self._least, np.maximum(codes, self._least))
         if not finite.all():
             codes = np.where(finite, codes, self.kind.type(kind.nan_code))
         return codes
 
-    def values(self, codes: Array, dtype: np.dtype[Any], tensor: np.float32 | None = None) -> Array:
+    def values(self, codes: Array, dtype: DType, tensor: np.float32 | None = None) -> Array:
         """Return the numbers of scales in a dtype that has them, times the tensor's scale."""
         if dtype in self._values:
             values = self._values[dtype].take(codes)
         else:
-            values = decode(codes, self.fmt.scale, np.float64, threads=1).astype(dtype, copy=False)
+            values = decode_array(codes, self.fmt.scale, np.float64, threads=1).astype(dtype, copy=False)
         return values if tensor is None else np.multiply(values, tensor, out=values)
 
-    def inverses(self, codes: Array, dtype: np.dtype[Any]) -> Array:
+    def inverses(self, codes: Array, dtype: DType) -> Array:
         """Return the reciprocals of scales that are powers of two, in a dtype that has them."""
         if dtype not in self._inverses:
             return (1 / self.values(codes, np.dtype(np.float64))).astype(dtype)
@@ -141,9 +135,9 @@ _WORDS = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): DOUBLE}
 
 
 @lru_cache(maxsize=64)
-def scales_for(fmt: BlockFormat, rule: ScaleRule | str | None) -> Scales:
+def scales_for(fmt: BlockFormat, rule: ScaleRule | str | None) -> BlockScales:
     """Return the scales of a block format by a rule, its own unless there is one; raises ContextError for no rule."""
-    return Scales(fmt, parse_rule(rule, fmt))
+    return BlockScales(fmt, parse_rule(rule, fmt))
 
 
 @lru_cache(maxsize=64)
@@ -155,7 +149,7 @@ def multiplies_in_single(fmt: BlockFormat) -> bool:
 
 
 @lru_cache(maxsize=64)
-def dtype_of(fmt: BlockFormat) -> np.dtype[Any]:
+def dtype_of(fmt: BlockFormat) -> DType:
     """Return float32 if it has every number of a block format, else float64.
 
     >>> from floatlab.formats.blocks import parse_block_format

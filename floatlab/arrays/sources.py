@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.formats.names import format_called
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _NATIVE = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
@@ -36,12 +32,12 @@ class Source(Record):
 
     codes: Array
     format: Format
-    dtype: np.dtype[Any] | None = None  # None where NumPy has none, and for what was integers
+    dtype: DType | None = None  # None where NumPy has none, and for what was integers
     origin: Origin | None = None  # None where they were in this format all along
 
 
 @lru_cache(maxsize=64)
-def format_of(dtype: np.dtype[Any]) -> Format | None:
+def format_of(dtype: DType) -> Format | None:
     """Return the format of a dtype's elements: NumPy's floats and those of ml_dtypes; None for other dtypes.
 
     >>> format_of(np.dtype(np.float16)).name
@@ -50,7 +46,7 @@ def format_of(dtype: np.dtype[Any]) -> Format | None:
     return format_called(dtype.name) if dtype.itemsize in _UNSIGNED and dtype.kind in "fV" else None
 
 
-def native_dtype(format: Format) -> np.dtype[Any] | None:
+def native_dtype(format: Format) -> DType | None:
     """Return the dtype that NumPy itself has for a format's numbers; None where it has none.
 
     >>> from floatlab.formats import parse_format
@@ -91,7 +87,7 @@ def source_of(x: Any, name: str = "x") -> Source:
 
 
 @lru_cache(maxsize=64)
-def kind_of(dtype: np.dtype[Any]) -> tuple[Format, np.dtype[Any]] | None:
+def kind_of(dtype: DType) -> tuple[Format, DType] | None:
     """Return the format of a dtype of floats, and the dtype of its codes as they lie in memory; None for others."""
     found = format_of(dtype)
     return None if found is None else (found, np.dtype(_UNSIGNED[dtype.itemsize]).newbyteorder(dtype.byteorder))

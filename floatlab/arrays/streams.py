@@ -5,24 +5,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from math import prod
+from typing import Any, Self
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.arrays.sources import Origin, Source, format_of, source_of
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Self
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Piece = Array | Source
+Piece = Array | Source
 
 BLOCK = 1 << 17  # numbers in a piece
 MOST_AT_ONCE = 1 << 25  # numbers of an array that has to be in memory after all
@@ -40,11 +37,11 @@ class ArraySource:
     name: str
     shape: tuple[int, ...]
     format: Format
-    dtype: np.dtype[Any] | None
+    dtype: DType | None
     by_columns: bool = False
     origin: Origin | None = None
 
-    def __init__(self, name: str, shape: tuple[int, ...], kind: Format | np.dtype[Any], by_columns: bool = False):
+    def __init__(self, name: str, shape: tuple[int, ...], kind: Format | DType, by_columns: bool = False):
         """Say what the array is; `kind` is the format of its codes, or NumPy's own dtype."""
         self.name, self.shape, self.by_columns = name, shape, by_columns and len(shape) > 1
         if isinstance(kind, Format):
@@ -117,7 +114,7 @@ class HeldSource(ArraySource):
         return Source(found, self.format) if self.dtype is None else found.astype(self.dtype, copy=False)
 
 
-def _held(x: Any, name: str) -> tuple[Array, Format | np.dtype[Any]]:
+def _held(x: Any, name: str) -> tuple[Array, Format | DType]:
     """Return floats and integers as NumPy has them, and other floats as codes of their format."""
     if not hasattr(x, "codes"):
         with suppress(Exception):  # tensors of dtypes that NumPy has no name for; source_of says what is wrong

@@ -94,7 +94,7 @@ def compare_question(options: argparse.Namespace) -> Question:
 def draw_compared(options: argparse.Namespace, question: Question, answer: Answer) -> None:
     """Write the page and the figure that the options ask for besides."""
     if options.html is not None:
-        from floatlab.page.html import to_html
+        from floatlab.page.svg import to_html
 
         save("--html", options.html, to_html(answer.page(), _HTML_WIDTH, question.command))
     if options.plot is not None:

@@ -121,7 +121,7 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
     if manner.quiet:
         found = [answer.codes() if manner.quiet == "code" else answer.words() for answer in answers]
         return "".join(f"{word}\n" for words in found for word in words)
-    from floatlab.page.text import to_text
+    from floatlab.page.layout import to_text
 
     return ("" if first else "\n") + to_text(_page(answers), manner.width, manner.colour, manner.ascii)
 

@@ -51,7 +51,7 @@ def put(text: str, drawn: bool = False) -> None:
         try:
             out.write(text)
         except UnicodeEncodeError:
-            from floatlab.page.text import ascii_only
+            from floatlab.page.layout import ascii_only
 
             out.write(ascii_only(text))
         out.flush()

@@ -6,28 +6,23 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO, Any
 
 import numpy as np
 
 from floatlab.arrays.container.storage import CONTENTS, read_contents, read_format
 from floatlab.arrays.lanes.reading import container
-from floatlab.arrays.npy import read_header
+from floatlab.arrays.npy import Header, read_header
 from floatlab.arrays.sources import Source
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.streams import ArraySource, Piece
+from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
 from floatlab.files.plain import checked, plain
 from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_into
 from floatlab.files.safetensors import chosen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO, Any
-
-    from floatlab.arrays.npy import Header
-    from floatlab.arrays.streams import Piece
-    from floatlab.formats import Format
+from floatlab.formats import Format
 
 _MAX_DIRECTORY = 4 << 20  # bytes of a list of members: about 50,000 of them
 _MAX_PACKED = 1 << 33  # bytes that a member may have unpacked
@@ -91,7 +86,7 @@ class MemberSource(ArraySource):
         self.header = self._rewind()
         super().__init__(name, self.header.shape, self._kind(), self.header.by_columns)
 
-    def _kind(self) -> Format | np.dtype[Any]:
+    def _kind(self) -> Format | DType:
         """Return the dtype, or the format that floatlab's own file gives to the codes."""
         names = self.bundle.namelist()
         if CONTENTS in names:
@@ -126,7 +121,7 @@ class MemberSource(ArraySource):
                 return Source(checked(found.astype(dtype.newbyteorder("="), copy=False), self.format), self.format)
         return plain(found, self.dtype)
 
-    def _take(self, count: int) -> np.ndarray[Any, np.dtype[Any]]:
+    def _take(self, count: int) -> np.ndarray[Any, DType]:
         found = np.empty(count, self.header.dtype)
         read_into(self.stream, found.view(np.uint8))
         self.reached += count

@@ -19,7 +19,7 @@ _SEVERAL = (".npz", ".safetensors")
 _ONE = (".npy", ".txt", ".csv", ".tsv", ".dat", ".bin", ".raw")
 
 
-class Entry(Record):
+class FileEntry(Record):
     """Something to open, by the word that names it; `leads_on` to others, as a folder does, or is an array itself.
 
     `size` is in bytes, of a file; `kind` and `shape` are those of an array in a file of several. Each may be unknown.
@@ -33,7 +33,7 @@ class Entry(Record):
     shape: tuple[int, ...] | None = None
 
 
-def entries(place: str) -> list[Entry]:
+def entries(place: str) -> list[FileEntry]:
     """Return what there is at a place, which is a folder or a file of several arrays, in the order of names.
 
     Hidden files are left out, names that no screen can show, and what this process may not read. Raises FileFormatError
@@ -43,7 +43,7 @@ def entries(place: str) -> list[Entry]:
     return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place)
 
 
-def _folder(folder: str) -> list[Entry]:
+def _folder(folder: str) -> list[FileEntry]:
     found = []
     try:
         with os.scandir(folder or os.curdir) as listed:
@@ -55,16 +55,16 @@ def _folder(folder: str) -> list[Entry]:
                 if confined() and not exists(word):
                     continue  # a link out of the folder that may be read
                 if each.is_dir():
-                    found.append(Entry(word + os.sep, name + os.sep, True))
+                    found.append(FileEntry(word + os.sep, name + os.sep, True))
                 elif name.lower().endswith(_SEVERAL + _ONE) and each.is_file():
-                    found.append(Entry(word, name, name.lower().endswith(_SEVERAL), each.stat().st_size))
+                    found.append(FileEntry(word, name, name.lower().endswith(_SEVERAL), each.stat().st_size))
     except (OSError, ValueError) as trouble:
         words = getattr(trouble, "strerror", None) or trouble
         raise FileFormatError(f"{shown(folder)} cannot be read: {words}") from None
     return sorted(found, key=lambda each: (not each.name.endswith(os.sep), each.name.lower(), each.name))
 
 
-def _arrays(path: str) -> list[Entry]:
+def _arrays(path: str) -> list[FileEntry]:
     try:
         state = os.stat(path)
     except (OSError, ValueError):
@@ -73,20 +73,20 @@ def _arrays(path: str) -> list[Entry]:
 
 
 @lru_cache(maxsize=8)
-def _arrays_of(path: str, changed: int, length: int) -> tuple[Entry, ...]:
+def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
     """Return the arrays in a file as it is now: who types a name asks again at each letter."""
     if path.lower().endswith(".safetensors"):
         with open_file(path) as file, named(path):
             tensors = read_tensors(file).values()
-        found = [Entry(f"{path}::{each.name}", each.name, False, None, each.dtype, each.shape) for each in tensors]
+        found = [FileEntry(f"{path}::{each.name}", each.name, False, None, each.dtype, each.shape) for each in tensors]
     else:
         names = npz_names(path)
         found = [_member(path, name, len(names) <= _TOLD) for name in names]
     return tuple(each for each in found if each.name.isprintable())
 
 
-def _member(path: str, name: str, told: bool) -> Entry:
-    entry = Entry(f"{path}::{name}", name, False)
+def _member(path: str, name: str, told: bool) -> FileEntry:
+    entry = FileEntry(f"{path}::{name}", name, False)
     if not told:
         return entry
     try:

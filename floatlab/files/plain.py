@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from math import prod
+from typing import IO
 
 import numpy as np
 
@@ -13,18 +14,11 @@ from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.npy import read_header
 from floatlab.arrays.packing import packed_length, unpack
 from floatlab.arrays.sources import Source, native_dtype
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.streams import ArraySource, Piece
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import FileFormatError, FormatError, UnsupportedError, quoted
 from floatlab.files.safe_open import keeping_open, length_of, named, read_into
 from floatlab.formats import Format
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, Any
-
-    from floatlab.arrays.streams import Piece
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _NUMPY = re.compile(r"[iu][1248]|f[248]|u?int(8|16|32|64)|bool|\?")
 _FILLED = 8  # codes of any width that end on a byte
@@ -39,7 +33,7 @@ class PlainSource(ArraySource):
         path: str,
         file: IO[bytes],
         shape: tuple[int, ...],
-        kind: Format | np.dtype[Any],
+        kind: Format | DType,
         offset: int,
         by_columns: bool = False,
         swapped: bool = False,
@@ -78,7 +72,7 @@ class PlainSource(ArraySource):
         self.file.close()
 
 
-def plain(found: Array, dtype: np.dtype[Any]) -> Array:
+def plain(found: Array, dtype: DType) -> Array:
     """Return numbers as the machine has them; other bytes than 0 and 1 are no bool of NumPy's."""
     kept: Array = found.view(np.uint8) != 0 if dtype.kind == "b" else found.astype(dtype, copy=False)
     return kept
@@ -99,7 +93,7 @@ def open_npy(path: str) -> ArraySource:
 
 
 @lru_cache(maxsize=64)
-def parse_dtype(text: str) -> tuple[Format | np.dtype[Any], bool]:
+def parse_dtype(text: str) -> tuple[Format | DType, bool]:
     """Return what a name such as f32, >f4, bf16, e2m1 or int32 says of stored numbers: the kind, and if turned round.
 
     Formats' names come first, so that f16 is binary16; `<` or `>` before a name says which byte comes first, and codes
@@ -156,5 +150,5 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
         return PlainSource(path, path, file, wanted, kind, 0, swapped=swapped)
 
 
-def _itemsize(kind: Format | np.dtype[Any]) -> int:
+def _itemsize(kind: Format | DType) -> int:
     return (container(kind) if isinstance(kind, Format) else kind).itemsize

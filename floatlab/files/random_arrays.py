@@ -18,19 +18,11 @@ from floatlab.arrays.container.elements import array_format
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.numpy_integers import draws
 from floatlab.arrays.sources import Source, native_dtype
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.streams import ArraySource, Piece
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.files.plain import parse_shape
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.arrays.streams import Piece
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 PREFIX = "random:"
 _FORM = "random:uniform:400x400:seed=1"

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from floatlab.arrays.streams import ArraySource
 from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
-from floatlab.files.bundles import open_npz
 from floatlab.files.plain import open_npy, open_raw
 from floatlab.files.random_arrays import PREFIX, parse_random
 from floatlab.files.safe_open import named, open_file, read_start, shown
-from floatlab.files.safetensors import open_safetensors
 from floatlab.files.text import open_text, parse_list
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from floatlab.arrays.streams import ArraySource
 
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
 _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
@@ -55,12 +49,16 @@ def open_array(
     path, name = _placed(word)
     if kind not in ("npz", "safetensors") and name is not None:
         raise FileFormatError(f"{shown(path)} has one array, and {quoted(name)} names one of several")
-    if kind == "npy":
-        return open_npy(path)
     if kind == "npz":
+        from floatlab.files.bundles import open_npz
+
         return open_npz(path, name)
     if kind == "safetensors":
+        from floatlab.files.safetensors import open_safetensors
+
         return open_safetensors(path, name)
+    if kind == "npy":
+        return open_npy(path)
     if kind == "raw" and dtype is not None:
         return open_raw(path, dtype, shape)
     return open_text(path, parse_format(format))

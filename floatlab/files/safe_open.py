@@ -6,20 +6,16 @@ Nothing is mapped into memory: a mapped file that shrinks ends the process (SIGB
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.confinement import admitted
 from floatlab.errors import FileFormatError, quoted
 from floatlab.writing import no_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO, Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _LONG = 80  # characters of a path that are shown
 _PIECE = 1 << 22  # bytes asked for at once

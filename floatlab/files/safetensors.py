@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import json
 from math import prod
+from typing import IO, Any
 
 import numpy as np
 
 from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, guess, quoted
 from floatlab.files.plain import PlainSource
 from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, Any
 
 MAX_HEADER = 16 << 20  # bytes; a hundred thousand tensors
 _MAX_NESTING = 1 << 20  # brackets in it
@@ -128,7 +126,7 @@ def open_safetensors(path: str, name: str | None) -> ArraySource:
         return PlainSource(word, path, file, tensor.shape, _kind(tensor), tensor.start)
 
 
-def _kind(tensor: Tensor) -> Format | np.dtype[Any]:
+def _kind(tensor: Tensor) -> Format | DType:
     if tensor.dtype in _NUMPY:
         return np.dtype(_NUMPY[tensor.dtype])
     if tensor.dtype in _FORMATS:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from io import BufferedReader
 from math import isfinite
+from typing import IO
 
 import numpy as np
 
@@ -15,18 +17,12 @@ from floatlab.arrays.conversion import quantize
 from floatlab.arrays.lanes.reading import DOUBLE, container
 from floatlab.arrays.sources import Origin, Source, native_dtype
 from floatlab.arrays.streams import ArraySource, HeldSource
+from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
 from floatlab.files.safe_open import length_of, named, open_file
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Flags, read
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO, Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_TEXT = 1 << 26  # bytes of a file of text
 MAX_EXACT = 1 << 18  # different literals that take the slow way

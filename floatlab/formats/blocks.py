@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from floatlab.errors import FormatError, guess, quoted
-from floatlab.formats.catalog import MX
+from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, MX
 from floatlab.formats.format import Format
 from floatlab.formats.names import MAX_NAME, parse_format
 from floatlab.record import Record
@@ -112,27 +112,26 @@ class BlockRow(Record):
     purpose: str
 
 
-def _mx(name: str, element: Format | TwosComplement) -> BlockFormat:
-    return BlockFormat(name, element, parse_format("e8m0"), 32)
+def _mx(name: str, element: Format | TwosComplement, purpose: str) -> BlockRow:
+    return BlockRow(BlockFormat(name, element, parse_format("e8m0"), 32), BLOCK_NAMES[name], MX, purpose)
 
 
 BLOCK_CATALOG: tuple[BlockRow, ...] = (
-    BlockRow(_mx("mxfp8_e4m3", parse_format("e4m3")), ("mxfp8_e4m3fn",), MX, "weights, activations and gradients"),
-    BlockRow(_mx("mxfp8_e5m2", parse_format("e5m2")), (), MX, "gradients of wide range"),
-    BlockRow(_mx("mxfp6_e2m3", parse_format("e2m3")), ("mxfp6_e2m3fn",), MX, "fp6, more digits"),
-    BlockRow(_mx("mxfp6_e3m2", parse_format("e3m2")), ("mxfp6_e3m2fn",), MX, "fp6, more range"),
-    BlockRow(_mx("mxfp4", parse_format("e2m1")), ("mxfp4_e2m1", "mxfp4_e2m1fn"), MX, "fp4 weights"),
-    BlockRow(_mx("mxint8", TwosComplement("int8", 8)), (), MX, "integers with a shared exponent"),
+    _mx("mxfp8_e4m3", parse_format("e4m3"), "weights, activations and gradients"),
+    _mx("mxfp8_e5m2", parse_format("e5m2"), "gradients of wide range"),
+    _mx("mxfp6_e2m3", parse_format("e2m3"), "fp6, more digits"),
+    _mx("mxfp6_e3m2", parse_format("e3m2"), "fp6, more range"),
+    _mx("mxfp4", parse_format("e2m1"), "fp4 weights"),
+    _mx("mxint8", TwosComplement("int8", 8), "integers with a shared exponent"),
     BlockRow(
         BlockFormat("nvfp4", parse_format("e2m1"), parse_format("e4m3"), 16, parse_format("binary32")),
-        ("nvfp4_e2m1",),
+        BLOCK_NAMES["nvfp4"],
         NVFP4,
         "fp4 with finer scales, on NVIDIA Blackwell",
     ),
 )
 
 _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *row.aliases)}
-_FAMILIES = {"mxfp8": "mxfp8_e4m3 mxfp8_e5m2", "mxfp6": "mxfp6_e2m3 mxfp6_e3m2", "mx": "mxfp8_e4m3 mxfp4 …"}
 
 
 def block_row(format: BlockFormat) -> BlockRow:
@@ -157,15 +156,6 @@ def is_block_format(name: str) -> bool:
     return _plain(name) in _BY_NAME
 
 
-def block_family(name: str) -> str | None:
-    """Return the names that a family's name stands for; None where it is none.
-
-    >>> block_family("mxfp8")
-    'mxfp8_e4m3 mxfp8_e5m2'
-    """
-    return _FAMILIES.get(_plain(name))
-
-
 def _plain(name: str) -> str:
     return name.strip().lower().replace("-", "_")
 
@@ -176,8 +166,8 @@ def _lookup(name: str) -> BlockFormat:
     if plain in _BY_NAME:
         return _BY_NAME[plain].format
     known = " ".join(row.format.name for row in BLOCK_CATALOG)
-    if plain in _FAMILIES:
-        raise FormatError(f"{quoted(name)} is a family of block formats: name one of {_FAMILIES[plain]}")
+    if plain in BLOCK_FAMILIES:
+        raise FormatError(f"{quoted(name)} is a family of block formats: name one of {BLOCK_FAMILIES[plain]}")
     try:
         single = parse_format(plain[:MAX_NAME])
     except FormatError:

@@ -85,3 +85,17 @@ def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
         signed=signed,
         ties_to_even_code=True,
     )
+
+
+# The names of block formats and their aliases: `formats.blocks` says what they are. Whoever is given one of them where
+# a format of single numbers is wanted can say where it belongs.
+BLOCK_NAMES: dict[str, tuple[str, ...]] = {
+    "mxfp8_e4m3": ("mxfp8_e4m3fn",),
+    "mxfp8_e5m2": (),
+    "mxfp6_e2m3": ("mxfp6_e2m3fn",),
+    "mxfp6_e3m2": ("mxfp6_e3m2fn",),
+    "mxfp4": ("mxfp4_e2m1", "mxfp4_e2m1fn"),
+    "mxint8": (),
+    "nvfp4": ("nvfp4_e2m1",),
+}
+BLOCK_FAMILIES = {"mxfp8": "mxfp8_e4m3 mxfp8_e5m2", "mxfp6": "mxfp6_e2m3 mxfp6_e3m2", "mx": "mxfp8_e4m3 mxfp4 …"}

@@ -6,10 +6,11 @@ import re
 from functools import lru_cache
 
 from floatlab.errors import FormatError, guess, quoted
-from floatlab.formats.catalog import CATALOG, P3109, PATTERN, Row, finite, fnuz, p3109
+from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, CATALOG, P3109, PATTERN, Row, finite, fnuz, p3109
 from floatlab.formats.format import MAX_EXPONENT_BITS, MAX_TRAILING_BITS, Format
 
 _BY_NAME = {name: row for row in CATALOG for name in (row.format.name, *row.aliases)}
+_BLOCKS = {name for row in BLOCK_NAMES.items() for name in (row[0], *row[1])}
 _PATTERN = re.compile(r"e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
 _P3109 = re.compile(r"p3109_k([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
 MAX_P3109_WIDTH = 64
@@ -100,12 +101,10 @@ def _lookup(name: str) -> Format:
         return _pattern(int(found[1]), int(found[2]), found[3])
     if words := family(plain):
         raise FormatError(words)
-    from floatlab.formats.blocks import block_family, is_block_format  # which know formats from here
-
-    if members := block_family(plain):
-        raise FormatError(f"{plain} is a family of formats of blocks: {members}")
-    if is_block_format(plain):
-        raise FormatError(f"{plain} is a format of blocks: floatlab block VALUE… --to {plain} shows one")
+    if plain in BLOCK_FAMILIES:
+        raise FormatError(f"{plain} is a family of block formats: {BLOCK_FAMILIES[plain]}")
+    if plain in _BLOCKS:
+        raise FormatError(f"{plain} is a block format: floatlab block VALUE… --to {plain} shows one")
     if re.fullmatch(r"u?(int|i)[0-9]{1,3}", plain):
         raise FormatError(f"{quoted(name)} is a type of integers, not of floats: toint VALUE --to {plain} converts")
     raise FormatError(
@@ -115,11 +114,25 @@ def _lookup(name: str) -> Format:
 
 
 def parse_format(name: str | Format) -> Format:
-    """Return the format that a name means: a catalog name or alias, a P3109 name, or `e<W>m<T>[fn|f|fnuz][_ieee]`.
+    """Return the format that a name means.
 
-    Case does not matter and `-` is `_`. A Format is returned as it is. Raises FormatError, which
-    suggests the nearest name.
+    Parameters
+    ----------
+    name : str or Format
+        A name or alias of the catalog (`fp16`, `FP8-E4M3`), a P3109 name (`p3109_k8p4se`), or
+        `e<W>m<T>[fn|f|fnuz][_ieee]`. Case does not matter, and `-` is `_`. A Format is returned as it is.
 
+    Returns
+    -------
+    Format
+
+    Raises
+    ------
+    FormatError
+        There is no such format; the text suggests the nearest name.
+
+    Examples
+    --------
     >>> parse_format("FP8-E4M3").name
     'e4m3fn'
     >>> parse_format("e6m9").width

@@ -6,7 +6,10 @@ from enum import Enum
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
+from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
+from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, hexadecimal_float, shortest_decimal
 from floatlab.numbers.exact import Exact
+from floatlab.numbers.projection import infinity_code, nan_code, round_exact
 from floatlab.presenter import Drawn
 from floatlab.record import Record
 
@@ -229,14 +232,14 @@ class Datum(Drawn, Record):
 
     def __float__(self) -> float:
         """Return the nearest binary64 (ties to even); formats up to 53 digits and 11 exponent bits convert exactly."""
-        from floatlab.numbers.reading import to_python_float
+        from struct import unpack
 
-        return to_python_float(self)
+        binary64, value = parse_format("binary64"), self.finite_value
+        code = special_code(self, binary64)[0] if value is None else round_exact(value, binary64).code
+        return float(unpack(">d", code.to_bytes(8, "big"))[0])
 
     def __repr__(self) -> str:
         """Show format, code and the shortest decimal that reads back."""
-        from floatlab.numbers.decimals import shortest
-
         return f"Datum({self.format.name} {hexadecimal_code(self)} = {shortest(self)})"
 
 
@@ -251,8 +254,26 @@ def hexadecimal_code(datum: Datum) -> str:
 
 
 def decode(code: int, format: Format | str) -> Datum:
-    """Return the datum that a code names in a format; raises FormatError where the code is too wide.
+    """Return the datum that a code names in a format.
 
+    Parameters
+    ----------
+    code : int
+        The bits, as an unsigned integer of the format's width.
+    format : Format or str
+        The format, or its name.
+
+    Returns
+    -------
+    Datum
+
+    Raises
+    ------
+    FormatError
+        The code is negative or wider than the format, or there is no such format.
+
+    Examples
+    --------
     >>> float(decode(0x38, "e4m3")), float(decode(0x38, "e4m3fnuz"))
     (1.0, 0.5)
     """
@@ -266,3 +287,69 @@ def decode(code: int, format: Format | str) -> Datum:
             + (f"{number.bit_length()} bits long" if number > 0 else "negative")
         )
     return Datum(fmt, number)
+
+
+def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
+    """Return the code of a NaN operand quieted in another format, and invalid where it was signaling.
+
+    The payload moves with its leading digits, as hardware does it (6.2.3 asks to keep it).
+    """
+    raised = Flags.INVALID if datum.is_signaling else Flags.NONE
+    if context.nan is NanRule.RISCV:
+        code, flags = nan_code(format, context, False)
+        return code, flags | raised
+    payload = 0
+    if datum.format.ieee_nans and format.ieee_nans:
+        shift = format.trailing_bits - datum.format.trailing_bits
+        payload = datum.payload << shift if shift >= 0 else datum.payload >> -shift
+    code, flags = nan_code(format, context, bool(datum.sign_bit), payload)
+    return code, flags | raised
+
+
+def special_code(datum: Datum, format: Format, context: Context = DEFAULT) -> tuple[int, Flags]:
+    """Return the code of a NaN, ∞ or unsupported datum in another format, and the flags that the conversion raises."""
+    if datum.number_class is NumberClass.UNSUPPORTED:
+        code, flags = nan_code(format, context, format.ieee_nans and context.nan is NanRule.X86)
+        return code, flags | Flags.INVALID
+    if datum.is_nan:
+        return quieted(datum, format, context)
+    return infinity_code(format, context, bool(datum.sign_bit))
+
+
+def special_text(datum: Datum) -> str:
+    """Return ∞, NaN (with its payload) or `unsupported` as text that reads back, where anything can."""
+    if datum.number_class is NumberClass.UNSUPPORTED:
+        return "unsupported"
+    signed = datum.is_infinite or datum.format.nans > 0
+    sign = "-" if datum.sign_bit and signed else ""
+    if datum.is_infinite:
+        return f"{sign}inf"
+    payload = f"({datum.payload:#x})" if datum.payload else ""
+    return f"{sign}{'s' if datum.is_signaling else ''}nan{payload}"
+
+
+def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
+    """Return a datum's exact value as decimal text; words for NaN, ∞ and unsupported codes.
+
+    >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
+    ('5.9604644775390625e-8', '-inf')
+    """
+    return exact_decimal(datum.exact, limit) if datum.is_finite else special_text(datum)
+
+
+def shortest(datum: Datum) -> str:
+    """Return the decimal of fewest digits that reads back as this datum (to nearest), the nearest such one.
+
+    >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
+    ('65500', '5e-324')
+    """
+    return shortest_decimal(datum.exact, datum.format, datum.magnitude) if datum.is_finite else special_text(datum)
+
+
+def hexadecimal(datum: Datum) -> str:
+    """Return the value as C's `%a` writes it, with a leading 1 for every nonzero number.
+
+    >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
+    ('0x1.1fp+0', '0x1p-24')
+    """
+    return hexadecimal_float(datum.exact) if datum.is_finite else special_text(datum)

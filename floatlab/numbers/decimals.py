@@ -1,15 +1,14 @@
-"""Numbers as text: the shortest decimal that reads back, the complete decimal, C's hexadecimal float."""
+"""Numbers as text: the shortest decimal that reads back, the complete decimal, C's hexadecimal float, integers."""
 
 from __future__ import annotations
 
-from floatlab.numbers.datum import Datum, NumberClass
-from floatlab.numbers.digits import digits_of
-from floatlab.numbers.exact import Exact
-from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.exact import Exact, Ratio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from floatlab.formats import Format
 
 # Complete decimals up to this many digits (binary128's longest has 11,563), symbolic past it.
 DIGIT_LIMIT = 12_000
@@ -64,28 +63,6 @@ def decimal_within(x: Exact, limit: int) -> str | None:
     """
     text = exact_decimal(x, limit)
     return text if len(text) <= limit and "^" not in text else None
-
-
-def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return a datum's exact value as decimal text; words for NaN, ∞ and unsupported codes.
-
-    >>> from floatlab import decode
-    >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
-    ('5.9604644775390625e-8', '-inf')
-    """
-    return exact_decimal(datum.exact, limit) if datum.is_finite else special_text(datum)
-
-
-def special_text(datum: Datum) -> str:
-    """Return ∞, NaN (with its payload) or `unsupported` as text that reads back, where anything can."""
-    if datum.number_class is NumberClass.UNSUPPORTED:
-        return "unsupported"
-    signed = datum.is_infinite or datum.format.nans > 0
-    sign = "-" if datum.sign_bit and signed else ""
-    if datum.is_infinite:
-        return f"{sign}inf"
-    payload = f"({datum.payload:#x})" if datum.payload else ""
-    return f"{sign}{'s' if datum.is_signaling else ''}nan{payload}"
 
 
 def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
@@ -162,16 +139,12 @@ def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITI
     return decimal_text(value < 0, text, len(text) - 1 + more - places, positional)
 
 
-def hexadecimal(datum: Datum) -> str:
-    """Return the value as C's `%a` writes it, with a leading 1 for every nonzero number.
+def hexadecimal_float(x: Exact) -> str:
+    """Return a number as C's `%a` writes it, with a leading 1 for every nonzero number.
 
-    >>> from floatlab import decode
-    >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
-    ('0x1.1fp+0', '0x1p-24')
+    >>> hexadecimal_float(Exact(False, 0x47C, -10))
+    '0x1.1fp+0'
     """
-    if not datum.is_finite:
-        return special_text(datum)
-    x = datum.exact
     sign = "-" if x.negative else ""
     if not x.c:
         return f"{sign}0x0p+0"
@@ -182,30 +155,23 @@ def hexadecimal(datum: Datum) -> str:
     return f"{sign}0x1{'.' * bool(digits)}{digits}p{x.exponent:+d}"
 
 
-def shortest(datum: Datum) -> str:
-    """Return the decimal of fewest digits that reads back as this datum (to nearest), the nearest such one.
+def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
+    """Return the decimal of fewest digits that reads back (to nearest) as a datum, the nearest such one.
 
-    Steele and White, *How to print floating-point numbers accurately* (PLDI 1990), by integers: the
-    reals that round here form an interval, and the largest power of ten with a multiple inside it wins.
-
-    >>> from floatlab import decode
-    >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
-    ('65500', '5e-324')
+    `x` is the datum's value and `magnitude` its code without the sign. Steele and White, *How to print floating-point
+    numbers accurately* (PLDI 1990), by integers: the reals that round here form an interval, and the largest power of
+    ten with a multiple inside it wins.
     """
-    if not datum.is_finite:
-        return special_text(datum)
-    x, fmt = datum.exact, datum.format
     if not x.c:
         return "-0" if x.negative else "0"
     # In quarters of an ulp, so that both halfway points are integers.
     value, scale = 4 * x.c, x.q - 2
-    magnitude = datum.magnitude
     high = value + 2
-    if magnitude <= fmt.smallest_normal_magnitude:
-        low = value - (2 if fmt.subnormals else value // 2)
+    if magnitude <= format.smallest_normal_magnitude:
+        low = value - (2 if format.subnormals else value // 2)
     else:
-        low = value - (1 if datum.trailing_significand == 0 else 2)
-    if fmt.trailing_bits or fmt.ties_to_even_code:
+        low = value - (1 if magnitude & ((1 << format.trailing_bits) - 1) == 0 else 2)
+    if format.trailing_bits or format.ties_to_even_code:
         low_closed = high_closed = magnitude & 1 == 0
     else:
         low_closed, high_closed = True, False  # ties go to the larger magnitude
@@ -244,3 +210,49 @@ def _nearest(n: int, d: int) -> int:
     """Return the integer nearest to n/d, ties to even."""
     quotient, rest = divmod(n, d)
     return quotient + (2 * rest > d or (2 * rest == d and quotient & 1))
+
+
+# Python's own int(str) and str(int) are quadratic, and refuse more than 4,300 digits so that no stranger's text can
+# stall a program. Halving the digits instead is fast, and leaves that limit on.
+_CHUNK = 2000
+
+
+def integer_from_digits(digits: str) -> int:
+    """Return the integer that a string of ASCII digits spells.
+
+    >>> integer_from_digits("9" * 5000) == 10**5000 - 1
+    True
+    """
+    powers: dict[int, int] = {}
+
+    def read(low: int, high: int) -> int:
+        length = high - low
+        if length <= _CHUNK:
+            return int(digits[low:high])
+        right = length // 2
+        if right not in powers:
+            powers[right] = 10**right
+        return read(low, high - right) * powers[right] + read(high - right, high)
+
+    return read(0, len(digits)) if digits else 0
+
+
+def digits_of(n: int) -> str:
+    """Return the decimal digits of n ≥ 0, without leading zeros.
+
+    >>> len(digits_of(2**100_000))
+    30103
+    """
+    if n.bit_length() <= 3 * _CHUNK:  # fewer than _CHUNK digits, without raising 10 to a power
+        return str(n)
+    powers = [10**_CHUNK]
+    while powers[-1] <= n:
+        powers.append(powers[-1] * powers[-1])
+
+    def write(value: int, level: int) -> str:
+        if level < 0:
+            return str(value).rjust(_CHUNK, "0")
+        high, low = divmod(value, powers[level])
+        return write(high, level - 1) + write(low, level - 1)
+
+    return write(n, len(powers) - 1).lstrip("0")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from floatlab.errors import LiteralError, quoted
-from floatlab.numbers.digits import integer_from_digits
-from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.decimals import integer_from_digits
+from floatlab.numbers.exact import Ratio
 from floatlab.record import Record
 
 # No number halfway between two neighbours of any format (W ≤ 19, T ≤ 236) has as many significant

@@ -13,7 +13,7 @@ from enum import Enum
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers.context import DEFAULT, Absent, Context, Flags, Overflow, Tininess
-from floatlab.numbers.exact import Exact
+from floatlab.numbers.exact import GUARD_DIGITS, Exact
 from floatlab.numbers.rounding import (
     Direction,
     draw,
@@ -24,9 +24,6 @@ from floatlab.numbers.rounding import (
     tail,
 )
 from floatlab.record import Record
-
-# Digits kept below the cut when the rest is known to be only a sticky bit: enough for a 32-bit draw.
-GUARD_DIGITS = 64
 
 _OVERFLOW = Flags.OVERFLOW | Flags.INEXACT
 _UNDERFLOW = Flags.UNDERFLOW | Flags.INEXACT

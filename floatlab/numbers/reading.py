@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
+from floatlab.formats.names import format_called
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.carriers import binary64_datum, own_datum, whole_number
-from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule, as_context
-from floatlab.numbers.datum import Datum, NumberClass, decode
-from floatlab.numbers.digits import integer_from_digits
-from floatlab.numbers.exact import Exact
+from floatlab.numbers.context import DEFAULT, Context, Flags, as_context
+from floatlab.numbers.datum import Datum, decode, special_code
+from floatlab.numbers.decimals import integer_from_digits
+from floatlab.numbers.exact import Exact, Ratio
 from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber, parse_literal
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
-from floatlab.numbers.ratio import Ratio
 from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Rule, Special
 
 TYPE_CHECKING = False
@@ -49,14 +50,37 @@ def _special(
 
 
 def read(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
-    """Round a value into a format (5.12.2 for text) and show the way.
+    """Round a value into a format once, directly, and show the way.
 
-    Takes text as users type it, int, float, Fraction, Decimal, NumPy scalars, Exact, and Datum.
-    Decimal text of any length is rounded once, directly. A float is the binary64 number that
-    Python made of what was typed, a NumPy scalar a number of its dtype: the error counts from
-    there. A code (`bits:0x3c7c`) is taken as it is. Raises LiteralError for what is not a number,
-    UnsupportedError for what the format cannot hold at all (a NaN's payload).
+    Parameters
+    ----------
+    value : str, int, float, Fraction, Decimal, NumPy scalar, Exact or Datum
+        Text as users type it (`1.5`, `1/3`, `0x1.8p3`, `nan(0x1)`), or a code (`bits:0x3c7c`), which is taken as it is.
+        A float is the binary64 number that Python made of what was typed, a NumPy scalar a number of its dtype: the
+        error counts from there.
+    format : Format or str
+        The target format, or its name.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
 
+    Returns
+    -------
+    Derivation
+        `.result` (a Datum), `.flags`, `.steps`, `.error`, `.error_ulps`.
+
+    Raises
+    ------
+    LiteralError
+        The value is not a number.
+    UnsupportedError
+        The format cannot hold the value at all (the payload of a NaN).
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.12.2 (convertFromDecimalCharacter), for decimals of any length.
+
+    Examples
+    --------
     >>> d = read("1/3", "fp16")
     >>> d.result, d.error_ulps, d.flags.names
     (Datum(binary16 0x3555 = 0.3333), Fraction(-1, 3), ['inexact'])
@@ -166,8 +190,28 @@ def _decimal(value: Any) -> Ratio | Literal:
 
 
 def encode(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Datum:
-    """Return the datum that a value rounds to: `read` without the way.
+    """Return the datum that a value rounds to: the result of `read`, without its steps.
 
+    Parameters
+    ----------
+    value : str, int, float, Fraction, Decimal, NumPy scalar, Exact or Datum
+        As for `read`.
+    format : Format or str
+        The target format, or its name.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+
+    Returns
+    -------
+    Datum
+
+    Raises
+    ------
+    LiteralError, UnsupportedError
+        As for `read`.
+
+    Examples
+    --------
     >>> encode(0.1, "fp16"), encode("nan(0x3)", "fp16")
     (Datum(binary16 0x2e66 = 0.1), Datum(binary16 0x7e03 = nan(0x3)))
     """
@@ -175,10 +219,29 @@ def encode(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> D
 
 
 def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
-    """Convert a datum to another format (5.4.2): one rounding, NaN payloads kept from the left.
+    """Convert a datum to another format, rounding once.
 
-    A signaling NaN, and an x87 code that is no number, raise invalid and become quiet NaNs.
+    Parameters
+    ----------
+    datum : Datum
+        The number to convert.
+    format : Format or str
+        The target format, or its name.
+    context : Context or str, optional
+        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
 
+    Returns
+    -------
+    Derivation
+        `.result` (a Datum), `.flags`, `.steps`, `.error`, `.error_ulps`.
+
+    Notes
+    -----
+    IEEE 754-2019 clause 5.4.2 (convertFormat). The payload of a NaN is kept from its leading digit on. A signaling NaN,
+    and an x87 code that is no number, raise invalid and become quiet NaNs.
+
+    Examples
+    --------
     >>> d = convert(encode("1000", "fp32"), "e4m3")
     >>> d.result, d.flags.names
     (Datum(e4m3fn 0x7f = nan), ['overflow', 'inexact'])
@@ -196,41 +259,80 @@ def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -
 
 
 def _convert_special(datum: Datum, fmt: Format, context: Context) -> Derivation:
-    before = (Decode(datum),)
-    if datum.number_class is NumberClass.UNSUPPORTED:
-        code, flags = nan_code(fmt, context, fmt.ieee_nans and context.nan is NanRule.X86)
-        return _special("convert", datum, before, Rule.NAN, code, flags | Flags.INVALID, fmt, context)
-    if datum.is_nan:
-        code, flags = quieted(datum, fmt, context)
-        return _special("convert", datum, before, Rule.NAN, code, flags, fmt, context)
-    code, flags = infinity_code(fmt, context, bool(datum.sign_bit))
-    return _special("convert", datum, before, Rule.INFINITY, code, flags, fmt, context)
+    code, flags = special_code(datum, fmt, context)
+    rule = Rule.INFINITY if datum.is_infinite else Rule.NAN
+    return _special("convert", datum, (Decode(datum),), rule, code, flags, fmt, context)
 
 
-def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
-    """Return the code of a NaN operand quieted in another format, and invalid where it was signaling.
+# The format of NumPy's longdouble, by how many trailing digits it has on this machine.
+_LONG_DOUBLES = {52: "binary64", 63: "x87", 112: "binary128"}
 
-    The payload moves with its leading digits, as hardware does it (6.2.3 asks to keep it).
+
+def binary64_datum(value: float) -> Datum:
+    """Return a Python float as what it is."""
+    from struct import pack
+
+    return Datum(parse_format("binary64"), int.from_bytes(pack(">d", value), "big"))
+
+
+def own_datum(value: Any) -> Datum | None:
+    """Return a number in the format that it brings; None for text, integers, fractions, and whatever brings none.
+
+    A Python float is a binary64 number. A NumPy scalar, or an array or tensor without axes of any library, is a number
+    of its dtype. Bits are kept where the library shows them: those of NumPy's and ml_dtypes' NaNs are.
+
+    >>> own_datum(0.1), own_datum("0.1"), own_datum(1)
+    (Datum(binary64 0x3fb999999999999a = 0.1), None, None)
     """
-    raised = Flags.INVALID if datum.is_signaling else Flags.NONE
-    if context.nan is NanRule.RISCV:
-        code, flags = nan_code(format, context, False)
-        return code, flags | raised
-    payload = 0
-    if datum.format.ieee_nans and format.ieee_nans:
-        shift = format.trailing_bits - datum.format.trailing_bits
-        payload = datum.payload << shift if shift >= 0 else datum.payload >> -shift
-    code, flags = nan_code(format, context, bool(datum.sign_bit), payload)
-    return code, flags | raised
+    if isinstance(value, float):
+        return binary64_datum(value)
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or isinstance(value, type) or getattr(value, "shape", None) != ():
+        return None
+    if type(dtype).__module__.partition(".")[0] == "numpy" and dtype.name.startswith(
+        ("longdouble", "float96", "float128")
+    ):
+        return _long_double(value, dtype)
+    format = format_called(str(dtype).rpartition(".")[2])
+    if format is None:
+        return None
+    if hasattr(value, "tobytes") and getattr(dtype, "isnative", True):
+        return Datum(format, int.from_bytes(value.tobytes(), sys.byteorder) & ((1 << format.width) - 1))
+    return _converted(value.detach() if hasattr(value, "detach") else value, format)
 
 
-def to_python_float(datum: Datum) -> float:
-    """Return the binary64 nearest to a datum, as a Python float.
+def _converted(value: Any, format: Format) -> Datum:
+    """Return a number by way of a Python float, which holds all numbers of the format."""
+    return convert(binary64_datum(float(value)), format).result
 
-    >>> to_python_float(encode("0.1", "fp128"))
-    0.1
+
+def _long_double(value: Any, dtype: Any) -> Datum | None:
+    name = _LONG_DOUBLES.get(int(sys.modules["numpy"].finfo(dtype).nmant))
+    if name is None:
+        return None
+    format = parse_format(name)
+    octets = value.astype(dtype.newbyteorder("=")).tobytes()
+    used = octets[: format.width // 8] if sys.byteorder == "little" else octets[-(format.width // 8) :]
+    return Datum(format, int.from_bytes(used, sys.byteorder))
+
+
+def whole_number(value: Any) -> int | None:
+    """Return an integer of Python, or of a library's integer dtype, as a Python int; None for everything else.
+
+    Raises LiteralError for True and False, which are no numbers here.
+
+    >>> whole_number(3), whole_number(3.0), whole_number("3")
+    (3, None, None)
     """
-    from struct import unpack
-
-    code = convert(datum, "binary64").result.code
-    return float(unpack(">d", code.to_bytes(8, "big"))[0])
+    if type(value) is int:
+        return value
+    if isinstance(value, str | float | Datum | type):
+        return None
+    if isinstance(value, bool) or str(getattr(value, "dtype", "")).rpartition(".")[2] == "bool":
+        raise LiteralError(f"{quoted(str(value))} is a truth value, not a number floatlab reads: give 1 or 0")
+    if not hasattr(value, "__index__"):
+        return None
+    try:
+        return int(value.__index__())
+    except (TypeError, ValueError):  # an array or a tensor that is not one integer
+        return None

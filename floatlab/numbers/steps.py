@@ -8,10 +8,9 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers.context import Context, Flags
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.exact import Exact, SquareRoot
+from floatlab.numbers.exact import FAR, Exact, Ratio, SquareRoot
 from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import Rounded
-from floatlab.numbers.ratio import FAR, Ratio
 from floatlab.presenter import Answering
 from floatlab.record import Record
 

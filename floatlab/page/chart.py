@@ -1,17 +1,22 @@
-"""Charts from columns of numbers: letters and roles for the curves, and no more points than a picture can show."""
+"""Charts from columns of numbers: letters and roles for the curves, and scales with round numbers on them."""
 
 from __future__ import annotations
 
-from floatlab.page.model import Chart, Curve, Line, Role, Span, line
+import sys
+from collections.abc import Sequence
+from math import ceil, floor, isfinite, log10
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from floatlab.page.model import Chart, Curve, Line, Role, Span, line
+from floatlab.record import Record
 
 MARKS = "abcdefghijklmnopqrstuvwxyz0123456789"
 REFERENCE = "·"
 POINTS = 240  # of a curve
 _ROLES = (Role.SIGN, Role.SIGNIFICAND, Role.EXPONENT, Role.LOST, Role.CODE, Role.IMPLICIT, Role.VALUE)
+
+
+_ROUND = (1, 2, 5, 10)
+_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # of the larger end
 
 
 def thinned(count: int, most: int = POINTS) -> list[int]:
@@ -58,3 +63,120 @@ def legend(chart: Chart) -> Line:
     for each in chart.curves:
         runs += ["  " if runs else "", Span(each.mark, each.role), f" {each.label}".replace(" ", "\N{NO-BREAK SPACE}")]
     return line(*runs)
+
+
+class Scale(Record):
+    """A scale from `low` to `high`, both finite, and positive where it is logarithmic."""
+
+    low: float
+    high: float
+    is_log: bool = False
+
+    def place(self, x: float) -> float:
+        """Return where a number lies, from 0 to 1.
+
+        >>> Scale(1, 100, True).place(10), Scale(0, 4).place(1)
+        (0.5, 0.25)
+        """
+        if self.is_log:
+            return (log10(x) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        if isfinite(span := self.high - self.low):
+            return (x - self.low) / span
+        # In halves, so that no difference of two numbers leaves binary64's range.
+        return (x / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+
+    def at(self, place: float) -> float:
+        """Return the number at a place."""
+        if self.is_log:
+            return float(10 ** (log10(self.low) + place * (log10(self.high) - log10(self.low))))
+        return self.low + place * (self.high / 2 - self.low / 2) * 2
+
+    def shows(self, x: float) -> bool:
+        """Say whether a number has a place here at all."""
+        return isfinite(x) and (x > 0 or not self.is_log)
+
+
+def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
+    """Return the scale that numbers need, a little wider where they are all the same; None where none can be shown.
+
+    >>> scale_of([3, 1, float("nan")]), scale_of([0.0], True)
+    (Scale(low=1, high=3, is_log=False), None)
+    """
+    there = [x for x in numbers if isfinite(x) and (x > 0 or not is_log)]
+    if not there:
+        return None
+    low, high = min(there), max(there)
+    if low == high or (is_log and log10(low) == log10(high)):
+        low, high = (low / 2 or low, high * 2) if is_log else (low - (abs(low) / 2 or 1), high + (abs(high) / 2 or 1))
+        low, high = max(low, -sys.float_info.max), min(high, sys.float_info.max)
+    return Scale(low, high, is_log)
+
+
+class Scales(Record):
+    """What both ways of drawing a chart agree on."""
+
+    across: Scale
+    up: Scale
+
+
+def scales_of(chart: Chart) -> Scales | None:
+    """Return the scales that a chart's curves need; None where there is nothing to draw."""
+    points = [point for curve in chart.curves for point in curve.points]
+    across = scale_of([x for x, _ in points], chart.log_across)
+    up = scale_of([y for _, y in points], chart.log_up)
+    return None if across is None or up is None else Scales(across, up)
+
+
+def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:
+    """Return at most so many round numbers of a scale, with what to call each.
+
+    >>> ticks(Scale(1.12, 1.17), 4)
+    [(1.12, '1.12'), (1.14, '1.14'), (1.16, '1.16')]
+    >>> ticks(Scale(0.003, 40, True), 5)
+    [(0.01, '0.01'), (0.1, '0.1'), (1.0, '1'), (10.0, '10')]
+    """
+    if scale.is_log:
+        first, last = ceil(log10(scale.low) - 1e-9), floor(log10(scale.high) + 1e-9)
+        if last - first >= 1:
+            every = ceil((last - first + 1) / most)
+            return [(10.0**k, _power(k)) for k in range(first, last + 1) if k % every == 0 or every == 1]
+    span = scale.high - scale.low
+    least = max(_LEAST_SPAN, _LEAST_SHARE * max(abs(scale.low), abs(scale.high)))
+    if not least <= span <= sys.float_info.max:  # round steps are no floats, or the span is beyond binary64
+        return _ends(scale)
+    power = floor(log10(span / most))
+    steps = [each * 10.0**k for k in (power, power + 1) for each in _ROUND]
+    for step in sorted(steps):
+        if step > 0 and floor(scale.high / step + 1e-9) - ceil(scale.low / step - 1e-9) < most:
+            return _marked(scale, step)
+    return []
+
+
+def _ends(scale: Scale) -> list[tuple[float, str]]:
+    """Return the ends only, with as many digits as tell them apart."""
+    for digits in range(1, 17):
+        low, high = (f"{x:.{digits}e}" for x in (scale.low, scale.high))
+        if low != high:
+            break
+    return [(scale.low, low), (scale.high, high)]
+
+
+def _marked(scale: Scale, step: float) -> list[tuple[float, str]]:
+    first, last = ceil(scale.low / step - 1e-9), floor(scale.high / step + 1e-9)
+    places = max(-floor(log10(step) + 1e-9), 0)
+    greatest = max(abs(first), abs(last)) * step
+    found = []
+    for k in range(first, last + 1):
+        x = k * step
+        if not x:
+            found.append((0.0, "0"))
+        elif places > 7 or greatest >= 1e9:
+            digits = max(floor(log10(abs(x)) + 1e-9) - floor(log10(step) + 1e-9), 0)
+            found.append((x, f"{x:.{digits}e}"))
+        else:
+            found.append((round(x, places), f"{x:,.{places}f}"))
+    return found
+
+
+def _power(k: int) -> str:
+    return f"{10.0**k:,.0f}" if 0 <= k <= 6 else f"{10.0**k:.{-k}f}" if -3 <= k < 0 else f"1e{k}"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
-from floatlab.page.chart_text import Scales, scales_of
+from floatlab.page.chart import Scales, scales_of, ticks
 from floatlab.page.model import Chart, Curve, Role
-from floatlab.page.svg import escaped
-from floatlab.page.theme import SVG, SVG_BACKGROUND, SVG_TEXT
-from floatlab.page.ticks import ticks
+from floatlab.page.svg import SVG, SVG_BACKGROUND, SVG_TEXT, escaped
 
 _WIDTH, _HEIGHT = 760, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 170, 44, 46

@@ -5,28 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from textwrap import wrap
 
+from floatlab.page.chart import Scale, Scales, scales_of, ticks
 from floatlab.page.model import Chart, Curve, Line, Role, Span, line
-from floatlab.page.ticks import Scale, scale_of, ticks
-from floatlab.record import Record
 
 _LEAST = 8  # columns of the plot itself
 _ROWS_A_TICK = 3
 _COLUMNS_A_TICK = 12
-
-
-class Scales(Record):
-    """What both ways of drawing a chart agree on."""
-
-    across: Scale
-    up: Scale
-
-
-def scales_of(chart: Chart) -> Scales | None:
-    """Return the scales that a chart's curves need; None where there is nothing to draw."""
-    points = [point for curve in chart.curves for point in curve.points]
-    across = scale_of([x for x, _ in points], chart.log_across)
-    up = scale_of([y for _, y in points], chart.log_up)
-    return None if across is None or up is None else Scales(across, up)
 
 
 def chart_lines(chart: Chart, width: int) -> list[Line]:

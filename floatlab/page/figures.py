@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from floatlab.errors import FileFormatError, MissingPartError, printable, quoted
-from floatlab.page.theme import SVG, SVG_TEXT
+from floatlab.page.model import Chart
+from floatlab.page.svg import SVG, SVG_TEXT
 from floatlab.writing import replacing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.page.model import Chart
 
 SIZE = (7.0, 3.8)  # inches
 

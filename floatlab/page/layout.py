@@ -1,4 +1,4 @@
-"""Setting a page in a given width: the one layout behind terminal text, SVG pictures and widgets."""
+"""Setting a page in a given width, for text, SVG pictures and widgets; and writing it as terminal text."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from floatlab.page.model import (
     Span,
     Strip,
     Table,
+    columns_of,
+    cut_columns,
     line,
     text_of,
+    wrap,
 )
 from floatlab.record import Record
 
@@ -40,7 +43,6 @@ _BETWEEN = 3
 LEAST = 20  # columns; what is narrower shows a part
 NARROW = 40  # below this a label stands on a line of its own
 _SPACES = Span("  ")
-_LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to comes after them
 
 
 def set_page(page: Page, width: int) -> list[Line]:
@@ -73,44 +75,11 @@ def _set_blocks(blocks: tuple[Block, ...], width: int) -> list[Line]:
     return lines
 
 
-def _length(runs: Line) -> int:
-    return sum(len(run.text) for run in runs)
-
-
 def _pad(runs: Line, width: int, right: bool = False) -> Line:
-    space = width - _length(runs)
+    space = width - columns_of(runs)
     if space <= 0:
         return runs
     return line(" " * space, runs) if right else line(runs, " " * space)
-
-
-def cut_columns(runs: Line, start: int, end: int) -> Line:
-    """Return the columns from `start` up to `end` of a line."""
-    kept, column = [], 0
-    for run in runs:
-        text = run.text[max(start - column, 0) : max(end - column, 0)]
-        if text:
-            kept.append(Span(text, run.role))
-        column += len(run.text)
-    return tuple(kept)
-
-
-def wrap(runs: Line, width: int) -> list[Line]:
-    """Break a line at spaces, and inside a word only where it is wider than the whole width."""
-    width = max(width, 8)
-    text = text_of(runs)
-    lines, start = [], 0
-    while len(text) - start > width:
-        stop = text.rfind(" ", start, start + width + 1)
-        while stop > start and text[stop - 1] in _LEANING:
-            stop = text.rfind(" ", start, stop)
-        if stop <= start:
-            stop = start + width
-        lines.append(cut_columns(runs, start, stop))
-        start = stop
-        while start < len(text) and text[start] == " ":
-            start += 1
-    return [*lines, cut_columns(runs, start, len(text))]
 
 
 def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
@@ -133,14 +102,14 @@ def _row(row: Row, width: int) -> list[Line]:
     room = _room(width)
     if not row.aside:
         return _labelled(row.label, wrap(row.content, room), width)
-    column = max(ASIDE - INDENT - LABEL, _length(row.content) + 2)
-    if column + _length(row.aside) <= room:
+    column = max(ASIDE - INDENT - LABEL, columns_of(row.content) + 2)
+    if column + columns_of(row.aside) <= room:
         return _labelled(row.label, [line(_pad(row.content, column), row.aside)], width)
     return _labelled(row.label, wrap(row.content, room) + wrap(row.aside, room), width)
 
 
 def _strip(strip: Strip, width: int) -> list[Line]:
-    room, length = _room(width), max(_length(each) for each in strip.lines)
+    room, length = _room(width), max(columns_of(each) for each in strip.lines)
     if length <= room and strip.label_first:
         return _labelled(strip.label, list(strip.lines), width)
     if length <= room:
@@ -148,7 +117,7 @@ def _strip(strip: Strip, width: int) -> list[Line]:
         margin = " " * (width - room)
         upper = [line(margin, each) for each in above]
         column = max(ASIDE - INDENT - LABEL, length + 2)
-        if not strip.aside or column + _length(strip.aside) <= room:
+        if not strip.aside or column + columns_of(strip.aside) <= room:
             return upper + _labelled(strip.label, [line(_pad(last, column if strip.aside else 0), strip.aside)], width)
         return upper + _labelled(strip.label, [last, *wrap(strip.aside, room)], width)
     lines = _row(Row(strip.label, strip.aside), width)
@@ -175,7 +144,7 @@ def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, 
 
 def _table(table: Table, width: int) -> list[Line]:
     columns = range(len(table.header))
-    widths = [max(len(table.header[i]), *(_length(row[i]) for row in table.rows)) for i in columns]
+    widths = [max(len(table.header[i]), *(columns_of(row[i]) for row in table.rows)) for i in columns]
     if INDENT + sum(widths) + 2 * (len(widths) - 1) > width:
         return _stacked(table, width)
     lines = []
@@ -197,7 +166,7 @@ def _stacked(table: Table, width: int) -> list[Line]:
             if not text_of(cell).strip():
                 continue
             pair = line(Span(f"{name} " if name else "", Role.LABEL), cell)
-            if current and _length(current) + 2 + _length(pair) > width - 2 * INDENT:
+            if current and columns_of(current) + 2 + columns_of(pair) > width - 2 * INDENT:
                 lines += [line(margin, each) for each in wrap(current, width - 2 * INDENT)]
                 current = ()
             current = line(current, "  " if current else "", pair)
@@ -207,7 +176,7 @@ def _stacked(table: Table, width: int) -> list[Line]:
 
 def _grid(grid: Grid, width: int) -> list[Line]:
     """Fill columns from the top, so that neighbours stand below each other."""
-    widest = max(_length(cell) for cell in grid.cells) + 2
+    widest = max(columns_of(cell) for cell in grid.cells) + 2
     columns = max(1, (width - INDENT + 2) // widest)
     while columns & (columns - 1):  # a power of two keeps the rows of a code table round
         columns -= 1
@@ -235,7 +204,7 @@ def _fresh(fresh: Fresh, width: int) -> list[Line]:
     lines = _set_blocks(fresh.blocks, width)
     first = next((index for index, each in enumerate(lines) if text_of(each).strip()), None)
     if first is not None:
-        lines[first] = line(Span(fresh.mark, Role.CHANGED), cut_columns(lines[first], 1, _length(lines[first])))
+        lines[first] = line(Span(fresh.mark, Role.CHANGED), cut_columns(lines[first], 1, columns_of(lines[first])))
     return lines
 
 
@@ -274,3 +243,56 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     Chart: _chart,
     Gap: _gap,
 }
+
+# Select Graphic Rendition codes: the user's palette, so that light and dark terminals both stay readable.
+ANSI: dict[Role, str] = {
+    Role.LABEL: "2",
+    Role.HEADING: "1",
+    Role.RULER: "2",
+    Role.SIGN: "31",
+    Role.EXPONENT: "32",
+    Role.SIGNIFICAND: "34",
+    Role.IMPLICIT: "36",
+    Role.LOST: "35",
+    Role.CHANGED: "1",
+    Role.CODE: "33",
+    Role.VALUE: "1",
+    Role.FLAG: "35",
+    Role.GOOD: "32",
+    Role.BAD: "31",
+    Role.HINT: "2",
+}
+_ASCII = str.maketrans({
+    "×": "x", "−": "-", "→": "->", "…": "...", "∞": "inf", "·": "*", "≤": "<=", "≥": ">=", "≈": "~",
+    "≠": "!=", "√": "sqrt", "⁻": "-", "²": "^2", "±": "+-", "—": "-", "’": "'", "▸": ">",
+    "─": "-", "━": "=", "├": "|", "┤": "|", "┼": "+", "│": "|", "◀": "<", "▶": ">", "▼": "v", "●": "*", "○": "o",
+    "└": "+", "←": "<-", "÷": "/", "\N{NO-BREAK SPACE}": " ",
+})  # fmt: skip
+
+
+def ascii_only(text: str) -> str:
+    """Replace what ASCII cannot show by what it can.
+
+    >>> ascii_only("2 × 3 → −∞")
+    '2 x 3 -> -inf'
+    """
+    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def _coloured(runs: Line) -> str:
+    return "".join(
+        f"\x1b[{ANSI[run.role]}m{run.text}\x1b[0m" if run.role in ANSI and run.text.strip() else run.text
+        for run in runs
+    )
+
+
+def _plain(runs: Line) -> str:
+    return "".join(run.text for run in runs).rstrip()
+
+
+def to_text(page: Page, width: int = 80, colour: bool = False, ascii: bool = False) -> str:
+    """Return the page as lines of text, each ended by a newline."""
+    if ascii:
+        page = rewritten(page, lambda text: ascii_only(printable(text)))
+    write = _coloured if colour else _plain
+    return "".join(f"{write(each)}\n" for each in set_page(page, width))

@@ -7,6 +7,10 @@ from enum import Enum
 from floatlab.presenter import presenter
 from floatlab.record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class Role(Enum):
     """What a run of text is, for a theme to colour; nothing depends on the colour alone."""
@@ -37,6 +41,8 @@ class Span(Record):
 
 
 Line = tuple[Span, ...]
+Text = str | Span | Line  # what a row, a note or a cell may be made of
+_LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to comes after them
 
 
 def line(*parts: str | Span | Line) -> Line:
@@ -56,9 +62,48 @@ def line(*parts: str | Span | Line) -> Line:
     return tuple(runs)
 
 
+def as_line(content: Text) -> Line:
+    """Return text, a run or a line as a line."""
+    return content if isinstance(content, tuple) else line(content)
+
+
 def text_of(runs: Line) -> str:
     """Return a line's text without its roles."""
     return "".join(run.text for run in runs)
+
+
+def columns_of(content: Line) -> int:
+    """Return how many columns a line takes."""
+    return sum(len(run.text) for run in content)
+
+
+def cut_columns(runs: Line, start: int, end: int) -> Line:
+    """Return the columns from `start` up to `end` of a line."""
+    kept, column = [], 0
+    for run in runs:
+        text = run.text[max(start - column, 0) : max(end - column, 0)]
+        if text:
+            kept.append(Span(text, run.role))
+        column += len(run.text)
+    return tuple(kept)
+
+
+def wrap(runs: Line, width: int) -> list[Line]:
+    """Break a line at spaces, and inside a word only where it is wider than the whole width."""
+    width = max(width, 8)
+    text = text_of(runs)
+    lines, start = [], 0
+    while len(text) - start > width:
+        stop = text.rfind(" ", start, start + width + 1)
+        while stop > start and text[stop - 1] in _LEANING:
+            stop = text.rfind(" ", start, stop)
+        if stop <= start:
+            stop = start + width
+        lines.append(cut_columns(runs, start, stop))
+        start = stop
+        while start < len(text) and text[start] == " ":
+            start += 1
+    return [*lines, cut_columns(runs, start, len(text))]
 
 
 class Block(Record):
@@ -70,7 +115,12 @@ class Row(Block):
 
     label: str
     content: Line
-    aside: Line = ()
+    aside: Line
+
+    def __init__(self, label: str, content: Text, aside: Text = ()) -> None:
+        """Make a row of texts, runs or lines."""
+        for name, value in (("label", label), ("content", as_line(content)), ("aside", as_line(aside))):
+            object.__setattr__(self, name, value)
 
 
 class Strip(Block):
@@ -92,7 +142,13 @@ class Table(Block):
 
     header: tuple[str, ...]
     rows: tuple[tuple[Line, ...], ...]
-    right: tuple[int, ...] = ()  # columns that are flush right
+    right: tuple[int, ...]  # columns that are flush right
+
+    def __init__(self, header: tuple[str, ...], rows: Iterable[Iterable[Text]], right: tuple[int, ...] = ()) -> None:
+        """Make a table of rows whose cells are texts, runs or lines."""
+        cells = tuple(tuple(map(as_line, row)) for row in rows)
+        for name, value in (("header", header), ("rows", cells), ("right", right)):
+            object.__setattr__(self, name, value)
 
 
 class Grid(Block):
@@ -105,6 +161,20 @@ class Note(Block):
     """A sentence that wraps."""
 
     content: Line
+
+    def __init__(self, content: Text) -> None:
+        """Make a note of a text, a run or a line."""
+        object.__setattr__(self, "content", as_line(content))
+
+
+def heading(text: str) -> Note:
+    """Return a title, of a page or of a part of it."""
+    return Note(Span(text, Role.HEADING))
+
+
+def hint(text: str) -> Note:
+    """Return a remark that may be passed over."""
+    return Note(Span(text, Role.HINT))
 
 
 class Pair(Block):

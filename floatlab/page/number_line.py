@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Exact, Ratio, Read, round_exact
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.numbers.decimals import decimal_within, exact_decimal
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.steps import EXACT_ERROR_BITS
 from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Mark, Role, Row, Span, line
@@ -23,7 +23,7 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
     `typed` is the number that was asked for, and `text` what to call it.
 
     >>> from floatlab import encode
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> from floatlab.page.model import Page
     >>> print(to_text(Page((number_line(encode("1", "e4m3")),)), 72), end="")
       number line  ────○──────○───────●──────────────○──────────────○───────
@@ -70,7 +70,7 @@ def scale_rows(derivation: Derivation) -> list[Block]:
     pointed = [mark.place for mark in axis.lanes[0].marks if mark.pointer and not 0 <= mark.place <= 1]
     if pointed:
         side = "left" if pointed[0] < 0 else "right"
-        rows.append(Row("", line(Span(f"what was typed lies past the {side} end of this line", Role.HINT))))
+        rows.append(Row("", Span(f"what was typed lies past the {side} end of this line", Role.HINT)))
     rows.append(Row("distances", *(_distance(datum, context, up) for up in (False, True))))
     if offsets := _offsets(derivation):
         rows.append(Row("from typed", *offsets))

@@ -1,4 +1,4 @@
-"""Pages as SVG pictures: the same layout as the terminal's, as text that can be selected and read aloud."""
+"""Pages as SVG pictures, with the terminal's layout and text that can be selected; and as HTML around them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,25 @@ import re
 from floatlab.errors import printable
 from floatlab.page.layout import set_page
 from floatlab.page.model import Line, Page, Role
-from floatlab.page.theme import SVG, SVG_BACKGROUND, SVG_BOLD, SVG_TEXT
+
+# Okabe and Ito's palette, darkened to at least 4.5:1 on white: distinct to colour-blind eyes.
+SVG_BACKGROUND = "#ffffff"
+SVG_TEXT = "#1f2328"
+SVG: dict[Role, str] = {
+    Role.LABEL: "#656d76",
+    Role.RULER: "#656d76",
+    Role.HINT: "#656d76",
+    Role.SIGN: "#b34700",
+    Role.EXPONENT: "#00755a",
+    Role.SIGNIFICAND: "#0065a3",
+    Role.IMPLICIT: "#0b6e8f",
+    Role.LOST: "#a0457c",
+    Role.FLAG: "#a0457c",
+    Role.CODE: "#7d5a00",
+    Role.GOOD: "#00755a",
+    Role.BAD: "#b34700",
+}
+SVG_BOLD = frozenset({Role.HEADING, Role.CHANGED, Role.VALUE})
 
 _CHARACTER = 8.4  # the width of a character at FONT_SIZE in the common monospaced fonts
 _FONT_SIZE = 14
@@ -54,4 +72,22 @@ def to_svg(page: Page, width: int = 80) -> str:
         f'<g font-family="{_FONTS}" font-size="{_FONT_SIZE}" fill="{SVG_TEXT}" xml:space="preserve" '
         'style="font-variant-ligatures: none">\n'
         f"{body}\n</g>\n</svg>\n"
+    )
+
+
+_STYLE = "body{margin:2rem;background:#f6f8fa;color:#1f2328;font-family:sans-serif}svg{max-width:100%;height:auto}"
+
+
+def to_html(page: Page, width: int = 100, remark: str = "") -> str:
+    """Return the page as an HTML document; `remark` stands below it, such as the command that made it.
+
+    >>> from floatlab.page.model import Note, line
+    >>> text = to_html(Page((Note(line("1 < 2")),), "a title"), 40, "floatlab show 1")
+    >>> text.count("<svg"), "http://" in text.replace("http://www.w3.org/2000/svg", ""), "1 &lt; 2" in text
+    (1, False, True)
+    """
+    below = f"<p><code>{escaped(remark)}</code></p>\n" if remark else ""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escaped(page.title)}</title>\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n{to_svg(page, width)}{below}</body>\n</html>\n"
     )

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
-from floatlab.numbers.decimals import (
-    decimal_within,
-    ratio_text,
-    rounded_decimal,
-    shortest,
-    terminating_decimal,
-)
-from floatlab.numbers.exact import Exact, SquareRoot
+from floatlab.numbers.datum import shortest
+from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, terminating_decimal
+from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Ratio, SquareRoot
 from floatlab.numbers.literals import Literal
-from floatlab.numbers.projection import GUARD_DIGITS
-from floatlab.numbers.ratio import FAR, Ratio
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
-from floatlab.page.fields import point
 from floatlab.page.model import Block, Line, Note, Role, Span, line
 
 TYPE_CHECKING = False
@@ -186,6 +178,17 @@ def verdict_line(derivation: Derivation) -> Line:
     """Say the error and the flags raised, what there is of them."""
     error, flags = error_words(derivation), derivation.flags
     return line(error, ", " * bool(error and flags), flags_line(flags) if flags else ())
+
+
+def point(digits: str, tail: str = "") -> Line:
+    """Put the binary point after the first digit, and a `|` before what is cut off.
+
+    >>> "".join(run.text for run in point("1011", "01"))
+    '1.011|01'
+    """
+    fraction = line(".", Span(digits[1:], Role.SIGNIFICAND)) if len(digits) > 1 else ()
+    cut = line("|", Span(tail, Role.LOST)) if tail else ()
+    return line(Span(digits[0], Role.IMPLICIT), fraction, cut)
 
 
 def signed(negative: bool, digits: Line) -> Line:

@@ -11,12 +11,14 @@ no proof.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.recurrences import recurrence_format
 from floatlab.arrays.operations import operate
+from floatlab.arrays.recurrences import recurrence_format
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
@@ -25,13 +27,6 @@ from floatlab.record import Record
 from floatlab.training.scaling import check_needs
 from floatlab.training.validation import beyond, checked_number
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
 _TELLING = 10  # the part of a derivative that a bound is below, to say that it agrees
@@ -39,16 +34,16 @@ _NARROW = 24  # digits of formats beside which binary64 is as good as exact
 
 
 @methods_in_default_mode
-class Arithmetic:
+class RoundedNumber:
     """Numbers of a format with Python's operators: each operation is rounded once.
 
     A function written for floats works on them, and so is evaluated in the format. `error` is how far rounding may
     have led it so far: half an ulp for every operation, carried through those after it, and added to what came before
     as a random walk adds it up. So what cancels later is not forgotten.
 
-    >>> x = Arithmetic(0.1, "fp16")
+    >>> x = RoundedNumber(0.1, "fp16")
     >>> x * x, (x * x).roundings
-    (Arithmetic(binary16 0.009995), 1)
+    (RoundedNumber(binary16 0.009995), 1)
     """
 
     def __init__(self, value: Any, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
@@ -60,58 +55,58 @@ class Arithmetic:
 
     def __repr__(self) -> str:
         """Show the format and the number."""
-        return f"Arithmetic({self.format.name} {self.value:.4g})"
+        return f"RoundedNumber({self.format.name} {self.value:.4g})"
 
     def __float__(self) -> float:
         """Return the number."""
         return self.value
 
-    def _made(self, operation: str, *operands: Any) -> Arithmetic:
-        sides = [each if isinstance(each, Arithmetic) else Arithmetic(each, self.format) for each in operands]
+    def _made(self, operation: str, *operands: Any) -> RoundedNumber:
+        sides = [each if isinstance(each, RoundedNumber) else RoundedNumber(each, self.format) for each in operands]
         values = [np.float64(each.value) for each in sides]
         found = _operated(operation, values, self.format)
         seen = sum(each.roundings for each in sides)
         with np.errstate(all="ignore"):
             carried = _carried(operation, values, [each.error for each in sides], np.float64(found))
-        return Arithmetic(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
+        return RoundedNumber(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
 
-    def __add__(self, other: Any) -> Arithmetic:
+    def __add__(self, other: Any) -> RoundedNumber:
         """Add."""
         return self._made("add", self, other)
 
-    def __radd__(self, other: Any) -> Arithmetic:
+    def __radd__(self, other: Any) -> RoundedNumber:
         """Add."""
         return self._made("add", other, self)
 
-    def __sub__(self, other: Any) -> Arithmetic:
+    def __sub__(self, other: Any) -> RoundedNumber:
         """Subtract."""
         return self._made("subtract", self, other)
 
-    def __rsub__(self, other: Any) -> Arithmetic:
+    def __rsub__(self, other: Any) -> RoundedNumber:
         """Subtract."""
         return self._made("subtract", other, self)
 
-    def __mul__(self, other: Any) -> Arithmetic:
+    def __mul__(self, other: Any) -> RoundedNumber:
         """Multiply."""
         return self._made("multiply", self, other)
 
-    def __rmul__(self, other: Any) -> Arithmetic:
+    def __rmul__(self, other: Any) -> RoundedNumber:
         """Multiply."""
         return self._made("multiply", other, self)
 
-    def __truediv__(self, other: Any) -> Arithmetic:
+    def __truediv__(self, other: Any) -> RoundedNumber:
         """Divide."""
         return self._made("divide", self, other)
 
-    def __rtruediv__(self, other: Any) -> Arithmetic:
+    def __rtruediv__(self, other: Any) -> RoundedNumber:
         """Divide."""
         return self._made("divide", other, self)
 
-    def __neg__(self) -> Arithmetic:
+    def __neg__(self) -> RoundedNumber:
         """Change the sign."""
-        return Arithmetic(-self.value, self.format, self.roundings, self.error)
+        return RoundedNumber(-self.value, self.format, self.roundings, self.error)
 
-    def __pow__(self, power: int) -> Arithmetic:
+    def __pow__(self, power: int) -> RoundedNumber:
         """Multiply so often."""
         if not isinstance(power, int) or power < 1:
             raise UnsupportedError(f"a power here is a whole number from 1 up, not {quoted(str(power))}")
@@ -120,7 +115,7 @@ class Arithmetic:
             found = found * self
         return found
 
-    def sqrt(self) -> Arithmetic:
+    def sqrt(self) -> RoundedNumber:
         """Take the square root."""
         return self._made("sqrt", self)
 
@@ -153,7 +148,7 @@ class Point(Record):
 
 
 @methods_in_default_mode
-class Curve(Answering, Record):
+class StepSweep(Answering, Record):
     """Error against step size, for one way of taking differences in one format.
 
     `best` is the point with the least error; `advised` the step that theory gives: √u forward, ∛u central, times the
@@ -171,7 +166,7 @@ class Curve(Answering, Record):
 
     def __repr__(self) -> str:
         """Show the format, the way and the best step."""
-        return f"Curve({self.way} differences in {self.format.name} at {self.x:g}: best h {self.best.h:.3g})"
+        return f"StepSweep({self.way} differences in {self.format.name} at {self.x:g}: best h {self.best.h:.3g})"
 
     @property
     def best(self) -> Point:
@@ -212,8 +207,8 @@ def _function_in(
 
     def of(x: float) -> tuple[float, float]:
         if own:
-            made = function(Arithmetic(x, format))
-            if isinstance(made, Arithmetic):
+            made = function(RoundedNumber(x, format))
+            if isinstance(made, RoundedNumber):
                 return made.value, made.error if roundings is None else walked(made.value, roundings)
             raise UnsupportedError(f"the function gave {type(made).__name__}, not a number of its argument's format")
         with np.errstate(all="ignore"):
@@ -329,7 +324,7 @@ def sweep_steps(
     steps: Sequence[float] | None = None,
     own: bool = True,
     roundings: int | None = None,
-) -> Curve:
+) -> StepSweep:
     """Return the error of difference quotients against step size, for a function evaluated in a format.
 
     The function takes a number with Python's operators and `sqrt()`, and every operation of it is rounded; where
@@ -365,7 +360,7 @@ def sweep_steps(
         points.append(Point(h, found, error, relative, rounding, _cut(second, third, h, way)))
     if not points:
         raise UnsupportedError(f"no step is a number of {fmt.name}")
-    return Curve(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))
+    return StepSweep(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))
 
 
 def _takes_floats(function: Callable[[Any], Any], x: float) -> bool:

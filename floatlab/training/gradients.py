@@ -8,27 +8,23 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
 from floatlab.arrays.lanes.pairs import is_enough
 from floatlab.arrays.lanes.reading import DOUBLE
-from floatlab.arrays.lanes.recurrences import drawing
 from floatlab.arrays.operations import multiply
+from floatlab.arrays.recurrences import drawing
 from floatlab.arrays.sources import source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.training.validation import exactly
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _ODD = Context(Direction.RTO)
 

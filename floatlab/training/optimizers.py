@@ -18,30 +18,28 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any, Protocol
 
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Record
 from floatlab.training.validation import checked_number, exactly
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Protocol
 
-    class Builder(Protocol):
-        """What stages are told to."""
+class Builder(Protocol):
+    """What stages are told to."""
 
-        def constant(self, name: str, value: Any) -> str:
-            """Have a constant; return its row."""
+    def constant(self, name: str, value: Any) -> str:
+        """Have a constant; return its row."""
 
-        def schedule(self, name: str, values: Any) -> str:
-            """Have a number that depends on the step; return its row."""
+    def schedule(self, name: str, values: Any) -> str:
+        """Have a number that depends on the step; return its row."""
 
-        def state(self, name: str) -> str:
-            """Have a row that starts at zero and stays from step to step."""
+    def state(self, name: str) -> str:
+        """Have a row that starts at zero and stays from step to step."""
 
-        def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
-            """Add a stage; return its row."""
+    def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
+        """Add a stage; return its row."""
 
 
 def _exactly(value: Any, name: str, above: float | None = None, at_least: float | None = None) -> Fraction:

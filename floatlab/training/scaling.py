@@ -7,12 +7,14 @@ the scale shrinks; after so many good steps in a row it grows, unless that would
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.operations import multiply
 from floatlab.arrays.sources import source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
@@ -20,12 +22,6 @@ from floatlab.numbers import Context, Datum, Exact, Flags, round_exact
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.validation import checked_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 LARGEST_SCALE = float(np.finfo(np.float32).max)
 _SCALES = (-1074, 1023)  # exponents of the powers of two that binary64 has

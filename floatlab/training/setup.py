@@ -5,7 +5,9 @@ Remedies compose: each takes a setup and returns another one, and `master+dynami
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from floatlab.arith.operands import holds
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
@@ -13,18 +15,12 @@ from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, as_context
+from floatlab.numbers.context import AnyContext
 from floatlab.record import Record
 from floatlab.training.scaling import LossScale, check_needs
 from floatlab.training.validation import checked_number
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
-
-    AnyFormat = Format | BlockFormat
+AnyFormat = Format | BlockFormat
 
 SINGLE = parse_format("binary32")
 PARTS = ("weights", "grads", "update", "accumulator", "state", "master")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
+from floatlab.formats import Format
 from floatlab.numbers import Datum, Ratio, parse_literal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.formats import Format
 
 MOST = 1 << 40  # steps, and whatever else is counted: more than anybody waits for
 

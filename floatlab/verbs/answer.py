@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from floatlab.numbers import Derivation
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeAlias
+    from typing import Any
 
-    from floatlab.numbers import Datum
-    from floatlab.page.model import Chart, Page
-    from floatlab.verbs.arithmetic.step_pages import Scene
+    from floatlab.numbers import Datum, Flags
+    from floatlab.page.model import Chart, Line, Page
 
-    # Told how much work there is, and of what; returns what is told how much of it was done.
-    Started: TypeAlias = Callable[[int, str], Callable[[int], None]]
+# Is told how much work there is, and of what; returns a function that is told how much of it was done.
+Started = Callable[[int, str], Callable[[int], None]]
+
+
+class Scene(Record):
+    """One step of a derivation as it is looked at.
+
+    `page` holds everything seen so far, the newest rows marked; `reason` says why the step does
+    what it does; `flags` are those raised so far, `separate_flags` those of the separate multiply-add
+    beside a fused one; `frames` are pictures between the scene before and this one, such as the
+    smaller term moving right; `steps` are the steps that it shows, each by its derivation and its
+    place there.
+    """
+
+    name: str
+    page: Page
+    reason: Line
+    flags: Flags
+    frames: tuple[Page, ...] = ()
+    steps: tuple[tuple[Derivation, int], ...] = ()
+    separate_flags: Flags | None = None
 
 
 class Answer(Record):
@@ -51,7 +69,7 @@ def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str
     """Return the answer that stacks the pages of these derivations."""
 
     def parts() -> list[Page]:
-        from floatlab.verbs.show.page import show_page
+        from floatlab.page.datum import show_page
 
         return [show_page(each, interval) for each in found]
 

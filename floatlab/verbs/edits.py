@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
 from floatlab.formats.names import short_name
 from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexadecimal_code
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.decimals import decimal_within, hexadecimal, shortest
+from floatlab.numbers.datum import hexadecimal, shortest
+from floatlab.numbers.decimals import decimal_within
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import parse_code
 from floatlab.numbers.reading import read_literal
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _GLANCE = 24  # characters of a decimal that is still pleasant to edit
 _FIELD_DIGITS = 100  # more than any field has: enough to say that it is too many
@@ -208,10 +207,7 @@ EDITS: dict[str, Edit] = {
         Edit("nan", "NaN", "not a number", _nan),
         Edit("largest", "max", "the largest number", _landmark(lambda d: d.format.largest_magnitude, "")),
         Edit(
-            "normal",
-            "norm",
-            "the smallest normal number",
-            _landmark(lambda d: d.format.smallest_normal_magnitude, ""),
+            "normal", "norm", "the smallest normal number", _landmark(lambda d: d.format.smallest_normal_magnitude, "")
         ),
         Edit(
             "subnormal",

@@ -6,9 +6,9 @@ A row a kind of answer, by the name of its class, so that a derivation is drawn 
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
+from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
-from floatlab.page.text import to_text
 from floatlab.verbs.answer import Answer, answer_for
 
 TYPE_CHECKING = False
@@ -132,7 +132,7 @@ def _differences(found: Any) -> Answer:
 
 def _judgement(found: Any) -> Answer:
     from floatlab.verbs.compare.json import judgement_to_wire
-    from floatlab.verbs.compare.judgement import judgement_blocks, judgement_words
+    from floatlab.verbs.judge.page import judgement_blocks, judgement_words
     from floatlab.wire.encode import SCHEMA
 
     return _plain(
@@ -150,35 +150,35 @@ def _standing(found: Any) -> Answer:
 
 def _training(found: Any) -> Answer:
     from floatlab.verbs.train.json import training_to_wire
-    from floatlab.verbs.train.run_page import training_page
+    from floatlab.verbs.train.run.page import training_page
 
     return _plain(found, lambda: training_page(found), lambda: training_to_wire(found, found.seed))
 
 
 def _step(found: Any) -> Answer:
     from floatlab.verbs.train.json import step_to_wire
-    from floatlab.verbs.train.step_page import step_page
+    from floatlab.verbs.train.step.page import step_page
 
     return _plain(found, lambda: step_page(found), lambda: step_to_wire(found))
 
 
 def _learning(found: Any) -> Answer:
-    from floatlab.training import compare_learnings
-    from floatlab.verbs.train.answer import learned_answer
+    from floatlab.training.network.learner import compare_learnings
+    from floatlab.verbs.train.network.answer import learned_answer
 
     label = found.configuration.label
     return learned_answer([[found]], compare_learnings([[found]], label), label)
 
 
 def _underflow(found: Any) -> Answer:
-    from floatlab.verbs.train.gradients_page import underflow_page
     from floatlab.verbs.train.json import underflow_to_wire
+    from floatlab.verbs.train.underflow.page import underflow_page
 
     return _plain(found, lambda: underflow_page(found), lambda: underflow_to_wire(found))
 
 
 def _curve(found: Any) -> Answer:
-    from floatlab.verbs.train.gradients_page import check_page
+    from floatlab.verbs.train.check.page import check_page
     from floatlab.verbs.train.json import check_to_wire
 
     return _plain(
@@ -202,8 +202,8 @@ ROWS: dict[str, Callable[[Any], Answer]] = {
     "floatlab.reduce.timing.backends.BackendComparison": _standing,
     "floatlab.arrays.compare.measure.Differences": _differences,
     "floatlab.training.run.laboratory.Training": _training,
-    "floatlab.training.step.update.Step": _step,
+    "floatlab.training.update.trace.UpdateTrace": _step,
     "floatlab.training.network.learner.Learning": _learning,
     "floatlab.training.scaling.Underflow": _underflow,
-    "floatlab.training.gradient_check.Curve": _curve,
+    "floatlab.training.gradient_check.StepSweep": _curve,
 }

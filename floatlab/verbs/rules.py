@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class Rule(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Ratio, Rounded, parse_literal
-from floatlab.numbers.digits import integer_from_digits
+from floatlab.numbers.decimals import integer_from_digits
 from floatlab.numbers.exact import SquareRoot
 from floatlab.numbers.steps import Combination, Integral, Round, Rule, Step
 

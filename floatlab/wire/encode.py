@@ -12,18 +12,15 @@ from floatlab.errors import FormatError
 from floatlab.formats import Format, Row, parse_format
 from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, Derivation, Encode, Flags, Ratio, Rounded, Step
-from floatlab.numbers.datum import hexadecimal_code
+from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
 from floatlab.numbers.decimals import (
     DIGIT_LIMIT,
+    digits_of,
     exact_decimal,
-    exact_text,
     fraction_text,
-    hexadecimal,
     ratio_text,
-    shortest,
     terminating_decimal,
 )
-from floatlab.numbers.digits import digits_of
 from floatlab.numbers.exact import SquareRoot
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.literals import Literal

@@ -23,8 +23,15 @@ from collections import Counter
 import numpy as np
 
 from floatlab import Context, Direction, parse_format
-from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.compiled import OPERATIONS, _kernels, _reading_bytes, _recipe_bytes
+from floatlab.arrays.lanes.compiled import (
+    OPERATIONS,
+    Program,
+    _kernels,
+    _place,
+    _reading_bytes,
+    packed_stage,
+    reading_program,
+)
 from floatlab.arrays.lanes.reading import DOUBLE, WORDS, container, reading_for
 from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
 
@@ -33,6 +40,9 @@ FORMATS = [parse_format(name) for name in NAMES]
 ODD = (0, 1, 2, 7, 23, 31, 32, 52, 63, 64, 65, 127, 255, 256, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1)
 NUMBERS = (*ODD, *(-each & (1 << 64) - 1 for each in ODD))
 REFUSALS = (ValueError, TypeError, OverflowError, BufferError)
+
+
+ARITY = {"convert": 1, "sqrt": 1, "sqrt_to_nearest": 1, "fma": 3, "fma_to_nearest": 3}  # of others, 2
 
 
 class Fuzz:
@@ -82,77 +92,78 @@ class Fuzz:
             tininess=draw(("after", "before")), flush_inputs=draw((False, True)), flush_results=draw((False, True)),
         )  # fmt: skip
 
-    def recipe(self, word: object) -> tuple[object, bytes]:
-        format = self.random.choice([each for each in FORMATS if can_round(word, each)])
-        return format, _recipe_bytes(recipe_for(format, self.context(), word))
+    def place(self, buffer: int, size: int, reading: int = -1) -> tuple[int, ...]:
+        """Return where numbers lie; sometimes in another buffer, row or size."""
+        found = list(_place(buffer, size, reading))
+        if self.rarely(40):
+            found[self.random.randrange(5)] = self.random.choice((-1, 0, 1, 2, 3, 4, 8, 99, self.number()))
+        return tuple(found)
+
+    def call(self, program: object, written: list[object], read: list[object], count: int, steps: int = 1) -> object:
+        """Call `run`, now and then with other numbers than fit."""
+        if self.rarely(40):
+            count = self.random.choice((-1, 0, 1, count + 1, 2**31, 2**60, 2**61, 2**62, 2**63 - 1))
+        return _kernels.run(
+            self.garbled(program), tuple(written), tuple(read), count, steps, self.number() & (1 << 64) - 1
+        )
 
     def run(self) -> object:
-        word = self.random.choice(WORDS)
-        format, recipe = self.recipe(word)
+        word, count = self.random.choice(WORDS), self.few()
+        format = self.random.choice([each for each in FORMATS if can_round(word, each)])
         size, code = word.width // 8, container(format).itemsize
-        operation = self.random.randrange(len(OPERATIONS))
-        many = {0: 1, 5: 1, 9: 1, 6: 3, 7: 3}.get(operation, 2)
-        count, operands = self.few(), []
-        for _ in range(self.random.randrange(5) if self.rarely(40) else many):
+        operation = self.random.choice(OPERATIONS)
+        many = ARITY.get(operation, 2)
+        reading = _reading_bytes(reading_for(format, word)) if self.rarely(3) else None
+        written = [
+            self.room(count * (code if reading is None else size)), self.room(count) if self.rarely(2) else None,
+            self.room(count),
+        ]  # fmt: skip
+        read, places = [self.garbled(reading)], []
+        for _ in range(many):
             source = self.random.choice(FORMATS)
-            if self.rarely(2) or source.trailing_bits > word.trailing_bits:
-                operands.append((self.room(count * size), size, None))
-            else:
-                held = container(source).itemsize
-                operands.append(
-                    (self.room(count * held), held, self.garbled(_reading_bytes(reading_for(source, word))))
-                )
-        reading = self.garbled(_reading_bytes(reading_for(format, word))) if self.rarely(3) else None
-        to = size if reading is not None else code
-        if self.rarely(40):
-            size = self.random.choice((0, 1, 2, 4, 8, -1))
-        return _kernels.run(
-            size, self.random.choice((-1, 10, 99)) if self.rarely(40) else operation, tuple(operands),
-            self.room(count * to), to, code, reading, self.room(count) if self.rarely(2) else None, self.room(count),
-            self.garbled(recipe), self.number() & (1 << 64) - 1, self.rarely(2),
+            held = container(source).itemsize
+            as_words = self.rarely(2) or source.trailing_bits > word.trailing_bits
+            places.append(self.place(3 + len(read), size if as_words else held, -1 if as_words else 4 + len(read)))
+            read.append(self.room(count * (size if as_words else held)))
+            if not as_words:
+                read.append(self.garbled(_reading_bytes(reading_for(source, word))))
+        stage = packed_stage(
+            operation, recipe_for(format, self.context(), word), places,
+            self.place(0, code if reading is None else size, 3), self.place(1, 1), self.place(2, 1),
         )  # fmt: skip
+        return self.call(stage, written, read, count)
 
     def read_codes(self) -> object:
         word, format, count = self.random.choice(WORDS), self.random.choice(FORMATS[:-3]), self.few()
-        held, size = container(format).itemsize, word.width // 8
         if format.trailing_bits > word.trailing_bits:
-            word, size = DOUBLE, 8
+            word = DOUBLE
+        held, size = container(format).itemsize, word.width // 8
+        program = reading_program(reading_for(format, word))
         reading = self.garbled(_reading_bytes(reading_for(format, word)))
-        if self.rarely(40):
-            held, size = self.random.choice((0, 1, 2, 4, 8)), self.random.choice((0, 1, 2, 4, 8))
-        operand = (self.room(count * held), held, reading)
-        return _kernels.run(size, 0, (operand,), self.room(count * size), size, size, None, None, None, None, 0, False)
+        return self.call(program, [self.room(count * size)], [self.room(count * held), reading], count)
 
     def walk(self) -> object:
-        rows, count = self.random.choice((1, 2, 5, 9)), self.random.choice((1, 2, 3, 9, 70))
-        stages = []
+        rows, count, steps = self.random.choice((1, 2, 5, 9)), self.random.choice((1, 2, 3, 9, 70)), self.few() % 9
+        program = Program(rows)
         for _ in range(self.random.randrange(4)):
             format = self.random.choice([each for each in FORMATS if each.width <= 32 or each == DOUBLE])
-            target = None if format == DOUBLE else reading_for(format, DOUBLE)
-            packed = compiled.stage(
-                self.random.choice(OPERATIONS), [self.random.randrange(rows) for _ in range(3)],
-                self.random.randrange(rows), recipe_for(format, self.context(), DOUBLE), target,
+            operation = self.random.choice(OPERATIONS)
+            many = ARITY.get(operation, 2)
+            operands = [
+                (self.random.randrange(rows + self.rarely(40)), bool(self.random.randrange(2))) for _ in range(many)
+            ]
+            program.add(
+                operation, operands, self.random.randrange(rows + self.rarely(40)),
+                recipe_for(format, self.context(), DOUBLE), None if format == DOUBLE else reading_for(format, DOUBLE),
             )  # fmt: skip
-            stages.append(bytes(self.garbled(packed)) if self.rarely(2) else packed)
-        steps, every = self.random.randrange(6), self.random.choice((1, 1, 2, 3))
-        first = self.number() if self.rarely(4) else self.random.randrange(9)
-        recorded = (first + steps) // every - first // every
-        columns = [
-            tuple(
-                (self.random.randrange(rows + self.rarely(40)), self.room(8 * each * (1 if self.rarely(3) else count)))
-                for _ in range(self.random.randrange(3))
-            )
-            for each in (steps, recorded)
-        ]
-        if self.rarely() and any(columns):  # what has no columns would walk for years
-            steps = self.random.choice((2**62, 2**62 + 1, 2**61, 2**63 - 1, -1))
-        some = [
-            tuple(self.random.randrange(rows + self.rarely(40)) for _ in range(self.random.randrange(3))) for _ in "ab"
-        ]
-        return _kernels.walk(
-            self.room(rows * count * 8), rows, b"".join(stages), *columns, 0 if self.rarely(40) else every, *some,
-            self.room(8 * count), self.room(8 * count), steps, first,
-        )  # fmt: skip
+        states = self.room((steps + 1) * rows * count * 8)
+        if self.rarely() and program.packed:  # more steps than there are rows, which must not be done
+            steps = self.random.choice((steps + 1, 2**31, 2**61, 2**62, 2**63 - 1, -1))
+        readings = [self.garbled(each) for each in program.readings]
+        packed = program.packed if steps > 2**20 else self.garbled(program.packed)  # with a stride of 0, years
+        if self.rarely(40):
+            count += 1
+        return _kernels.run(packed, (states, self.room(count)), tuple(readings), count, steps, self.number() % 2**64)
 
     def accumulate(self) -> object:
         kind = self.random.choice((np.float32, np.float64))
@@ -172,9 +183,6 @@ class Fuzz:
         x, y = array(inner, rows, columns), array(inner, rows, columns)
         return _kernels.accumulate(array(rows, columns), x, y, self.rarely(2))
 
-    def count(self) -> object:
-        return _kernels.count(self.room(self.few()), self.room(8 * 256))
-
     def modes(self) -> object:
         if self.rarely(2):
             return _kernels.restore_mode(self.room(32))
@@ -184,7 +192,7 @@ class Fuzz:
 def fuzz(calls: int, seed: int = 0) -> Counter[str]:
     """Make so many calls; return how many of each entry were done, and how many refused."""
     drawn, found = Fuzz(seed), Counter[str]()
-    entries = (*[drawn.run] * 8, *[drawn.read_codes] * 2, *[drawn.walk] * 4, drawn.accumulate, drawn.count, drawn.modes)
+    entries = (*[drawn.run] * 8, *[drawn.read_codes] * 2, *[drawn.walk] * 4, drawn.accumulate, drawn.modes)
     with np.errstate(all="ignore"):
         for _ in range(calls):
             entry = drawn.random.choice(entries)

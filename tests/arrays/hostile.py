@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from floatlab.arrays import decode
+from floatlab.arrays.conversion import decode
 from tests.arrays.values import telling
 
 

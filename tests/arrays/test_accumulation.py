@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.arrays.container import FloatArray
+from floatlab.arrays.container.array import FloatArray
 from floatlab.errors import FloatlabError, UnsupportedError
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.arrays import add, encode, quantize
+from floatlab.arrays.conversion import encode, quantize
+from floatlab.arrays.operations import add
 from floatlab.errors import UnsupportedError
 
 
@@ -32,7 +33,7 @@ def test_a_refusal_in_one_thread_stops_the_others(monkeypatch):
 
 
 def test_results_of_another_byte_order():
-    from floatlab.arrays import decode
+    from floatlab.arrays.conversion import decode
 
     out = np.zeros(2, ">f8")
     assert decode([0x3C00, 0x4000], "fp16", dtype=">f8").tolist() == [1, 2]

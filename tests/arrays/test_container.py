@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as npst
 
 import floatlab as fl
 from floatlab.arrays import operations
-from floatlab.arrays.container import FloatArray
+from floatlab.arrays.container.array import FloatArray
 from floatlab.errors import FloatlabError, FormatError, UnsupportedError
 from floatlab.formats import CATALOG
 

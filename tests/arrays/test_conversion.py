@@ -7,7 +7,8 @@ import pytest
 
 import floatlab as fl
 from floatlab import Context
-from floatlab.arrays import add, decode, encode, quantize
+from floatlab.arrays.conversion import decode, encode, quantize
+from floatlab.arrays.operations import add
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG
 from tests.arrays.values import telling

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from floatlab import Context, Direction, parse_format
-from floatlab.arrays import encode
-from floatlab.arrays.lanes.numpy_fast import Cut, can_cut
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
 from floatlab.arrays.lanes.numpy_integers import draws, encode_block
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
 from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
@@ -46,7 +46,7 @@ def assert_quick_is_slow(format, source, count, seed=0):
             continue
         drawn = draws(i, 0, len(words)) if direction is Direction.SR else None
         expected, raised = encode_block(words, recipe, drawn)
-        quick = Cut(recipe, partial(draws, i), partial(slowly, recipe))
+        quick = FastRounder(recipe, partial(draws, i), partial(slowly, recipe))
         codes, flags = np.empty(len(words), container(format)), np.empty(len(words), np.uint8)
         quick(words, 0, codes, flags)
         assert np.array_equal(codes, expected), (format.name, direction)

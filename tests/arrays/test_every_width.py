@@ -8,7 +8,8 @@ import pytest
 
 from floatlab import Context, Direction, parse_format
 from floatlab.arith.operands import holds
-from floatlab.arrays import FloatArray, decode, encode, quantize
+from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.conversion import decode, encode, quantize
 from floatlab.arrays.lanes import compiled
 from floatlab.arrays.lanes.reading import container, word_of
 from floatlab.arrays.lanes.rounding_parameters import can_round

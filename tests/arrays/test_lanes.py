@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from floatlab import Context, Direction, Flags, parse_format
-from floatlab.arrays import decode, encode
+from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import compiled
 from floatlab.arrays.lanes.numpy_integers import draws
 from floatlab.arrays.lanes.reading import WORDS

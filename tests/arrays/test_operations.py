@@ -7,8 +7,10 @@ import pytest
 
 import floatlab as fl
 from floatlab import Context, Datum, Direction, parse_format
-from floatlab.arrays import FloatArray, decode, encode, operate, quantize
+from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.conversion import decode, encode, quantize
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS
+from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import format_of, source_of
 from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from floatlab import Context, parse_format
-from floatlab.arrays import decode, encode, quantize
+from floatlab.arrays.conversion import decode, encode, quantize
 from floatlab.numbers.rounding import draw
 from tests.arrays.values import telling
 

@@ -1,5 +1,6 @@
 """Recurrences: the compiled walk makes the bits that operations on arrays make, step by step."""
 
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import floatlab as fl
 from floatlab import arrays
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.recurrences import Recurrence, Stage, drawing
+from floatlab.arrays.recurrences import Recurrence, RecurrenceStage, drawing
 from floatlab.numbers.rounding import STREAM
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ", "SR")
@@ -26,12 +27,12 @@ def stages(rng, rounding, overflow):
         context = fl.Context(rounding, seed=i, overflow=overflow, flush_results=bool(rng.integers(8) == 0))
         operands = tuple(rng.choice([*rows, "g", "w"], many).tolist())
         format = fl.parse_format(NAMES[rng.integers(len(NAMES))])
-        found.append(Stage(rows[rng.integers(6)], operation, operands, format, context))
+        found.append(RecurrenceStage(rows[rng.integers(6)], operation, operands, format, context))
     fp32 = fl.parse_format("fp32")
     return [
         *found,
-        Stage("w", "fma", ("g", "g", "w"), fp32, fl.Context()),
-        Stage("w", "sqrt", ("w",), fp32, fl.Context()),
+        RecurrenceStage("w", "fma", ("g", "g", "w"), fp32, fl.Context()),
+        RecurrenceStage("w", "sqrt", ("w",), fp32, fl.Context()),
     ]
 
 
@@ -91,14 +92,14 @@ def test_a_walk_is_its_operations(rounding, lane):
 
 def test_a_walk_ends_where_a_row_is_no_number():
     fp16 = fl.parse_format("fp16")
-    walk = Recurrence("wu", [Stage("w", "add", ("w", "u"), fp16, fl.Context())])
+    walk = Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fp16, fl.Context())])
     rows = walk.rows(2, {"w": 0.0, "u": [20000.0, 1.0]})
     assert walk.walk(rows, 10, finite=("w",)) == 4
     assert rows[0].tolist() == [np.inf, 4.0]
 
 
 def test_one_number_a_step_is_for_all_elements():
-    walk = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp64"), fl.Context())])
+    walk = Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fl.parse_format("fp64"), fl.Context())])
     rows = walk.rows(3, {"w": [0.0, 1.0, 2.0]})
     walk.walk(rows, 2, {"u": np.array([0.25, 0.5])})
     assert rows[0].tolist() == [0.75, 1.75, 2.75]
@@ -112,66 +113,70 @@ def test_draws_go_on():
 
 def test_refusals():
     with pytest.raises(fl.FloatlabError, match="binary128 has numbers that binary64 does not hold"):
-        Recurrence("w", [Stage("w", "convert", ("w",), fl.parse_format("fp128"), fl.Context())])
+        Recurrence("w", [RecurrenceStage("w", "convert", ("w",), fl.parse_format("fp128"), fl.Context())])
     if compiled.is_built():
-        odd = Stage("w", "convert", ("w",), fl.parse_format("fp64"), fl.Context("RTO"))
+        odd = RecurrenceStage("w", "convert", ("w",), fl.parse_format("fp64"), fl.Context("RTO"))
         with pytest.raises(fl.FloatlabError, match="lane compiled cannot do all of these stages"):
             Recurrence("w", [odd], "compiled")
 
 
-@pytest.mark.skipif(not compiled.is_built(), reason="there is no kernel")
-def test_the_kernel_checks_what_it_is_given():
-    good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
-    rows, last, out = np.zeros((5, 2)), np.zeros(2, np.int64), np.zeros((3, 2))
+@pytest.fixture
+def program():
+    """A program of one stage on steps of five rows, and its one reading."""
+    if not compiled.is_built():
+        pytest.skip("there is no kernel")
+    return Recurrence("wu", [RecurrenceStage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._program(
+        frozenset()
+    )
 
-    def walk(rows=rows, many=5, stages=good, inputs=(), outputs=(), every=1, watched=(), finite=(), last=last, steps=3):
-        return compiled.walk(rows, many, stages, inputs, outputs, every, watched, finite, last, last.copy(), steps, 0)
 
-    assert walk(outputs=((0, out),)) == 3
-    for wrong in (
-        {"many": 0}, {"many": 3}, {"stages": good[:-1]}, {"inputs": ((9, out),)}, {"inputs": ((0, out[:1]),)},
-        {"outputs": ((0, out[:2]),)}, {"outputs": ((-1, out),)}, {"every": 0}, {"watched": (5,)}, {"watched": (-1,)},
-        {"finite": (5,)}, {"finite": (0,) * 40}, {"watched": ("w",)},
-        {"last": np.zeros(1, np.int64)}, {"steps": -1}, {"inputs": ((0, out),) * 40},
-        {"stages": b"\xff" * len(good)}, {"stages": good.replace(good[:8], b"\x0a" + bytes(7), 1)},
+def run(program, states, marks, count, steps, packed=None):
+    given = program.packed if packed is None else packed
+    return compiled._kernels.run(given, (states, marks), tuple(program.readings), count, steps, 0)
+
+
+def test_the_kernel_checks_what_it_is_given(program):
+    states, marks, good = np.zeros((4, 5, 2)), np.zeros(2, np.uint8), program.packed
+    assert run(program, states, marks, 2, 3) == (3, 0)
+    assert run(program, states, marks, 0, 3) == (3, 0)
+    assert run(program, states, marks, 2, 3, b"") == (3, 0)
+    # Eleven numbers, and then the places: buffer, row, stride, size, reading. Steps have 5 of the 20 rows.
+    operand, to, marks_place = 11, 11 + 3 * 5, 11 + 5 * 5
+    for field, number in (
+        (operand, -1), (operand, 3), (operand, 2**62), (operand + 1, -1), (operand + 1, 10), (operand + 1, 2**62),
+        (operand + 2, -1), (operand + 2, 10), (operand + 2, 2**63 - 1), (operand + 3, 0), (operand + 3, 3),
+        (operand + 3, 16), (operand + 4, 0), (to, -1), (to, 2), (to + 1, 10), (to + 2, 8), (to + 3, 2), (to + 4, 0),
+        (marks_place, -1), (marks_place, 3), (marks_place + 1, 1), (marks_place + 3, 8),
+        (0, 2), (1, 10), (1, -1), (3, 3), (4, 6), (4, -1), (4, 2), (7, 4), (8, 1),
     ):  # fmt: skip
-        with pytest.raises((ValueError, TypeError), match=r"\w"):
-            walk(**wrong)
-
-
-@pytest.mark.skipif(not compiled.is_built(), reason="there is no kernel")
-def test_the_kernel_multiplies_no_sizes_that_wrap():
-    good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
-    rows, last, out = np.zeros((5, 4)), np.zeros(4, np.int64), np.zeros(4)
-
-    def walk(steps, first=0, every=1, inputs=(), outputs=()):
-        return compiled.walk(rows, 5, good, inputs, outputs, every, (), (), last, last.copy(), steps, first)
-
-    # 2^62 steps of 4 numbers are 2^64, which is 0 in 64 bits; 2^64 - 1 steps and one more are none.
+        packed = good[: 8 * field] + number.to_bytes(8, sys.byteorder, signed=True) + good[8 * field + 8 :]
+        with pytest.raises(ValueError, match=r"\w"):
+            run(program, states, marks, 2, 3, packed)
     for wrong in (
-        {"steps": 2**62, "outputs": ((0, out[:0]),)}, {"steps": 2**62, "inputs": ((0, out[:0]),)},
-        {"steps": 2**62 + 1, "outputs": ((0, out),)}, {"steps": 2**63 - 1},
-        {"steps": 1, "first": 2**64 - 1, "outputs": ((0, out[:0]),)}, {"steps": 3, "first": 2**64 - 3, "every": 3},
+        (states[:3], marks, 2, 3), (states[:, :4], marks, 2, 3), (states, marks[:1], 2, 3), (states, None, 2, 3),
+        (None, marks, 2, 3), (states, marks, 2, 4), (states, marks, 2, -1), (states, marks, -2, 3),
+        (states, marks, 3, 3), (states, marks, 2, 3, good[:-1]), (states, marks, 2, 3, b"\xff" * len(good)),
+        (states, marks, 2, 3, good[:8] + b"\x0a" + good[9:]), (bytes(4 * 5 * 2 * 8), marks, 2, 3),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"step"):
-            walk(**wrong)
+        with pytest.raises((ValueError, TypeError, BufferError), match=r"\w"):
+            run(program, *wrong)
 
 
-@pytest.mark.skipif(not compiled.is_built(), reason="there is no kernel")
-def test_the_kernel_takes_no_memory_that_lies_askew():
-    good = Recurrence("wu", [Stage("w", "add", ("w", "u"), fl.parse_format("fp16"), fl.Context())])._packed
-    whole = np.zeros(8 * 20 + 1, np.uint8)
-    askew, rows, last = whole[1:], np.zeros(20), np.zeros(4, np.int64)
-    apart = askew[:32]
+def test_the_kernel_multiplies_no_sizes_that_wrap(program):
+    states, marks = np.zeros((2, 5, 4)), np.zeros(4, np.uint8)
+    # 2^62 steps of 4 numbers are 2^64, which is 0 in 64 bits.
+    for count, steps in ((4, 2**62), (4, 2**61), (4, 2**63 - 1), (2**62, 1), (2**61, 1), (2**60, 2**62)):
+        with pytest.raises(ValueError, match=r"row|so many elements"):
+            run(program, states, marks, count, steps)
 
-    def walk(rows=rows, last=last, moves=last, stages=good, inputs=(), outputs=()):
-        return compiled.walk(rows, 5, stages, inputs, outputs, 1, (), (), last, moves, 1, 0)
 
-    padded = bytearray(1 + len(good))
-    padded[1:] = good
-    for wrong in (
-        {"rows": askew}, {"last": apart}, {"moves": apart}, {"stages": memoryview(padded)[1:]},
-        {"inputs": ((0, apart),)}, {"outputs": ((0, apart),)},
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match="does not lie at a multiple of 8 bytes"):
-            walk(**wrong)
+def test_the_kernel_takes_no_memory_that_lies_askew(program):
+    askew = np.zeros(8 * 5 * 2 * 4 + 1, np.uint8)[1:]
+    with pytest.raises(ValueError, match="no aligned buffer"):
+        run(program, askew, np.zeros(2, np.uint8), 2, 3)
+    reading = np.zeros(256 * 8 + 1, np.uint8)[1:]
+    fp8 = Recurrence("w", [RecurrenceStage("w", "sqrt", ("w",), fl.parse_format("e4m3"), fl.Context())])._program(
+        frozenset()
+    )
+    with pytest.raises(ValueError, match="a reading does not go with what is written"):
+        compiled._kernels.run(fp8.packed, (np.zeros((2, 4, 2)), np.zeros(2, np.uint8)), (reading,), 2, 1, 0)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import floatlab as fl
-from floatlab.arrays.container import FloatArray
+from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.container.storage import CONTENTS, load, save
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError
 from floatlab.formats import CATALOG, Format, parse_format

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from floatlab.arrays import quantize
+from floatlab.arrays.conversion import quantize
 from floatlab.cli.main import main
 from floatlab.reduce.results.totals import matmul
 

@@ -6,7 +6,7 @@ import pytest
 
 from floatlab import Context, Exact, parse_format
 from floatlab.numbers import round_exact
-from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.exact import Ratio
 from tests import oracle
 
 gmpy2 = pytest.importorskip("gmpy2")

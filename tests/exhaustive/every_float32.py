@@ -25,7 +25,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from floatlab.arrays import encode
+from floatlab.arrays.conversion import encode
 from floatlab.errors import FloatlabError
 from floatlab.formats import parse_format
 from floatlab.numbers import Datum, convert

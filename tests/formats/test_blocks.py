@@ -63,7 +63,7 @@ def test_no_name_is_a_formats_too():
     for row in BLOCK_CATALOG:
         for name in (row.format.name, *row.aliases):
             assert parse_block_format(name) is row.format
-            with pytest.raises(FormatError, match="is a format of blocks: floatlab block"):
+            with pytest.raises(FormatError, match="is a block format: floatlab block"):
                 parse_format(name)
 
 

@@ -16,20 +16,18 @@ from hypothesis import strategies as st
 from floatlab import Exact, decode, encode, parse_format
 from floatlab.formats import CATALOG
 from floatlab.numbers import parse_literal
+from floatlab.numbers.datum import exact_text, hexadecimal, shortest, special_text
 from floatlab.numbers.decimals import (
     decimal_text,
+    digits_of,
     exact_decimal,
-    exact_text,
     fraction_text,
-    hexadecimal,
+    integer_from_digits,
     ratio_text,
     rounded_decimal,
-    shortest,
-    special_text,
     terminating_decimal,
 )
-from floatlab.numbers.digits import digits_of, integer_from_digits
-from floatlab.numbers.ratio import Ratio
+from floatlab.numbers.exact import Ratio
 from tests import oracle, strategies
 from tests.numbers.small import SMALL
 

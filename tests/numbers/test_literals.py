@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from floatlab import FloatlabError, LiteralError, encode, parse_format, read
 from floatlab.numbers import parse_literal
+from floatlab.numbers.exact import Ratio
 from floatlab.numbers.literals import MAX_DIGITS, Code, Infinity, NotANumber, parse_code
-from floatlab.numbers.ratio import Ratio
 from tests import oracle
 
 
@@ -227,7 +227,7 @@ def test_the_longest_midpoint_of_any_named_shape_has_fewer_digits_than_are_kept(
     fmt = parse_format("e19m236")
     c = (1 << 237) - 1
     places = 1 - fmt.qmin
-    from floatlab.numbers.digits import digits_of
+    from floatlab.numbers.decimals import digits_of
 
     digits = digits_of(c * 5**places)
     assert len(digits) < MAX_DIGITS

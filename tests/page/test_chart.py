@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from benchmarks.training_figures import quick
 from floatlab.errors import UnsupportedError
-from floatlab.page.chart import MARKS, POINTS, curve, thinned
+from floatlab.page.chart import MARKS, POINTS, curve, scale_of, thinned, ticks
 from floatlab.page.chart_svg import chart_to_svg
 from floatlab.page.chart_text import chart_lines
+from floatlab.page.layout import to_text
 from floatlab.page.model import Chart, Page, text_of
-from floatlab.page.text import to_text
-from floatlab.page.ticks import scale_of, ticks
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from floatlab import Context, read
 from floatlab.formats import parse_format
-from floatlab.page.layout import set_page, wrap
-from floatlab.page.model import Axis, Page, Role, Row, Span, Table, line, text_of
+from floatlab.page.datum import show_page
+from floatlab.page.layout import ascii_only, set_page, to_text
+from floatlab.page.model import Axis, Page, Role, Row, Span, Table, line, text_of, wrap
 from floatlab.page.svg import to_svg
-from floatlab.page.text import ascii_only, to_text
 from floatlab.verbs.convert.answer import convert_through
 from floatlab.verbs.formats.answer import formats
 from floatlab.verbs.show.answer import show
-from floatlab.verbs.show.page import show_page
 
 PAGES = {
     "show": lambda: show("1.12156456132", (parse_format("fp16"), parse_format("fp128"), parse_format("x87"))).page(),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.training.gradient_check import Arithmetic, advised_step, check_gradient, sweep_steps
+from floatlab.training.gradient_check import RoundedNumber, advised_step, check_gradient, sweep_steps
 
 
 def polynomial(x):
@@ -75,7 +75,7 @@ def test_advice():
 
 
 def test_numbers_of_a_format():
-    x = Arithmetic("0.5" and 0.1, "fp16")
+    x = RoundedNumber("0.5" and 0.1, "fp16")
     half = np.float16(0.1)
     assert float((1 - x) / (x + 3) - -x) == (np.float16(1) - half) / (half + np.float16(3)) + half
     assert float((x**3).sqrt()) == np.sqrt(half * half * half)
@@ -95,7 +95,7 @@ def test_numbers_of_a_format():
         (lambda: check_gradient(polynomial, 1, "inf"), "reported derivative is a finite number"),
         (lambda: check_gradient(polynomial, 1, 1, h=0), "h is a finite number above 0"),
         (lambda: check_gradient(polynomial, 1, 1, "fp16", h=1e-9), "h is zero in binary16"),
-        (lambda: Arithmetic(1, "fp16") ** 0.5, "a power here"),
+        (lambda: RoundedNumber(1, "fp16") ** 0.5, "a power here"),
     ],
 )
 def test_refusals(call, match):

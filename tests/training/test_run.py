@@ -8,7 +8,10 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.lanes import compiled
-from floatlab.training import SGD, Adam, LossScale, Setup, Trainer, Updates
+from floatlab.training.optimizers import SGD, Adam, Updates
+from floatlab.training.run.trainer import Trainer
+from floatlab.training.scaling import LossScale
+from floatlab.training.setup import Setup
 from tests.training import loops
 
 STEPS, FEW = 1000, 120

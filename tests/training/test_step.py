@@ -7,7 +7,11 @@ import pytest
 
 import floatlab as fl
 from floatlab.numbers import Datum
-from floatlab.training import SGD, Adam, LossScale, Setup, Trainer, Updates, Why, step
+from floatlab.training.optimizers import SGD, Adam, Updates
+from floatlab.training.run.trainer import Trainer
+from floatlab.training.scaling import LossScale
+from floatlab.training.setup import Setup
+from floatlab.training.update.trace import Why, step
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ", "SR")
 SETUPS = [

@@ -12,8 +12,8 @@ import floatlab
 from floatlab import Direction, decode, parse_format, read
 from floatlab.cli.main import main
 from floatlab.cli.verbs import read_question
+from floatlab.page.layout import to_text
 from floatlab.page.model import Page, Strip
-from floatlab.page.text import to_text
 from floatlab.tui.screens.arithmetic import step_player
 from floatlab.tui.screens.arithmetic.witness import WitnessSearch
 from floatlab.tui.widgets.choices import Choices

@@ -2,7 +2,7 @@
 
 import pytest
 
-from floatlab.page.text import to_text
+from floatlab.page.layout import to_text
 from floatlab.verbs.question import Question
 from tests.tui.stage import ANY_SIZE, driven, opened
 

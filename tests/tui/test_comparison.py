@@ -9,7 +9,7 @@ import pytest
 
 import floatlab as fl
 from floatlab.cli.verbs import read_question
-from floatlab.page.text import to_text
+from floatlab.page.layout import to_text
 from floatlab.tui.widgets.file_picker import FilePicker
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.verbs.question import Question

@@ -129,7 +129,7 @@ def test_one_answer_in_four_ways():
 
 
 def test_nothing_is_drawn_before_it_is_asked_for(monkeypatch):
-    from floatlab.verbs.show import page as numbers
+    from floatlab.page import datum as numbers
 
     def drawn(*_):
         raise AssertionError("drawn")

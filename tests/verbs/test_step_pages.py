@@ -13,12 +13,13 @@ from floatlab.arith import add, contrast, divide, fma, multiply_then_add, sqrt
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, convert, encode
 from floatlab.numbers.steps import Align, Combination, Combine, Divide, Round
+from floatlab.page.layout import to_text
 from floatlab.page.model import Fresh, Page, Pair, Strip, text_of
-from floatlab.page.text import to_text
+from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.answer import ARITIES, compute, operate
 from floatlab.verbs.arithmetic.contrast_page import contrast_page
 from floatlab.verbs.arithmetic.page import TAIL, derivation_page, framed
-from floatlab.verbs.arithmetic.step_pages import Scene, contrast_scenes, scenes
+from floatlab.verbs.arithmetic.step_pages import contrast_scenes, scenes
 from tests.strategies import codes, formats
 
 FP16 = parse_format("fp16")

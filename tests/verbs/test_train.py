@@ -6,10 +6,11 @@ import pytest
 from floatlab.cli.verbs import read_question
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, encode
-from floatlab.training import Training, UpdateTrace
+from floatlab.training.run.laboratory import Training
+from floatlab.training.update.trace import UpdateTrace
 from floatlab.verbs.question import Question
-from floatlab.verbs.train.answer import numbers_named
-from floatlab.verbs.train.check_functions import NAMES, function_of
+from floatlab.verbs.train.check.functions import NAMES, function_of
+from floatlab.verbs.train.inputs import numbers_named
 
 
 def test_numbers_stay_as_they_were_typed(tmp_path):

@@ -6,26 +6,20 @@ import numpy as np
 import pytest
 
 from floatlab import Context, train
+from floatlab.page.layout import to_text
 from floatlab.page.model import Role, Row
-from floatlab.page.text import to_text
-from floatlab.training import (
-    SGD,
-    Adam,
-    Comparison,
-    Setup,
-    check_gradient,
-    compare_learnings,
-    learn,
-    measure_underflow,
-    step,
-    sweep_steps,
-)
-from floatlab.training.step.update import Why
-from floatlab.verbs.train.gradients_page import check_page, fate_of, underflow_page
-from floatlab.verbs.train.network_page import learnings_page, verdict_words
-from floatlab.verbs.train.run_page import training_page, values_chart
-from floatlab.verbs.train.step_page import stage_table, step_page, why_words
-from floatlab.verbs.train.training_words import (
+from floatlab.training.gradient_check import check_gradient, sweep_steps
+from floatlab.training.network.learner import LearningComparison, compare_learnings, learn
+from floatlab.training.optimizers import SGD, Adam
+from floatlab.training.scaling import measure_underflow
+from floatlab.training.setup import Setup
+from floatlab.training.update.trace import Why, step
+from floatlab.verbs.train.check.page import check_page
+from floatlab.verbs.train.network.page import learnings_page, verdict_words
+from floatlab.verbs.train.run.page import training_page, values_chart
+from floatlab.verbs.train.step.page import stage_table, step_page, why_words
+from floatlab.verbs.train.underflow.page import fate_of, underflow_page
+from floatlab.verbs.train.words import (
     CAUSES,
     exactly_shown,
     figures,
@@ -142,7 +136,9 @@ def test_networks_are_told_beside_the_reference():
     assert "bf16 is worse than fp32, beyond the noise of 2 seeds" in page
     assert "loss, geometric mean over seeds" in page
     said = verdict_words(
-        [Comparison("fp32", (1.0,), 1.0, 1.0, False, 0), Comparison("x", (1.0,), 1.0, 1.0, True, 1)], "fp32", 1
+        [LearningComparison("fp32", (1.0,), 1.0, 1.0, False, 0), LearningComparison("x", (1.0,), 1.0, 1.0, True, 1)],
+        "fp32",
+        1,
     )
     assert [words for words, _ in said] == ["x diverged"]
 

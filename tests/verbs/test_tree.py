@@ -5,7 +5,7 @@ import pytest
 
 from floatlab import dot
 from floatlab import sum as add_up
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import shortest
 from floatlab.page.model import text_of
 from floatlab.reduce.plan.plan import Plan
 from floatlab.verbs.reduce.tree import Tree, tree_of

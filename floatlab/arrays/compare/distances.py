@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from floatlab.arrays.compare.tolerances import Extreme
+from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 _DIGITS = 12  # leading binary digits of a distance that are told apart

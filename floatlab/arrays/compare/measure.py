@@ -5,8 +5,10 @@ The work grows with the number of elements that differ: those whose codes are th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import fsum, inf
 from sys import float_info
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +29,12 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.order import NOT_COMPARABLE, ulp_distance
 from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.streams import BLOCK, ArraySource, ByRows, HeldSource, Spread, native
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 WORST = 5  # elements listed unless more are asked for
 MOST_WORST = 10_000
@@ -65,7 +61,7 @@ class Specials(Record):
     sign_of_zero: int
 
 
-class Errors(Record):
+class ErrorSummary(Record):
     """Errors of one kind: the largest and the mean, over `count` elements for which there are such errors."""
 
     largest: Extreme | None
@@ -73,7 +69,7 @@ class Errors(Record):
     count: int
 
 
-class Element(Record):
+class ComparedElement(Record):
     """One element of both arrays: values in binary64, codes, and how they differ; `share` as in Tolerance."""
 
     index: tuple[int, ...]
@@ -99,12 +95,12 @@ class Differences(Answering, Record):
     equal_bits: int | None  # None where the formats differ
     equal: int  # the same number, whatever the sign of zero; NaNs are none
     specials: Specials
-    absolute: Errors
-    relative: Errors  # over elements that are expected not to be zero
+    absolute: ErrorSummary
+    relative: ErrorSummary  # over elements that are expected not to be zero
     ulps: Ulps | None
     allclose: Tolerance
     assert_close: Tolerance
-    worst: tuple[Element, ...]  # by share of NumPy's tolerance
+    worst: tuple[ComparedElement, ...]  # by share of NumPy's tolerance
     differing: Structure | None
     failing: Structure | None
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
@@ -335,7 +331,7 @@ class _Measure:
             found.append(place)
         return tuple(found if self.by_columns else found[::-1])
 
-    def _mean(self, name: str, count: int) -> Errors:
+    def _mean(self, name: str, count: int) -> ErrorSummary:
         largest = Extreme(0.0, self._unravel(0)) if count else None
         if name in self.largest:
             largest = Extreme(self.largest[name][0], self._unravel(self.largest[name][1]))
@@ -343,14 +339,14 @@ class _Measure:
             total = fsum(self.sums[name])
         except OverflowError:
             total = inf
-        return Errors(largest, total / count if count else None, count)
+        return ErrorSummary(largest, total / count if count else None, count)
 
     def _found(self) -> Differences:
         second = self.second
         torch = second.verdict(self._unravel) if second else self._unlike("dtype" if self.same_shape else "shape")
         alike = self.a.format == self.b.format
         worst = tuple(
-            Element(self._unravel(number), float(p), float(q), a, b, float(d), ulps, share)
+            ComparedElement(self._unravel(number), float(p), float(q), a, b, float(d), ulps, share)
             for share, number, (p, q, a, b, d, ulps) in self.listed
         )
         return Differences(
@@ -377,7 +373,7 @@ class _Measure:
     def _apart(self) -> Differences:
         """Return what there is to say of arrays whose shapes do not go together."""
         numpy = unlike(Allclose, *self.tolerances, self.equal_nan, "shape")
-        none = Errors(None, None, 0)
+        none = ErrorSummary(None, None, 0)
         no = Specials(0, 0, 0, 0, 0)
         torch = self._unlike("shape")
         return Differences(self.a, self.b, None, 0, None, 0, no, none, none, None, numpy, torch, (), None, None)

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _LONGEST = 1 << 24  # an axis of more indices is not kept track of one by one
 _DIGITS = (4, 5)  # of the numbers of a map's rows and columns: at most 16 and 32

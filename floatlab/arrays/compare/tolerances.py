@@ -9,21 +9,16 @@ number, a NaN only to a NaN, and only with `equal_nan`.
 from __future__ import annotations
 
 from math import inf, isnan
+from typing import Any
 
 import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.lanes.reading import SINGLE
+from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.types import Array
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.arrays.streams import ArraySource
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 NUMPY = (1e-5, 1e-8)  # the defaults of numpy.allclose: rtol, atol
 # The defaults of torch.testing.assert_close by dtype; other dtypes have to be equal.

@@ -1,5 +1,1 @@
 """FloatArray, an array whose values live in a format, and what NumPy's functions do with it."""
-
-from floatlab.arrays.container.array import FloatArray
-
-__all__ = ["FloatArray"]

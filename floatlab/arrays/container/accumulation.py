@@ -13,12 +13,14 @@ Roundings follow the array's context; step n of a stochastic reduction draws wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import TypedDict, Unpack
 
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.coded import Axis, CodedArray
 from floatlab.arrays.container.elements import array_format, codes_in
 from floatlab.arrays.container.operands import finished, shared_context, shared_format, typed
 from floatlab.arrays.conversion import decode
@@ -26,29 +28,30 @@ from floatlab.arrays.lanes.dispatch import sweep
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
 from floatlab.arrays.lanes.reading import SINGLE
 from floatlab.arrays.operations import operate
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.context import DEFAULT
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Operation = Callable[[Array, Array], Array]
-
 SCHEDULES = ("serial", "pairwise")
 _TILE = 1 << 20  # products that stand in memory at once
 _NATIVE = {"binary32": np.float32, "binary64": np.float64}
 
 
+class Summation(TypedDict, total=False):
+    """How terms are added: the accumulator's format, the order, and the format of the result."""
+
+    accumulator: object
+    schedule: str
+    format: object
+
+
 class Accumulator:
     """A format to add in. Its numbers are floats where the machine adds as it does, and codes elsewhere."""
 
-    def __init__(self, format: Any, operands: Format, context: Context | None) -> None:
+    def __init__(self, format: object, operands: Format, context: Context | None) -> None:
         """Settle the format: the one asked for, else fp32 or what holds the operands."""
         if format is None:
             self.format = SINGLE if holds(SINGLE, operands) else operands
@@ -59,7 +62,7 @@ class Accumulator:
         self.steps = 0
         self._works: dict[str, Callable[..., None]] = {}
 
-    def taken(self, x: FloatArray) -> Array:
+    def taken(self, x: CodedArray) -> Array:
         """Return the numbers of an array, each rounded to the accumulator's format."""
         if self.native is not None and holds(self.format, x.format):
             return decode(x.codes, x.format, self.native)
@@ -68,7 +71,7 @@ class Accumulator:
     def _floats(self, codes: Array) -> Array:
         return codes if self.native is None else decode(codes, self.format, self.native)
 
-    def products(self, x: FloatArray, y: FloatArray) -> Array:
+    def products(self, x: CodedArray, y: CodedArray) -> Array:
         """Return the products of two arrays that broadcast, each rounded once to the accumulator's format."""
         if self.native is not None and holds(self.format, x.format) and holds(self.format, y.format):
             return self("multiply", self.taken(x), self.taken(y))
@@ -96,7 +99,7 @@ class Accumulator:
         sweep(lambda first, a, b, codes: work(a, b, first, codes, None), [x, y], [made])
         return made
 
-    def finished(self, found: Array, into: Format, context: Context | None) -> FloatArray:
+    def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:
         """Return what was found, rounded to the result's format."""
         values = found if self.native is not None else decode(found, self.format)
         return finished(values, into, context, self.context)
@@ -132,7 +135,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
     return np.asarray(terms[0])
 
 
-def _first(values: Array, axis: Any) -> tuple[Array, tuple[int, ...]]:
+def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
     """Return the reduced axes as one, in C order, before the others; and the shape with lengths 1 in their place."""
     axes = tuple(range(values.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, values.ndim)
     rest = [i for i in range(values.ndim) if i not in axes]
@@ -142,88 +145,77 @@ def _first(values: Array, axis: Any) -> tuple[Array, tuple[int, ...]]:
 
 
 def _reduced(
-    x: FloatArray, axis: Any, keepdims: bool, accumulator: Any, schedule: str, format: Any, operation: str,
+    x: CodedArray,
+    axis: Axis,
+    keepdims: bool,
+    operation: str,
     mean: bool = False,
-) -> FloatArray:  # fmt: skip
+    *,
+    accumulator: object = None,
+    schedule: str = "serial",
+    format: object = None,
+) -> CodedArray:
     into = x.format if format is None else array_format(format)
     work = Accumulator(accumulator, x.format, x._context)
     terms, kept = _first(work.taken(x), axis)
     if not len(terms):
         if mean:
             raise UnsupportedError("the mean of no elements is no number")
-        terms = work.taken(FloatArray(np.full((1, *terms.shape[1:]), float(operation == "multiply")), "fp64"))
+        terms = work.taken(CodedArray(np.full((1, *terms.shape[1:]), float(operation == "multiply")), "fp64"))
     found = folded(terms, work, schedule, operation)
     if mean:
-        found = work("divide", found, work.taken(FloatArray(float(len(terms)), "fp64")))
+        found = work("divide", found, work.taken(CodedArray(float(len(terms)), "fp64")))
     return work.finished(found.reshape(kept) if keepdims else found, into, x._context)
 
 
 @in_default_mode
-def total(
-    x: FloatArray,
-    axis: Any = None,
-    keepdims: bool = False,
-    *,
-    accumulator: Any = None,
-    schedule: str = "serial",
-    format: Any = None,
-) -> FloatArray:
+def total(x: CodedArray, axis: Axis = None, keepdims: bool = False, **how: Unpack[Summation]) -> CodedArray:
     """Return the sum along one axis, several, or all; of nothing it is 0.
 
     Raises UnsupportedError for a schedule that there is not, FormatError for a format.
 
+    >>> from floatlab.arrays import FloatArray
     >>> ones = FloatArray(np.ones(1000), "bf16")
     >>> total(ones), total(ones, accumulator="bf16"), total(ones, accumulator="bf16", schedule="pairwise")
     (FloatArray(1000.0, bfloat16), FloatArray(256.0, bfloat16), FloatArray(1000.0, bfloat16))
     """
-    return _reduced(x, axis, keepdims, accumulator, schedule, format, "add")
+    return _reduced(x, axis, keepdims, "add", **how)
 
 
 @in_default_mode
-def product(
-    x: FloatArray,
-    axis: Any = None,
-    keepdims: bool = False,
-    *,
-    accumulator: Any = None,
-    schedule: str = "serial",
-    format: Any = None,
-) -> FloatArray:
+def product(x: CodedArray, axis: Axis = None, keepdims: bool = False, **how: Unpack[Summation]) -> CodedArray:
     """Return the product along axes; of nothing it is 1. Arguments and errors are `total`'s.
 
+    >>> from floatlab.arrays import FloatArray
     >>> product(FloatArray([1.5, 3.0, 2.0], "e4m3"))
     FloatArray(9.0, e4m3fn)
     """
-    return _reduced(x, axis, keepdims, accumulator, schedule, format, "multiply")
+    return _reduced(x, axis, keepdims, "multiply", **how)
 
 
 @in_default_mode
-def mean(
-    x: FloatArray,
-    axis: Any = None,
-    keepdims: bool = False,
-    *,
-    accumulator: Any = None,
-    schedule: str = "serial",
-    format: Any = None,
-) -> FloatArray:
+def mean(x: CodedArray, axis: Axis = None, keepdims: bool = False, **how: Unpack[Summation]) -> CodedArray:
     """Return the mean along axes: the sum, divided by the count (rounded to the accumulator's format) in it.
 
     Arguments and errors are `total`'s; of nothing it raises UnsupportedError.
 
+    >>> from floatlab.arrays import FloatArray
     >>> mean(FloatArray([1.0, 2.0, 4.0], "fp16"))
     FloatArray(2.3339844, binary16)
     """
-    return _reduced(x, axis, keepdims, accumulator, schedule, format, "add", mean=True)
+    return _reduced(x, axis, keepdims, "add", mean=True, **how)
 
 
 @in_default_mode
-def matmul(x: Any, y: Any, *, accumulator: Any = None, schedule: str = "serial", format: Any = None) -> FloatArray:
+def matmul(
+    x: object, y: object, *, accumulator: object = None, schedule: str = "serial", format: object = None
+) -> CodedArray:
     """Return the matrix product as `numpy.matmul` shapes it: each element a sum of products in a stated order.
 
     Every product is rounded to the accumulator's format, every sum too, and the result to `format`. Raises
     UnsupportedError for shapes that do not fit and a schedule that there is not.
 
+    >>> from floatlab.arrays import FloatArray
     >>> x = FloatArray([[200.0, 300.0]], "e4m3")
     >>> matmul(x, x.T), matmul(x, x.T, format="fp32")
     (FloatArray([[nan]], e4m3fn), FloatArray([[119808.0]], binary32))
@@ -231,7 +223,7 @@ def matmul(x: Any, y: Any, *, accumulator: Any = None, schedule: str = "serial",
     own, context = shared_format((x, y)), shared_context((x, y))
     into = own if format is None else array_format(format)
     work = Accumulator(accumulator, own, context)
-    a, b = (FloatArray(typed(each, own, work.context)) for each in (x, y))
+    a, b = (CodedArray(typed(each, own, work.context)) for each in (x, y))
     if not a.ndim or not b.ndim:
         raise UnsupportedError("a matrix product takes vectors and matrices; a number is multiplied with *")
     left, right = a[None, :] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
@@ -243,7 +235,7 @@ def matmul(x: Any, y: Any, *, accumulator: Any = None, schedule: str = "serial",
         raise UnsupportedError(f"shapes {a.shape} and {b.shape} do not make a matrix product")
     left = left._same(np.broadcast_to(left.codes, (*batch, *left.shape[-2:])))
     right = right._same(np.broadcast_to(right.codes, (*batch, *right.shape[-2:])))
-    zero = work.taken(FloatArray(0.0, "fp64"))
+    zero = work.taken(CodedArray(0.0, "fp64"))
     found = np.full((*batch, left.shape[-2], right.shape[-1]), zero, zero.dtype)
     if left.shape[-1]:
         for index in np.ndindex(*batch):
@@ -255,7 +247,7 @@ def matmul(x: Any, y: Any, *, accumulator: Any = None, schedule: str = "serial",
     return work.finished(found, into, context)
 
 
-def _tiled(a: FloatArray, b: FloatArray, found: Array, work: Accumulator, schedule: str) -> None:
+def _tiled(a: CodedArray, b: CodedArray, found: Array, work: Accumulator, schedule: str) -> None:
     """Multiply two matrices tile by tile, so that not all products stand in memory; each tile is whole in k."""
     columns = max(1, min(b.shape[1], _TILE // a.shape[1]))
     rows = max(1, _TILE // (a.shape[1] * columns))

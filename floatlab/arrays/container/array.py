@@ -1,390 +1,125 @@
-"""FloatArray: an array whose values live in a format, held as codes."""
+"""FloatArray: an array whose values live in a format, with NumPy's operators and functions."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from typing import Any, Unpack
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format, codes_in
-from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.reading import checked_codes, container
-from floatlab.arrays.sources import source_of
-from floatlab.errors import MissingPartError, UnsupportedError
-from floatlab.formats import Format, parse_format
+from floatlab.arrays.container import accumulation
+from floatlab.arrays.container.coded import Axis, CodedArray
+from floatlab.arrays.container.functions import apply_function, clipped
+from floatlab.arrays.container.ufuncs import apply_ufunc, extreme, rounded_operation
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT, as_context
-from floatlab.peers import LIBRARIES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Self
-
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class FloatArray(np.lib.mixins.NDArrayOperatorsMixin):
+class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of any shape whose every value is a number of one format.
 
-    `x` is anything of numbers: an array of NumPy, ml_dtypes, torch or jax, nested lists, a number, a FloatArray.
-    It is rounded into `format` once, by `context`; without a format it keeps its own (float64's for lists). The
-    context also rounds every result. Operators and NumPy's ufuncs give FloatArrays, comparisons give arrays of
-    bool; `docs/containers.md` states the rules. Raises UnsupportedError for what is no number, and FormatError
-    for formats that float64 does not hold.
+    Operators and NumPy's ufuncs return FloatArrays, comparisons arrays of bool; `docs/containers.md` states the rules.
 
+    Parameters
+    ----------
+    x
+        Numbers: an array of NumPy, ml_dtypes, PyTorch or JAX, nested lists, a number, a Datum, a FloatArray.
+    format
+        Format of the values, its name or a dtype; by default that of `x`, float64's for lists. Each number is rounded
+        into it once.
+    context
+        Context in which `x`, every result and every assigned value is rounded.
+
+    Raises
+    ------
+    UnsupportedError
+        For what is no number.
+    FormatError
+        For a format that float64 does not hold.
+
+    Examples
+    --------
     >>> FloatArray([0.1, 3.3, 448, 1000], "e4m3")
     FloatArray([0.1015625, 3.25, 448.0, nan], e4m3fn)
     >>> FloatArray([1, 2, 3], "bf16") / 3
     FloatArray([0.33398438, 0.66796875, 1.0], bfloat16)
     """
 
-    __slots__ = ("_codes", "_context", "_format")
-    _codes: Array
-    _context: Context | None
-    _format: Format
+    __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # equality is element by element, as NumPy's
 
     @in_default_mode
-    def __init__(self, x: Any, format: Any = None, context: AnyContext = None) -> None:
-        """Round `x` into the format."""
-        if format is None:
-            format = x.format if isinstance(x, Datum | FloatArray) else source_of(x).format
-        if context is None and isinstance(x, FloatArray):
-            context = x._context
-        rules = None if context is None else as_context(context)
-        self._format = array_format(format)
-        self._context = rules
-        self._codes = np.asarray(codes_in(x, self._format, rules or DEFAULT), order="C")
-
-    @classmethod
-    def _of(cls, codes: Array, format: Format, context: Context | None) -> Self:
-        """Wrap codes that are known to be right, without a copy."""
-        self = cls.__new__(cls)
-        self._codes, self._format, self._context = np.asarray(codes), format, context
-        return self
-
-    @classmethod
-    def from_codes(cls, codes: Any, format: Any, context: AnyContext = None) -> Self:
-        """Return the array whose codes these are (a copy); raises UnsupportedError for codes that are too wide.
-
-        >>> FloatArray.from_codes([0x38, 0x7e], "e4m3")
-        FloatArray([1.0, 448.0], e4m3fn)
-        """
-        fmt = array_format(format)
-        return cls._of(
-            checked_codes(codes, fmt).astype(container(fmt)), fmt, None if context is None else as_context(context)
-        )
-
-    @classmethod
-    def from_dlpack(cls, x: Any, format: Any = None, context: AnyContext = None) -> Self:
-        """Return the numbers of anything with `__dlpack__` (PyTorch, JAX, CuPy on the host) in a format, or in its own.
-
-        Raises UnsupportedError for what has no `__dlpack__`.
-        """
-        if not hasattr(x, "__dlpack__"):
-            raise UnsupportedError(f"x is {type(x).__name__}, which has no __dlpack__")
-        return cls(x, format, context)
-
-    # What it is.
-
-    @property
-    def format(self) -> Format:
-        """The format that every value is a number of."""
-        return self._format
-
-    @property
-    def context(self) -> Context:
-        """How results and assigned values are rounded."""
-        return self._context or DEFAULT
-
-    @property
-    def codes(self) -> Array:
-        """The codes, unsigned integers of 8, 16, 32 or 64 bits: a view that cannot be written to."""
-        view = self._codes.view()
-        view.flags.writeable = False
-        return view
-
-    @property
-    def values(self) -> Array:
-        """The values as floats, exactly: float32 where it holds all of the format, else float64."""
-        return decode(self._codes, self._format)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
-        shape: tuple[int, ...] = self._codes.shape
-        return shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self._codes.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._codes.size
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes that the codes take, unpacked."""
-        return self._codes.nbytes
-
-    @property
-    def T(self) -> Self:  # noqa: N802
-        """The array with its axes reversed; a view."""
-        return self._same(self._codes.T)
-
-    def __len__(self) -> int:
-        return len(self._codes)
-
-    @in_default_mode
-    def __bool__(self) -> bool:
-        return bool(self.values)
-
-    @in_default_mode
-    def __float__(self) -> float:
-        return float(self.values)
-
-    @in_default_mode
-    def __int__(self) -> int:
-        return int(self.values)
-
-    @in_default_mode
-    def item(self, *index: Any) -> float:
-        """Return one element as a Python float."""
-        return float(self.values.item(*index))
-
-    @in_default_mode
-    def tolist(self) -> Any:
-        """Return the values as nested lists of Python floats."""
-        return self.values.tolist()
-
-    def datum(self, *index: int) -> Datum:
-        """Return one element as a Datum, which has fields, neighbours and an exact value.
-
-        >>> FloatArray([1.0, 1.1], "fp16").datum(1).biased_exponent
-        15
-        """
-        return Datum(self._format, int(self._codes.item(*index)))
-
-    # Elements and shapes: views of codes, as NumPy's.
-
-    def _same(self, codes: Any) -> Self:
-        return self._of(np.asarray(codes), self._format, self._context)
-
-    def __getitem__(self, key: Any) -> Self:
-        return self._same(self._codes[key])
-
-    @in_default_mode
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._codes[key] = codes_in(value, self._format, self.context)
-
-    def __iter__(self) -> Iterator[Self]:
-        if not self.ndim:
-            raise TypeError("a FloatArray of no axes has nothing to iterate over")
-        return (self[i] for i in range(len(self)))
-
-    @in_default_mode
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return bool(np.any(self == value))
 
-    def reshape(self, *shape: Any) -> Self:
-        """Return the same elements, in C order, in another shape; a view where NumPy gives one."""
-        return self._same(self._codes.reshape(*shape))
-
-    def transpose(self, *axes: Any) -> Self:
-        """Return the array with its axes in another order; a view."""
-        return self._same(self._codes.transpose(*axes))
-
-    def ravel(self) -> Self:
-        """Return the elements along one axis, in C order."""
-        return self._same(self._codes.ravel())
-
-    def flatten(self) -> Self:
-        """Return a copy of the elements along one axis, in C order."""
-        return self.ravel().copy()
-
-    def squeeze(self, axis: Any = None) -> Self:
-        """Return the array without its axes of length 1; a view."""
-        return self._same(self._codes.squeeze(axis))
-
-    def copy(self) -> Self:
-        """Return an array of its own memory, in C order."""
-        return self._same(self._codes.copy())
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self.copy()
-
-    def astype(self, format: Any, context: AnyContext = None) -> FloatArray:
-        """Return the values rounded into another format, once, by `context` or the array's own.
-
-        >>> FloatArray([0.1, 1000], "fp16").astype("e4m3", Context(overflow="saturate"))
-        FloatArray([0.1015625, 448.0], e4m3fn, Context(overflow='saturate'))
-        """
-        return FloatArray(self, format, context or self._context)
-
-    def with_context(self, context: AnyContext) -> Self:
-        """Return a view of the same elements whose results are rounded by another context."""
-        return self._of(self._codes, self._format, None if context is None else as_context(context))
-
-    # What is computed: `ufuncs`, `functions` and `accumulation` say how.
-
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from floatlab.arrays.container.ufuncs import apply_ufunc
+        return _public(apply_ufunc(ufunc, method, inputs, kwargs))
 
-        return apply_ufunc(ufunc, method, inputs, kwargs)
+    def __array_function__(self, function: Any, types: object, args: Any, kwargs: Any) -> Any:
+        return _public(apply_function(function, args, kwargs))
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from floatlab.arrays.container.functions import apply_function
-
-        return apply_function(function, args, kwargs)
-
-    def fma(self, y: Any, z: Any) -> FloatArray:
+    def fma(self, y: object, z: object) -> FloatArray:
         """Return x·y + z, rounded once."""
-        from floatlab.arrays.container.ufuncs import rounded_operation
-
-        return rounded_operation("fma", (self, y, z))
+        return _own(rounded_operation("fma", (self, y, z)))
 
     @in_default_mode
-    def clip(self, min: Any = None, max: Any = None) -> FloatArray:
+    def clip(self, min: object = None, max: object = None) -> FloatArray:
         """Return the values between two bounds, which take the array's format as every number does."""
-        from floatlab.arrays.container.functions import clipped
+        return _own(clipped(self, min, max))
 
-        found: FloatArray = clipped(self, min, max)
-        return found
-
-    def sum(self, axis: Any = None, keepdims: bool = False, **how: Any) -> FloatArray:
+    def sum(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
         """Return the sum along axes; `accumulator=`, `schedule=` and `format=` say how (see `accumulation.total`)."""
-        from floatlab.arrays.container.accumulation import total
+        return _own(accumulation.total(self, axis, keepdims, **how))
 
-        return total(self, axis, keepdims, **how)
-
-    def prod(self, axis: Any = None, keepdims: bool = False, **how: Any) -> FloatArray:
+    def prod(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
         """Return the product along axes; the arguments are `sum`'s."""
-        from floatlab.arrays.container.accumulation import product
+        return _own(accumulation.product(self, axis, keepdims, **how))
 
-        return product(self, axis, keepdims, **how)
-
-    def mean(self, axis: Any = None, keepdims: bool = False, **how: Any) -> FloatArray:
+    def mean(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
         """Return the mean along axes, the sum divided in the accumulator's format; the arguments are `sum`'s."""
-        from floatlab.arrays.container.accumulation import mean
+        return _own(accumulation.mean(self, axis, keepdims, **how))
 
-        return mean(self, axis, keepdims, **how)
-
-    def matmul(self, other: Any, **how: Any) -> FloatArray:
+    def matmul(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:
         """Return the matrix product; `accumulator=`, `schedule=` and `format=` say how (see `accumulation.matmul`)."""
-        from floatlab.arrays.container.accumulation import matmul
+        return _own(accumulation.matmul(self, other, **how))
 
-        return matmul(self, other, **how)
-
-    def dot(self, other: Any, **how: Any) -> FloatArray:
+    def dot(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:
         """Return the product of two vectors or matrices; the arguments are `matmul`'s."""
-        from floatlab.arrays.container.accumulation import matmul
+        return self.matmul(other, **how)
 
-        return matmul(self, other, **how)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> FloatArray:
+    def max(self, axis: Axis = None, keepdims: bool = False) -> FloatArray:
         """Return the largest value along axes; NaN where there is one, as NumPy."""
-        from floatlab.arrays.container.ufuncs import extreme
+        return _own(extreme(self, axis, keepdims, largest=True))
 
-        return extreme(self, axis, keepdims, largest=True)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> FloatArray:
+    def min(self, axis: Axis = None, keepdims: bool = False) -> FloatArray:
         """Return the smallest value along axes; NaN where there is one, as NumPy."""
-        from floatlab.arrays.container.ufuncs import extreme
-
-        return extreme(self, axis, keepdims, largest=False)
+        return _own(extreme(self, axis, keepdims, largest=False))
 
     @in_default_mode
-    def argmax(self, axis: Any = None) -> Any:
-        """Return where the largest value stands."""
+    def argmax(self, axis: int | None = None) -> Any:
+        """Return the index of the largest value."""
         return np.argmax(self.values, axis)
 
     @in_default_mode
-    def argmin(self, axis: Any = None) -> Any:
-        """Return where the smallest value stands."""
+    def argmin(self, axis: int | None = None) -> Any:
+        """Return the index of the smallest value."""
         return np.argmin(self.values, axis)
 
     @in_default_mode
-    def any(self, axis: Any = None) -> Any:
+    def any(self, axis: Axis = None) -> Any:
         """Say whether any value is not zero."""
         return np.any(self.values, axis)
 
     @in_default_mode
-    def all(self, axis: Any = None) -> Any:
+    def all(self, axis: Axis = None) -> Any:
         """Say whether no value is zero."""
         return np.all(self.values, axis)
 
-    # What others see.
 
-    @in_default_mode
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        if copy is False:
-            raise ValueError("the values of a FloatArray are made from its codes: there is nothing to share")
-        return self.values if dtype is None else self.values.astype(dtype)
-
-    def __dlpack__(self, **wanted: Any) -> Any:
-        """Give the values (not the codes) away."""
-        return self.values.__dlpack__(**wanted)
-
-    def __dlpack_device__(self) -> Any:
-        return self.values.__dlpack_device__()
-
-    def __jax_array__(self) -> Any:
-        """Give JAX the values, as `numpy.asarray` does: float32, or float64, which JAX keeps where it is told to."""
-        return import_module("jax.numpy").asarray(self.values)
-
-    def to_torch(self) -> Any:
-        """Return a tensor with the same bits where PyTorch has the format (float8_e4m3fn …), else with the values.
-
-        Raises MissingPartError where PyTorch is not installed.
-        """
-        try:
-            torch = import_module("torch")
-        except (ImportError, OSError):  # absent, or installed without what it needs to load
-            raise MissingPartError("to_torch needs PyTorch, which is not installed: pip install torch") from None
-        kind = getattr(torch, LIBRARIES["torch"].get(self._format.name, ""), None)
-        if kind is None or parse_format(self._format.name) != self._format:
-            return torch.from_numpy(self.values)
-        word = self._codes.dtype
-        # PyTorch's unsigned integers of more than 8 bits are younger than its integers.
-        bits = self._codes.copy().view(word if word.itemsize == 1 else f"i{word.itemsize}")
-        return torch.from_numpy(bits).view(kind)
-
-    @in_default_mode
-    def __str__(self) -> str:
-        return _text(self)
-
-    @in_default_mode
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and not self.ndim else str(self)
-
-    @in_default_mode
-    def __repr__(self) -> str:
-        shape = f", shape={self.shape}" if not self.size and self.shape != (0,) else ""
-        rules = f", {self._context}" if self._context not in (None, DEFAULT) else ""
-        return f"FloatArray({_text(self, len('FloatArray('))}{shape}, {self._format.name}{rules})"
+def _own(x: CodedArray) -> FloatArray:
+    return x if isinstance(x, FloatArray) else FloatArray._of(x._codes, x._format, x._context)
 
 
-def _digits(value: float) -> str:
-    text = f"{value:.8g}"
-    return f"{text}.0" if text.lstrip("-").isdigit() else text
-
-
-def _text(x: FloatArray, indent: int = 0) -> str:
-    """Return the numbers in brackets as NumPy sets them, and none of them without a point."""
-    if not x.size:
-        return "[]"
-    values = x.values
-    wide = 0
-    if x.ndim > 1 and x.size <= np.get_printoptions()["threshold"]:
-        wide = max(len(_digits(value)) for value in values.ravel().tolist())
-    numbers = {"float_kind": lambda value: _digits(float(value)).rjust(wide)}
-    return np.array2string(values, separator=", ", prefix=" " * indent, formatter=numbers)  # type: ignore[arg-type]
+def _public(result: Any) -> Any:
+    """Return a result of the rooms below with FloatArrays for its CodedArrays."""
+    if isinstance(result, list | tuple):
+        return type(result)(map(_public, result))
+    return _own(result) if isinstance(result, CodedArray) else result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -12,16 +13,11 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.reading import DOUBLE, container
 from floatlab.arrays.lanes.reading import checked_codes as checked_codes  # for storage
 from floatlab.arrays.sources import format_of, source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import FormatError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, convert
 from floatlab.numbers import encode as encode_one
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def array_format(format: Any) -> Format:

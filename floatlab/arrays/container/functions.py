@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.accumulation import matmul, mean, product, total
+from floatlab.arrays.container.coded import CodedArray
 from floatlab.arrays.container.elements import codes_in
 from floatlab.arrays.container.operands import refuse_options, shared_context, shared_format
+from floatlab.arrays.container.ufuncs import extreme
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.context import DEFAULT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 # Functions that only move elements: they are asked to move the codes.
 _MOVERS = {
@@ -46,13 +46,13 @@ def _moved(function: Any, args: Any, options: dict[str, Any], joins: bool) -> An
     format, context = shared_format(arrays), shared_context(arrays)
 
     def code(x: Any) -> Any:
-        if isinstance(x, FloatArray):
+        if isinstance(x, CodedArray):
             return codes_in(x, format, context or DEFAULT)
         return codes_in(x, format, context or DEFAULT) if joins else x
 
     first = 2 if function is np.append else 1
     found = function(*(_mapped(code, each) for each in args[:first]), *args[first:], **options)
-    return _mapped(lambda codes: FloatArray._of(codes, format, context), found)
+    return _mapped(lambda codes: CodedArray._of(codes, format, context), found)
 
 
 def _where(condition: Any, *choices: Any) -> Any:
@@ -60,10 +60,10 @@ def _where(condition: Any, *choices: Any) -> Any:
         return np.nonzero(np.asarray(condition))
     format, context = shared_format(choices), shared_context(choices)
     x, y = (codes_in(each, format, context or DEFAULT) for each in choices)
-    return FloatArray._of(np.where(np.asarray(condition) != 0, x, y), format, context)
+    return CodedArray._of(np.where(np.asarray(condition) != 0, x, y), format, context)
 
 
-def _sorted(x: FloatArray, axis: int | None = -1) -> FloatArray:
+def _sorted(x: CodedArray, axis: int | None = -1) -> CodedArray:
     if axis is None:
         x, axis = x.ravel(), 0
     return x._same(np.take_along_axis(x.codes, np.argsort(x.values, axis, kind="stable"), axis))
@@ -78,12 +78,12 @@ def clipped(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, ma
 
 
 _OWN: dict[str, Callable[..., Any]] = {
-    "sum": lambda x, axis=None, **how: x.sum(axis, **how),
-    "prod": lambda x, axis=None, **how: x.prod(axis, **how),
-    "mean": lambda x, axis=None, **how: x.mean(axis, **how),
-    **dict.fromkeys(("max", "amax"), lambda x, axis=None, **how: x.max(axis, **how)),
-    **dict.fromkeys(("min", "amin"), lambda x, axis=None, **how: x.min(axis, **how)),
-    "dot": lambda x, y: (x if isinstance(x, FloatArray) else FloatArray(x)).dot(y),
+    "sum": lambda x, axis=None, **how: total(x, axis, **how),
+    "prod": lambda x, axis=None, **how: product(x, axis, **how),
+    "mean": lambda x, axis=None, **how: mean(x, axis, **how),
+    **dict.fromkeys(("max", "amax"), lambda x, axis=None, keepdims=False: extreme(x, axis, keepdims, largest=True)),
+    **dict.fromkeys(("min", "amin"), lambda x, axis=None, keepdims=False: extreme(x, axis, keepdims, largest=False)),
+    "dot": lambda x, y: matmul(x, y),
     "where": _where,
     "sort": _sorted,
     "clip": clipped,
@@ -103,7 +103,7 @@ def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]
         return _moved(function, args, options, name in _JOINERS)
     if name in _READERS:
         return function(
-            *(_mapped(lambda x: x.values if isinstance(x, FloatArray) else x, each) for each in args), **options
+            *(_mapped(lambda x: x.values if isinstance(x, CodedArray) else x, each) for each in args), **options
         )
     if name in _FILLS:
         refuse_options(options, name)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith.operands import common_format, reading_context
-from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.coded import CodedArray
 from floatlab.arrays.container.elements import array_format, codes_in
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.arrays.operands import is_floating
 from floatlab.arrays.sources import source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-
 
 def own_format(x: Any) -> Format | None:
     """Return the format that an operand brings; None for numbers, lists and integers, which take the others'."""
-    if isinstance(x, FloatArray | Datum):
+    if isinstance(x, CodedArray | Datum):
         return x.format
     if isinstance(x, np.generic) or not is_floating(x):
         return None
@@ -48,7 +45,7 @@ def shared_format(values: Iterable[Any]) -> Format:
 
 def shared_context(values: Iterable[Any]) -> Context | None:
     """Return the context of a result: that of the operands that have one; raises UnsupportedError where two differ."""
-    given = [x._context for x in values if isinstance(x, FloatArray) and x._context is not None]
+    given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
     if any(each != given[0] for each in given):
         raise UnsupportedError(f"two contexts meet, {given[0]} and {given[1]}: give one to both (with_context)")
     return given[0] if given else None
@@ -57,25 +54,25 @@ def shared_context(values: Iterable[Any]) -> Context | None:
 def typed(x: Any, format: Format, context: Context) -> Any:
     """Return an operand that has a format as it is; numbers, integers and lists rounded into this one."""
     if own_format(x) is not None:
-        return FloatArray(x) if isinstance(x, Datum) else x
+        return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):
         raise UnsupportedError("an operand is text: numbers and arrays of numbers are taken")
-    return FloatArray._of(codes_in(x, format, reading_context(context)), format, None)
+    return CodedArray._of(codes_in(x, format, reading_context(context)), format, None)
 
 
 def values_of(x: Any, format: Format, context: Context, dtype: Any = None) -> Array:
     """Return an operand's values, exactly, once it has a format."""
     known = typed(x, format, context)
-    exact = known if isinstance(known, FloatArray) else FloatArray(known)
+    exact = known if isinstance(known, CodedArray) else CodedArray(known)
     return decode(exact.codes, exact.format, dtype)
 
 
-def finished(values: Any, format: Format, context: Context | None, rules: Context = DEFAULT) -> FloatArray:
+def finished(values: Any, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
     """Return values as a FloatArray of this context, rounded by `rules`; every NaN is the format's default one."""
     codes = np.asarray(encode(values, format, context=rules))
     if format.has_nan:
         codes[np.isnan(values)] = format.nan_code
-    return FloatArray._of(codes, format, context)
+    return CodedArray._of(codes, format, context)
 
 
 def refuse_options(options: dict[str, Any], name: str) -> None:

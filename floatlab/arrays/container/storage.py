@@ -15,25 +15,21 @@ import struct
 import zipfile
 from contextlib import suppress
 from enum import Enum
+from typing import IO, Any
 
 import numpy as np
 
-from floatlab.arrays.container import FloatArray
+from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.container.elements import array_format, checked_codes
 from floatlab.arrays.lanes.reading import container
 from floatlab.arrays.npy import PLAIN, read_header
 from floatlab.arrays.sources import format_of
+from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, printable, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 from floatlab.writing import replacing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 CONTENTS = "floatlab.json"
 VERSION = 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.container.array import FloatArray
+from floatlab.arrays.container.coded import CodedArray
 from floatlab.arrays.container.elements import is_number
 from floatlab.arrays.container.operands import (
     finished,
@@ -21,16 +22,11 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.arrays.operations import operate
 from floatlab.arrays.order import next_after, spacing
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.context import DEFAULT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 # Correctly rounded by `operations`, whatever the format, direction and rule.
 _ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
@@ -46,15 +42,15 @@ _REDUCTIONS = {
 
 
 @in_default_mode
-def rounded_operation(name: str, values: tuple[Any, ...], into: Format | None = None) -> FloatArray:
+def rounded_operation(name: str, values: tuple[Any, ...], into: Format | None = None) -> CodedArray:
     """Return a correctly rounded operation of FloatArrays and what goes with them, NaNs as the scalar one has them."""
     format, context = shared_format(values), shared_context(values)
     given = [typed(x, format, context or DEFAULT) for x in values]
     codes = operate(name, given, into or format, context=context, as_codes=True)
-    return FloatArray._of(codes, into or format, context)
+    return CodedArray._of(codes, into or format, context)
 
 
-def _ordered(name: str, values: tuple[Any, ...]) -> FloatArray:
+def _ordered(name: str, values: tuple[Any, ...]) -> CodedArray:
     """Return units in the last place, or neighbours toward other numbers."""
     format, context = shared_format(values), shared_context(values)
     given = [values_of(x, format, context or DEFAULT) for x in values]
@@ -101,7 +97,7 @@ def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
 
 
 @in_default_mode
-def extreme(x: FloatArray, axis: Any, keepdims: bool, largest: bool) -> FloatArray:
+def extreme(x: CodedArray, axis: Any, keepdims: bool, largest: bool) -> CodedArray:
     """Return the largest or the smallest value along axes; NaN where there is one, and of zeros by their signs."""
     values = x.values
     found = np.asarray((np.max if largest else np.min)(values, axis=axis, keepdims=keepdims))
@@ -110,7 +106,7 @@ def extreme(x: FloatArray, axis: Any, keepdims: bool, largest: bool) -> FloatArr
     return finished(np.where(found == 0, zero, found).astype(found.dtype), x.format, x._context)
 
 
-def _with_sign(x: FloatArray, name: str) -> FloatArray:
+def _with_sign(x: CodedArray, name: str) -> CodedArray:
     """Negate or drop the sign, which is one bit (IEEE 754-2019 5.5.1): NaNs keep everything else."""
     fmt, codes = x.format, x.codes
     if not fmt.signed:
@@ -121,7 +117,7 @@ def _with_sign(x: FloatArray, name: str) -> FloatArray:
     changed = codes ^ sign if name == "negative" else codes & ~sign
     if fmt.nan_in_place_of_negative_zero:
         changed = np.where(codes & ~sign == 0, codes, changed)
-    return FloatArray._of(changed, fmt, x._context)
+    return CodedArray._of(changed, fmt, x._context)
 
 
 def _computed(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> Any:
@@ -145,7 +141,7 @@ def _computed(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> 
 def _called(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> Any:
     name = ufunc.__name__
     if name in ("equal", "not_equal") and any(x is None or isinstance(x, str) for x in values):
-        return np.full(next(x.shape for x in values if isinstance(x, FloatArray)), name == "not_equal")
+        return np.full(next(x.shape for x in values if isinstance(x, CodedArray)), name == "not_equal")
     if name in _ANSWERS:
         return ufunc(*map(_exactly, values))
     if name in _ROUNDED:
@@ -168,7 +164,7 @@ def _called(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> An
 
 
 def _spread(x: Any, axes: int) -> Any:
-    shaped = x if isinstance(x, FloatArray) or is_number(x) else np.asarray(x)
+    shaped = x if isinstance(x, CodedArray) or is_number(x) else np.asarray(x)
     return shaped if is_number(shaped) else shaped.reshape(*shaped.shape, *(1,) * axes)
 
 
@@ -186,18 +182,18 @@ def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: 
     elif method != "__call__":
         raise UnsupportedError(f"numpy.{name}.{method} is not defined for a FloatArray; its .values are plain floats")
     refuse_options(options, name)
-    if len(outs) > 1 or (outs and isinstance(outs[0], FloatArray) and name in _ANSWERS):
+    if len(outs) > 1 or (outs and isinstance(outs[0], CodedArray) and name in _ANSWERS):
         raise UnsupportedError(f"out of numpy.{name} is one array of what it gives")
     if not outs:
         return _called(ufunc, values, None)
     out = outs[0]
-    found = _called(ufunc, values, out.format if isinstance(out, FloatArray) else None)
+    found = _called(ufunc, values, out.format if isinstance(out, CodedArray) else None)
     if found.shape != out.shape:
         raise UnsupportedError(f"out has shape {out.shape}; {found.shape} fits")
-    if isinstance(out, FloatArray):
+    if isinstance(out, CodedArray):
         out[...] = found
         return out
-    if isinstance(found, FloatArray):
+    if isinstance(found, CodedArray):
         found = decode(found.codes, found.format, out.dtype)  # refuses a dtype that does not hold the format
     elif found.dtype != out.dtype:
         raise UnsupportedError(f"out has dtype {out.dtype}; {found.dtype} fits")

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.lanes import scalar
-from floatlab.arrays.lanes.reading import container, reading_for
-from floatlab.arrays.lanes.rounding_parameters import Recipe
+from floatlab.arrays.lanes.reading import Reading, container, reading_for
+from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled, recipe_for
+from floatlab.arrays.types import Array, Reader, Rounder
 from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Tininess
 
 try:
-    from floatlab import _kernels
+    _kernels = import_module("floatlab._kernels")  # by name: a `from` would import the package's face, a floor up
 except ImportError:  # no compiler was there when floatlab was installed: the NumPy lane serves
     _kernels = None  # type: ignore[assignment]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from floatlab.arrays.lanes.dispatch import Reader, Rounder
-    from floatlab.arrays.lanes.reading import Reading
-    from floatlab.arrays.lanes.rounding_parameters import Settled
-    from floatlab.formats import Format
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 # Beside the flags of an element: the context refuses it, or another lane is to compute it.
 REFUSED, SPECIAL = 1 << 7, 1 << 6
-_READINGS = ("shifted", "ieee", "other")
 OPERATIONS = (
     "convert", "add", "subtract", "multiply", "divide", "sqrt", "fma",
     "fma_to_nearest", "divide_to_nearest", "sqrt_to_nearest",
@@ -48,10 +41,12 @@ _ADDENDS = {
     Direction.RTO: (-1, -1, -1, 0, 0, 0),
     Direction.SR: (0, 0, 0, 0, 0, 0),
 }
-_WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC = range(5)
+_WHOLE, _ANY, _DRAWN, _FIXED, _MAGIC, _READ = range(6)
 _FAR = 1 << 16  # a smallest normal number that high is far from all words
-# The directions that processors have, as x86 numbers them.
+# The directions that processors have, as `directions` in _kernels.c numbers them.
 _OWN = (Direction.RNE, Direction.RTN, Direction.RTP, Direction.RTZ)
+_RULE = 45 * 8  # bytes that a stage has for the numbers of its rounding
+_LETTERS = {4: "I", 8: "Q"}
 
 
 def is_built() -> bool:
@@ -59,77 +54,103 @@ def is_built() -> bool:
     return _kernels is not None
 
 
-def _settled(pair: tuple[Settled, Settled]) -> list[int]:
-    found: list[int] = []
-    for each in pair:
-        found += (0, REFUSED) if isinstance(each, UnsupportedError) else (each[0], each[1].value)
-    return found
+def _settled(pair: tuple[Settled, Settled]) -> list[tuple[int, int]]:
+    return [(0, REFUSED) if isinstance(each, UnsupportedError) else (each[0], each[1].value) for each in pair]
 
 
-def _as_bytes(numbers: Iterable[int]) -> bytes:
-    """Pack integers as the kernels' 64-bit fields."""
-    words = [int(each) & (1 << 64) - 1 for each in numbers]
-    return struct.pack(f"={len(words)}Q", *words)
+def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
+    """Pack integers as the kernels' fields, of `size` bytes each."""
+    words = [int(each) & (1 << 8 * size) - 1 for each in numbers]
+    return struct.pack(f"={len(words)}{_LETTERS[size]}", *words)
 
 
 def _way(recipe: Recipe) -> tuple[int, int]:
     """Return the quickest way to round, and the word up to which it serves."""
     if not recipe.is_plain:
         return _WHOLE, -1
-    if recipe.direction is not Direction.RNE:
-        return _DRAWN if recipe.direction is Direction.SR else _ANY, recipe.largest
-    fmt = recipe.format
-    if recipe.low == 1 and fmt.exponent_bits == recipe.source.exponent_bits and fmt.negative_zero:
+    fmt, direction = recipe.format, recipe.direction
+    same_range = recipe.low == 1 and fmt.exponent_bits == recipe.source.exponent_bits
+    if direction is Direction.RNE and same_range and fmt.negative_zero:
         return _FIXED, recipe.largest
     # By adding a power of two: it is a number of the word, and greater than what is rounded.
     room = (1 << recipe.source.exponent_bits) - 2 - recipe.cut
-    if fmt.trailing_bits and recipe.cut and recipe.low <= room:
+    if direction in _OWN and fmt.trailing_bits and recipe.cut and recipe.low <= room:
         return _MAGIC, min(recipe.largest, room << recipe.source.trailing_bits)
-    return _ANY, recipe.largest
+    return _DRAWN if direction is Direction.SR else _ANY, recipe.largest
 
 
-def _processors_own(recipe: Recipe) -> int:
-    """Return 1 and the direction of a conversion that processors have, NaNs included; 0 where they have none."""
+def _is_processors_own(recipe: Recipe) -> bool:
+    """Say whether processors have this conversion, NaNs included."""
     pair = recipe.source.name, recipe.format.name
-    known = {("binary32", "binary16"): _OWN, ("binary64", "binary32"): _OWN[:1]}.get(pair, ())
+    known = recipe.direction in _OWN and pair in (("binary32", "binary16"), ("binary64", "binary32"))
     same = recipe.keeps_payloads and recipe.context.replace(rounding=Direction.RNE, seed=0) == Context()
-    return 1 + known.index(recipe.direction) if same and recipe.direction in known else 0
+    return known and same
 
 
-def _recipe_bytes(recipe: Recipe) -> bytes:
-    fmt, context, direction, (way, largest) = recipe.format, recipe.context, recipe.direction, _way(recipe)
+def _rule(recipe: Recipe) -> bytes:
+    """Pack the numbers of a rounding: Rule in _kernels_word.h."""
+    fmt, context, direction = recipe.format, recipe.context, recipe.direction
+    positive, negative, *addend = _ADDENDS[direction]
     normal, places, edges = recipe.tiny
-    numbers = [
-        way, direction is Direction.SR, recipe.refuses, *_ADDENDS[direction],
-        fmt.trailing_bits, min(recipe.low, _FAR), recipe.lift, fmt.largest_magnitude,
-        fmt.signed << (fmt.width - 1), -int(fmt.negative_zero), fmt.signed, fmt.zero,
-        (1 << (recipe.source.trailing_bits - 1)) - 1 if recipe.keeps_payloads else 0,
-        fmt.width - 1, largest,
-        *edges, normal - (1 << places), places, context.tininess is Tininess.AFTER, normal,
-        context.flush_inputs, context.flush_results and fmt.zero,
-        _processors_own(recipe), 1, context.seed,
+    absent = (recipe.negative, recipe.negative) if recipe.negative is not None else recipe.zero
+    settled = [_settled(each) for each in (recipe.overflow, recipe.infinity, recipe.nan, recipe.zero, absent)]
+    return _as_bytes(
+        [
+            positive, positive ^ negative, *addend,
+            fmt.signed << (fmt.width - 1), -int(fmt.negative_zero),
+            (1 << (recipe.source.trailing_bits - 1)) - 1 if recipe.keeps_payloads else 0,
+            edges[0], edges[0] ^ edges[1], normal - (1 << places), -int(context.tininess is Tininess.AFTER),
+            recipe.lift, -int(not fmt.zero), -int(not fmt.signed),
+            -int(context.flush_inputs), -int(context.flush_results and fmt.zero),
+            *(number for (plus, _), (minus, _) in settled for number in (plus, plus ^ minus)),
+            *(number for (_, plus), (_, minus) in settled for number in (plus, plus ^ minus)),
+            1, recipe.cut, min(recipe.low, _FAR) - 1, recipe.source.width - fmt.width,
+            places, normal, fmt.largest_magnitude,
+        ],
+        recipe.source.width // 8,
+    ).ljust(_RULE, b"\0")  # fmt: skip
+
+
+def _place(buffer: int, size: int, reading: int = -1, row: int = 0, stride: int = 0) -> tuple[int, ...]:
+    return buffer, row, stride, size, reading
+
+
+_NOWHERE = _place(-1, 1)
+
+
+def packed_stage(
+    operation: str, recipe: Recipe, operands: Sequence[tuple[int, ...]], to: tuple[int, ...],
+    flags: tuple[int, ...] = _NOWHERE, marks: tuple[int, ...] = _NOWHERE,
+) -> bytes:  # fmt: skip
+    """Pack an operation and a rounding, with the places where their numbers lie: Stage in _kernels.c."""
+    way, largest = _way(recipe)
+    direction = _OWN.index(recipe.direction) if recipe.direction in _OWN else 0
+    own = _is_processors_own(recipe)
+    header = [
+        recipe.source.width // 8, OPERATIONS.index(operation), recipe.direction is Direction.RTN,
+        container(recipe.format).itemsize, way, recipe.direction is Direction.SR, recipe.refuses,
+        direction if way == _MAGIC or own else 0, own, largest, recipe.context.seed,
     ]  # fmt: skip
-    negative = (recipe.negative, recipe.negative) if recipe.negative is not None else recipe.zero
-    for pair in (recipe.overflow, recipe.infinity, recipe.nan, recipe.zero, negative):
-        numbers += _settled(pair)
-    return _as_bytes(numbers)
+    places = [*operands, _NOWHERE, _NOWHERE][:3]
+    return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(recipe)
 
 
 def _reading_bytes(reading: Reading | None) -> Any:
+    """Pack how codes become words: a table, or a Reading in _kernels_word.h."""
     if reading is None:
         return None
     if reading.table is not None:
         return reading.table
-    fmt, width = reading.format, reading.word.width
-    shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == width
+    fmt, word = reading.format, reading.word
+    shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == word.width
     sign = fmt.signed << (fmt.width - 1)
-    return _as_bytes((
-        _READINGS.index("shifted" if shifted else "ieee" if fmt.ieee_nans else "other"),
-        reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
-        sign, width - fmt.width, fmt.largest_magnitude, fmt.infinity_magnitude,
+    numbers = (
+        2 if shifted else int(fmt.ieee_nans), reading.cut, reading.adjust, fmt.qmin, (1 << fmt.magnitude_bits) - 1,
+        sign, word.width - fmt.width, fmt.largest_magnitude, fmt.infinity_magnitude,
         0 if reading.same_range else fmt.smallest_normal_magnitude, -int(fmt.subnormals),
         sign if fmt.nan_in_place_of_negative_zero else -1,
-    ))  # fmt: skip
+    )  # fmt: skip
+    return np.array([int(each) & (1 << word.width) - 1 for each in numbers], container(word))
 
 
 class KernelPass:
@@ -139,24 +160,20 @@ class KernelPass:
         self, recipe: Recipe, sources: tuple[Reading | None, ...], target: Reading | None, operation: str = "convert"
     ) -> None:
         """Pack what the kernel is told; a reading of None stands for what are words already, or codes to be written."""
-        self._recipe, self._format = recipe, recipe.format
-        self._packed = _recipe_bytes(recipe)
-        self._sources, self._target = [_reading_bytes(each) for each in sources], _reading_bytes(target)
-        self._operation = OPERATIONS.index(operation)
-        self._word_size = recipe.source.width // 8
-        self._code_size = container(recipe.format).itemsize
-        self._negative_zero = recipe.direction is Direction.RTN
+        self._refuses, self._marks = recipe.refuses, operation != OPERATIONS[0]
+        self._readings = *(_reading_bytes(each) for each in sources), _reading_bytes(target)
+        word, code, many = recipe.source.width // 8, container(recipe.format).itemsize, len(sources)
+        sizes = [word if each is None else container(each.format).itemsize for each in sources]
+        operands = [_place(3 + i, size, 3 + many + i) for i, size in enumerate(sizes)]
+        to = _place(0, code if target is None else word, 3 + 2 * many)
+        self._program = packed_stage(operation, recipe, operands, to, _place(1, 1), _place(2, 1))
 
     def __call__(self, operands: tuple[Array, ...], first: int, to: Array, flags: Array | None) -> tuple[int, Any]:
         """Do a block, whose first element has this place in the whole; return what any element raised, and marks."""
-        if flags is None and self._recipe.refuses:
+        if flags is None and self._refuses:
             flags = np.empty(len(to), np.uint8)
-        marks = np.empty(len(to), np.uint8) if self._operation else None
-        given = tuple((x, x.itemsize, read) for x, read in zip(operands, self._sources, strict=True))
-        raised = _kernels.run(
-            self._word_size, self._operation, given, to, to.itemsize, self._code_size, self._target, flags, marks,
-            self._packed, first, self._negative_zero,
-        )  # fmt: skip
+        marks = np.empty(len(to), np.uint8) if self._marks else None
+        _, raised = _kernels.run(self._program, (to, flags, marks), operands + self._readings, len(to), 1, first)
         return raised, flags if marks is None else marks
 
 
@@ -176,46 +193,55 @@ def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
     return convert
 
 
+def reading_program(reading: Reading) -> bytes:
+    """Return a program that reads codes as words."""
+    word = reading.word.width // 8
+    places = [_place(1, container(reading.format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
+    header = [word, 0, 0, word, _READ, *[0] * 6]
+    rule = _rule(recipe_for(reading.word, Context(), reading.word))  # which nothing is rounded by
+    return _as_bytes([*header, *(each for place in places for each in place)]) + rule
+
+
 def reader(reading: Reading) -> Reader:
     """Return what reads a block of codes as words."""
-    packed = _reading_bytes(reading)
+    packed, program = _reading_bytes(reading), reading_program(reading)
 
     def read_block(codes: Array, words: Array) -> None:
-        size = words.itemsize
-        _kernels.run(size, 0, ((codes, codes.itemsize, packed),), words, size, size, None, None, None, None, 0, False)
+        _kernels.run(program, (words,), (codes, packed), len(words), 1, 0)
 
     return read_block
 
 
-def flag_sets(flags: Array) -> Array:
-    """Return how many elements raised each of the 32 sets of flags; NumPy counts where the extension was not built."""
-    if not is_built() or not flags.flags.c_contiguous:
-        return np.bincount(flags, minlength=32)
-    counts = np.zeros(256, np.int64)
-    _kernels.count(flags, counts)
-    return counts[:32]
+class Program:
+    """Stages on rows of binary64, one step after the other, as a recurrence has them.
 
-
-_READING_SIZE = 256 * 8  # what a stage of a recurrence has room for: a table of words
-_FIELDS = 8  # of 64 bits, before the recipe
-
-
-def stage(operation: str, operands: Sequence[int], to: int, recipe: Recipe, target: Reading | None) -> bytes:
-    """Return a stage of a recurrence as `walk` takes it: rows of operands, the row that is written, the rounding.
-
-    All rows are binary64; a target of None stands for results that are words as they are.
+    Every step has rows of its own: it reads some of the step's before, or its own, and writes its own.
     """
-    size = 8 if target is None else container(recipe.format).itemsize
-    rows = [*operands, 0, 0, 0][:3]
-    fields = [OPERATIONS.index(operation), *rows, to, size, recipe.direction is Direction.RTN, 0]
-    assert len(fields) == _FIELDS
-    how = b"" if target is None else bytes(_reading_bytes(target))
-    return _as_bytes(fields) + _recipe_bytes(recipe) + how.ljust(_READING_SIZE, b"\0")
 
+    def __init__(self, rows: int) -> None:
+        """Start with no stages, for steps of so many rows."""
+        self._rows, self.packed = rows, b""
+        self.readings: list[Any] = []
 
-def walk(*given: Any) -> int:
-    """Do steps of a recurrence, as `_kernels.walk`; return how many were done."""
-    return _kernels.walk(*given)
+    def add(
+        self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe, target: Reading | None
+    ) -> None:
+        """Add a stage: operands are rows, each of this step or of the one before; a target of None stands for words."""
+        rows, number = self._rows, -1
+        if target is not None:
+            number = 2 + len(self.readings)
+            self.readings.append(_reading_bytes(target))
+        given = [_place(0, 8, -1, row + rows * is_now, rows) for row, is_now in operands]
+        written = _place(0, 8, number, row=to + rows, stride=rows)
+        self.packed += packed_stage(operation, recipe, given, written, marks=_place(1, 1))
+
+    def walk(self, states: Array, first: int) -> int:
+        """Do steps into states[1:] (steps, rows, count), from states[0]; return how many were done."""
+        steps, _, count = states.shape
+        done: int = _kernels.run(
+            self.packed, (states, np.empty(count, np.uint8)), tuple(self.readings), count, steps - 1, first * count
+        )[0]
+        return done
 
 
 def accumulate(sums: Array, x: Array, y: Array, fma: bool) -> None:

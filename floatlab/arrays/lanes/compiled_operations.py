@@ -6,7 +6,9 @@ the word, infinities, NaNs, divisions by zero), goes through the wider word, and
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -15,17 +17,9 @@ from floatlab.arrays.lanes import compiled, dispatch
 from floatlab.arrays.lanes.pairs import is_enough
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, WORDS, reading_for
 from floatlab.arrays.lanes.rounding_parameters import recipe_for
+from floatlab.arrays.types import Array, Work
+from floatlab.formats import Format
 from floatlab.numbers import Context, Direction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from floatlab.formats import Format
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Work = Callable[..., None]  # blocks of codes, the first one's place, a block to write, flags or None
 
 
 @lru_cache(maxsize=256)

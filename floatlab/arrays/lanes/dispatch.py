@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.lanes import compiled, numpy_integers, scalar
 from floatlab.arrays.lanes.reading import container, reading_for, words_that_hold
 from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
+from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
+from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
 from floatlab.numbers import Context
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from floatlab.formats import Format
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Rounder = Callable[[Array, int, Array, Array | None], None]  # words, the first one's place, codes, flags
-    Reader = Callable[[Array, Array], None]  # codes, words
-    Work = Callable[..., None]  # blocks of codes, the first one's place, a block to write, flags or None
 
 LANES = ("compiled", "numpy", "scalar")
 BLOCK = 1 << 18  # elements that go through a lane at once; the compiled one has pieces of its own

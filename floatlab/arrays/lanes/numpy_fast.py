@@ -11,21 +11,18 @@ What comes seldom (NaNs, infinities, overflows to a NaN) is gathered, and goes t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Draws = Callable[[int, int], Array]  # of so many elements from a place on
-    Slow = Callable[[Array, Array | None], tuple[Array, Array]]  # words and draws; codes and flags
+Draws = Callable[[int, int], Array]  # of so many elements from a place on
+Slow = Callable[[Array, Array | None], tuple[Array, Array]]  # words and draws; codes and flags
 
 _BYTES = 1 << 17  # of a piece of words: the few arrays of its size that there are stay in the cache
 _ASIDE = 1 << 13  # elements that go the other way at once
@@ -52,7 +49,7 @@ def _known(settled: Settled) -> tuple[int, int]:
     return settled[0], settled[1].value
 
 
-class Cut:
+class FastRounder:
     """A rounding by the quick way; `slow` is the one that has all the rules."""
 
     def __init__(self, recipe: Recipe, draws: Draws, slow: Slow) -> None:

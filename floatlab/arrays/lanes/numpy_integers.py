@@ -6,28 +6,20 @@ numbers go a quicker one (`cuts`), or through a table that was made by it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.numpy_fast import Cut, can_cut
+from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
 from floatlab.arrays.lanes.pieces import PIECE, in_pieces
-from floatlab.arrays.lanes.reading import container
-from floatlab.arrays.lanes.rounding_parameters import Recipe
+from floatlab.arrays.lanes.reading import Reading, container
+from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
+from floatlab.arrays.types import Array, Reader, Rounder
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
 from floatlab.numbers.rounding import STREAM, increments, split, tail
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from floatlab.arrays.lanes.dispatch import Reader, Rounder
-    from floatlab.arrays.lanes.reading import Reading
-    from floatlab.arrays.lanes.rounding_parameters import Settled
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
 _FAR = 63  # the furthest that NumPy shifts a 64-bit integer
@@ -220,7 +212,7 @@ def rounder(recipe: Recipe) -> Rounder:
 
     work: Rounder = in_pieces(slow)
     if can_cut(recipe):
-        work = Cut(recipe, partial(draws, seed), lambda words, drawn: encode_block(words, recipe, drawn))
+        work = FastRounder(recipe, partial(draws, seed), lambda words, drawn: encode_block(words, recipe, drawn))
     if not has_table(recipe):
         return work
     look_up = in_pieces(lambda words, first, codes, flags: _look_up(table_for(recipe), words, codes, flags))

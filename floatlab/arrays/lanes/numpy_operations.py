@@ -7,7 +7,9 @@ where a stochastic draw would have to see more digits than a pair shows, the sca
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from floatlab import arith
 from floatlab.arith.operands import holds
 from floatlab.arrays.lanes import compiled_operations, dispatch
 from floatlab.arrays.lanes.pairs import (
+    Pair,
     fused,
     in_direction,
     is_enough,
@@ -29,20 +32,12 @@ from floatlab.arrays.lanes.pairs import (
 from floatlab.arrays.lanes.pieces import in_pieces
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, WORDS, container
 from floatlab.arrays.lanes.scalar import OneByOne
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Flags
 from floatlab.numbers.context import NanRule, Overflow
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.arrays.lanes.pairs import Pair
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64
 

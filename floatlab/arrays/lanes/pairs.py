@@ -12,20 +12,17 @@ S. Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from floatlab.arrays.lanes.rounding_parameters import can_round
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.numbers import Direction
 from floatlab.numbers.rounding import increments
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.formats import Format
-
-    Array = np.ndarray[Any, np.dtype[Any]]
-    Pair = tuple[Array, Array | None]  # None: nothing is missing anywhere
+Pair = tuple[Array, Array | None]  # None: nothing is missing anywhere
 
 _WORDS = {4: np.int32, 8: np.int64}
 _TWICE = 2  # digits that rounding to odd needs below those of the format

@@ -15,13 +15,8 @@ import numpy as np
 
 from floatlab.arrays.lanes import pairs
 from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.types import Array
 from floatlab.formats import Format
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 DIGITS = DOUBLE.precision
 TINY = -200  # a binade that is tiny for every small format, and from which no draw tells smaller ones

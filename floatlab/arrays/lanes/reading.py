@@ -6,20 +6,16 @@ NaNs keep their payloads.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from floatlab.arith.operands import holds
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Datum, round_exact
 from floatlab.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Reading(Record):
@@ -98,7 +94,7 @@ def words_that_hold(format: Format) -> list[Format]:
 
 
 @lru_cache(maxsize=256)
-def container(format: Format) -> np.dtype[Any]:
+def container(format: Format) -> DType:
     """Return the dtype of a format's codes: the smallest unsigned integers that hold them, of at most 64 bits.
 
     >>> container(parse_format("e4m3")), container(parse_format("tf32"))

@@ -6,6 +6,7 @@ stands for ∞, a NaN, an overflow, a zero) is asked of the scalar kernel here, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from floatlab.arrays.lanes.reading import word_of
@@ -17,11 +18,7 @@ from floatlab.numbers.projection import direction_in, infinity_code, nan_code
 from floatlab.numbers.rounding import increments
 from floatlab.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags it raises, or the refusal
+Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags it raises, or the refusal
 
 
 class Recipe(Record):

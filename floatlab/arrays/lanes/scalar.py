@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from floatlab.arrays.lanes.reading import word_of
-from floatlab.numbers import Datum, Direction, convert
+from floatlab.arrays.lanes.reading import Reading, word_of
+from floatlab.arrays.types import Array, Reader
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Direction, convert
 from floatlab.numbers.projection import round_exact
 from floatlab.numbers.rounding import STREAM
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.arrays.lanes.dispatch import Reader
-    from floatlab.arrays.lanes.reading import Reading
-    from floatlab.formats import Format
-    from floatlab.numbers import Context
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def round_codes(

@@ -81,7 +81,7 @@ class Batches(Record):
         return Plan(self.terms, tuple(nodes))
 
 
-class Builder:
+class BatchBuilder:
     """Collects the batches of a schedule."""
 
     def __init__(self, terms: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.record import Record
-from floatlab.reduce.plan.batches import Batches, Builder
+from floatlab.reduce.plan.batches import BatchBuilder, Batches
 from floatlab.reduce.plan.plan import Plan
 
 MAX_TERMS = 1 << 28
@@ -50,14 +50,14 @@ class Schedule(Record):
             if kind not in OTHER_KINDS:
                 check_number(self.word, kind, value)
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Add the sums of slots (terms, lanes), column by column, to a builder; return the slots of the results."""
         raise NotImplementedError
 
     def batches(self, terms: int) -> Batches:
         """Return the order for a number of terms as batches of chains; raises PlanError if it has none."""
         check_number("a sum", "a number of terms", terms)
-        into = Builder(terms)
+        into = BatchBuilder(terms)
         return into.finished(self.lay(np.arange(terms)[:, None], into))
 
     def plan(self, terms: int) -> Plan:
@@ -111,7 +111,7 @@ class Serial(Schedule):
 
     word = "serial"
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay one chain a lane."""
         return into.chains(slots[0], slots[1:, None])
 
@@ -128,7 +128,7 @@ class Reversed(Schedule):
     word = "reversed"
     signature = (("schedule", Serial()),)
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the rows upside down."""
         return self.inner.lay(slots[::-1], into)
 
@@ -153,7 +153,7 @@ class Permuted(Schedule):
         if not ids or sorted(ids) != list(range(len(self.places))):
             raise PlanError("permuted takes every number from 0 to n − 1 once")
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the rows in this order."""
         _same_count(self.word, len(self.places), len(slots))
         return self.inner.lay(slots[list(self.places)], into)
@@ -186,7 +186,7 @@ class Sorted(Schedule):
         with np.errstate(invalid="ignore"):
             return np.argsort(-magnitudes if self.way == "down" else magnitudes, axis=0, kind="stable")
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Refuse: only the numbers say the order."""
         raise PlanError("sorted depends on the numbers: it has a plan only with them, and stands outermost")
 
@@ -200,7 +200,7 @@ class Adjacent(Schedule):
 
     word = "adjacent"
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
@@ -220,7 +220,7 @@ class Folded(Schedule):
 
     word = "folded"
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
@@ -244,7 +244,7 @@ class Fused(Schedule):
     word = "fused"
     signature = (("a number of terms", None),)
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the first node, all whole ones after it, and the rest."""
         n, lanes = slots.shape
         w = min(self.count, n)
@@ -276,7 +276,7 @@ class ByHand(Schedule):
         """The tree in brackets."""
         return self.tree.text
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the tree, level by level."""
         _same_count("the tree", self.tree.terms, len(slots))
         return into.tree(self.tree, slots)

@@ -10,7 +10,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
-from floatlab.reduce.plan.batches import Builder
+from floatlab.reduce.plan.batches import BatchBuilder
 from floatlab.reduce.plan.orders import (
     NAMED,
     Adjacent,
@@ -38,7 +38,7 @@ class Blocked(Schedule):
     word = "blocked"
     signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay all whole blocks at once, then the rest, then their sums."""
         return _in_blocks(slots, self.count, self.inner, self.outer, into)
 
@@ -57,7 +57,7 @@ class SplitK(Schedule):
     word = "splitk"
     signature = (("a number of shares", None), ("schedule", Serial()), ("schedule", Serial()))
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay blocks of one share each."""
         return _in_blocks(slots, -(-len(slots) // self.count), self.inner, self.outer, into)
 
@@ -84,13 +84,13 @@ class Halving(Schedule):
         if self.multiple > 1 and self.limit < 2 * self.multiple - 1:
             raise PlanError(f"halving into multiples of {self.multiple} ends at {2 * self.multiple - 1} terms or more")
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the parts of all halvings together, level by level."""
         (found,) = self._sums({len(slots): np.zeros(1, np.int64)}, slots, into).values()
         sums: Array = found[0]
         return sums
 
-    def _sums(self, parts: dict[int, Array], slots: Array, into: Builder) -> dict[int, Array]:
+    def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
         """Return the slots (parts, lanes) of parts that are given by their lengths and where they start."""
         wanted: dict[int, list[Array]] = {}
         halves = {}
@@ -142,7 +142,7 @@ class Lanes(Schedule):
     word = "lanes"
     signature = (("a number of lanes", None), ("schedule", Serial()), ("schedule", PAIRWISE))
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the lanes that have a term more, then the others."""
         n, lanes = slots.shape
         rows, longer = divmod(n, self.count)
@@ -170,7 +170,7 @@ class Unrolled(Schedule):
     word = "unrolled"
     signature = (("a number of terms", None), ("schedule", None))
 
-    def lay(self, slots: Array, into: Builder) -> Array:
+    def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the main part, and add the rest to it."""
         main = len(slots) - len(slots) % self.count
         if not main:
@@ -178,7 +178,7 @@ class Unrolled(Schedule):
         return into.chains(self.inner.lay(slots[:main], into), slots[main:, None])
 
 
-def _in_blocks(slots: Array, length: int, inner: Schedule, outer: Schedule, into: Builder) -> Array:
+def _in_blocks(slots: Array, length: int, inner: Schedule, outer: Schedule, into: BatchBuilder) -> Array:
     n, lanes = slots.shape
     blocks, rest = divmod(n, length)
     parts = []

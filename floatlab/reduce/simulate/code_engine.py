@@ -17,7 +17,7 @@ from floatlab.arrays.lanes.dispatch import sweep
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 from floatlab.arrays.lanes.pairs import is_enough, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
-from floatlab.arrays.lanes.recurrences import Recurrence, Stage
+from floatlab.arrays.recurrences import Recurrence, RecurrenceStage
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
@@ -228,7 +228,7 @@ class CodeEngine:
     def _compiled_walk(self, count: int) -> Walk | None:
         """Return a compiled loop that adds terms, or fuses products of factors; None if it is not faster."""
         fed = ["a", "b"] if self.fma else ["a"]
-        stage = Stage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
+        stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])
 
         def walk(sums: Array, terms: list[Array]) -> Array:

@@ -17,7 +17,7 @@ from floatlab.arith import add, subtract
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.reading import DOUBLE
-from floatlab.arrays.lanes.recurrences import CONVERT, Recurrence, Stage
+from floatlab.arrays.recurrences import CONVERT, Recurrence, RecurrenceStage
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
@@ -158,7 +158,7 @@ class _Stages:
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
-        self.written: list[Stage] = []
+        self.written: list[RecurrenceStage] = []
 
     def add(self, a: str, b: str) -> str:
         """Write a rounded sum down."""
@@ -170,7 +170,7 @@ class _Stages:
 
     def _write(self, operation: str, *operands: str, to: str = "") -> str:
         to = to or f"made {len(self.written)}"
-        self.written.append(Stage(to, operation, operands, self.format, self.context))
+        self.written.append(RecurrenceStage(to, operation, operands, self.format, self.context))
         return to
 
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:

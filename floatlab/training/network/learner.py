@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
@@ -18,13 +21,6 @@ from floatlab.training.run.laboratory import parse_optimizer
 from floatlab.training.run.trainer import Trainer
 from floatlab.training.run.training_run import Divergence
 from floatlab.training.validation import checked_whole
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @methods_in_default_mode
@@ -146,7 +142,7 @@ def _usual_rate(optimizer: Any, lr: Any) -> Any:
     return 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
 
 
-class Comparison(Record):
+class LearningComparison(Record):
     """One configuration beside a reference, over seeds: where it ends, and whether that is worse than noise.
 
     `finals` has a loss for each seed; `ratio` is the geometric mean over seeds of its ratio to the reference's on the
@@ -207,7 +203,7 @@ def learn(
 
 
 @in_default_mode
-def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") -> list[Comparison]:
+def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") -> list[LearningComparison]:
     """Return how each configuration ends beside a reference, over the same seeds.
 
     Raises UnsupportedError where the reference is not among them.
@@ -229,5 +225,5 @@ def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") 
         diverged = [each.diverged is not None for each in row].count(True)
         least = math.log(1.02)
         worse = diverged > 0 or (mean > least and (mean > 2 * deviation or bool(np.all(logs > least))))
-        found.append(Comparison(label, tuple(finals), math.exp(mean), math.exp(deviation), worse, diverged))
+        found.append(LearningComparison(label, tuple(finals), math.exp(mean), math.exp(deviation), worse, diverged))
     return found

@@ -16,12 +16,15 @@ matrix unit does it. Operands that overflow a format without infinities saturate
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.recurrences import recurrence_format
 from floatlab.arrays.operations import add, multiply, subtract
+from floatlab.arrays.recurrences import recurrence_format
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import methods_in_default_mode
@@ -31,12 +34,6 @@ from floatlab.training.network.problems import Problem
 from floatlab.training.scaling import check_needs
 from floatlab.training.setup import REMEDIES, Setup, parse_remedy
 from floatlab.training.validation import listed_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 PARTS = ("forward", "backward", "outputs", "accumulator")
 

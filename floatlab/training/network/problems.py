@@ -11,16 +11,11 @@ from math import inf
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.record import Individual
 from floatlab.training.validation import checked_number, checked_whole
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 KINDS = ("linear", "logistic", "network")
 LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}

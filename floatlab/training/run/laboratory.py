@@ -9,13 +9,18 @@ count as zero.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
+from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, Direction, as_context
+from floatlab.numbers.context import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.gradients import numbers_of, running_totals
@@ -23,18 +28,8 @@ from floatlab.training.optimizers import OPTIMIZERS, SGD, Adam, Optimizer, Updat
 from floatlab.training.run.trainer import MAX_VALUES, Trainer
 from floatlab.training.run.training_run import TrainingRun
 from floatlab.training.setup import USUAL, Setup, parse_remedy
-from floatlab.training.step.update import Why
+from floatlab.training.update.trace import Why
 from floatlab.training.validation import checked_whole, listed_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
-    from floatlab.formats import Format
-    from floatlab.numbers.context import AnyContext
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @methods_in_default_mode

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.recurrences import Recurrence, blockwise
+from floatlab.arrays.recurrences import Recurrence, blockwise
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context, encode
 from floatlab.training.gradients import Gradients, numbers_of
 from floatlab.training.optimizers import Optimizer, Updates
-from floatlab.training.run.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
 from floatlab.training.run.training_run import Divergence, TrainingRun
 from floatlab.training.scaling import Scaler
 from floatlab.training.setup import Setup
-from floatlab.training.step.update import UpdateTrace, judged, single, trace
+from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
+from floatlab.training.update.trace import UpdateTrace, judged, single, trace
 from floatlab.training.validation import beyond, checked_whole
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
 
 _AHEAD = 1 << 10  # steps that schedules are made for
 _CHUNK = 1 << 16  # numbers that a walk goes through at a time, so that it can be interrupted

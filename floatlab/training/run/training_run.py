@@ -5,19 +5,16 @@ All values are float64, whatever their format: it holds every number of the form
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.record import Individual, Record
 from floatlab.training.optimizers import Optimizer
-from floatlab.training.run.program import Program
 from floatlab.training.setup import Setup
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+from floatlab.training.update.program import Program
 
 
 class Divergence(Record):

@@ -12,9 +12,9 @@ from textual.widgets import Input, Static
 from floatlab.errors import FloatlabError, printable_lines
 from floatlab.formats import CATALOG, parse_format
 from floatlab.formats.names import short_name
+from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined
 from floatlab.page.svg import to_svg
-from floatlab.page.text import to_text
 from floatlab.tui.app.registry import TASKS
 from floatlab.tui.screens.asking import Asking
 from floatlab.tui.widgets.boxes import is_wrong

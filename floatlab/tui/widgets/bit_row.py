@@ -8,8 +8,8 @@ from textual.binding import Binding
 from textual.message import Message
 from textual.reactive import reactive
 
-from floatlab.page.layout import cut_columns, set_page
-from floatlab.page.model import Block, Line, Page, Role, Span, Strip, line
+from floatlab.page.layout import set_page
+from floatlab.page.model import Block, Line, Page, Role, Span, Strip, cut_columns, line
 from floatlab.tui.app.themes import CHANGED, CURSOR, HOVER
 from floatlab.tui.widgets.drawing import Drawing
 

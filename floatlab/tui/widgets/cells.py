@@ -10,8 +10,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from floatlab.page.layout import cut_columns
-from floatlab.page.model import Line, line, text_of
+from floatlab.page.model import Line, cut_columns, line, text_of
 from floatlab.tui.app.themes import CURSOR, HOVER, LEFT
 from floatlab.tui.widgets.drawing import Drawing
 

@@ -9,9 +9,9 @@ from textual.widgets import Input
 
 from floatlab.confinement import exists, is_folder, whole_path
 from floatlab.errors import FloatlabError
-from floatlab.files.listing import Entry, entries
+from floatlab.files.listing import FileEntry, entries
+from floatlab.page.measures import bytes_text, shape_text
 from floatlab.tui.widgets.pickers import Choice, Picker
-from floatlab.verbs.compare.measures import bytes_text, shape_text
 
 _UP = ".."
 _PATH = 48  # characters of a path in the title
@@ -28,7 +28,7 @@ class FilePicker(Picker):
         folder = os.path.dirname(path)
         self._what = title
         self._place = path if colons and exists(path) else folder if is_folder(folder) else ""
-        self._found: dict[str, Entry] = {}
+        self._found: dict[str, FileEntry] = {}
 
     def on_mount(self) -> None:
         """List what is there."""
@@ -80,7 +80,7 @@ class FilePicker(Picker):
             self._go(path)
 
 
-def _choice(entry: Entry, width: int) -> Choice:
+def _choice(entry: FileEntry, width: int) -> Choice:
     about = entry.kind if entry.size is None else bytes_text(entry.size)
     if entry.shape is not None:
         about = f"{about}  {shape_text(entry.shape)}"

@@ -6,9 +6,9 @@ from rich.segment import Segment
 from textual import events
 from textual.message import Message
 
-from floatlab.page.chart_text import chart_lines, scales_of
-from floatlab.page.layout import cut_columns
-from floatlab.page.model import Chart, Line, Role, Span, line, text_of
+from floatlab.page.chart import scales_of
+from floatlab.page.chart_text import chart_lines
+from floatlab.page.model import Chart, Line, Role, Span, cut_columns, line, text_of
 from floatlab.tui.app.themes import CURSOR
 from floatlab.tui.widgets.drawing import Drawing
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from floatlab.page.ticks import Scale
+    from floatlab.page.chart import Scale
 
 _FRAME = 3  # lines that are no rows of the plot: its name, the scale across, and the numbers on it
 _LEAST = 2

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from floatlab.arith import Comparison, Contrast, IntegerResult
 from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
 from floatlab.arith.operands import DEFAULT_FORMAT, reading_context
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.answer import Answer
+from floatlab.page.model import Page
+from floatlab.verbs.answer import Answer, Scene, Started
 from floatlab.verbs.operand import read_operand
+from floatlab.verbs.question import Question
 from floatlab.verbs.registry import ARITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from floatlab.arith import Comparison, Contrast, IntegerResult
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.arithmetic.step_pages import Scene
-    from floatlab.verbs.question import Question
 
 __all__ = ["ARITIES", "DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
 

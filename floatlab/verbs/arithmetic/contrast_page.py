@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from floatlab.arith import Contrast
+from floatlab.numbers import Derivation
 from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote, Round
-from floatlab.page.model import Block, Gap, Note, Page, Pair, Role, Row, Span, line, text_of
+from floatlab.page.datum import coded
+from floatlab.page.model import Block, Gap, Note, Page, Pair, Role, Row, Span, heading, line, text_of
 from floatlab.page.words import equals, error_words, plural
 from floatlab.record import Record
 from floatlab.verbs.arithmetic.explain.result import verdict_reason
 from floatlab.verbs.arithmetic.page import (
     Stage,
     expression,
-    heading,
+    operation_heading,
     rounding_rows,
     stages,
     summary,
     with_reasons,
 )
-from floatlab.verbs.show.page import coded
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.numbers import Derivation
 
 FUSED = "fused: the product keeps all its digits"
 SEPARATE = "separate: the product is rounded first"
@@ -46,10 +43,10 @@ def _parting(contrast: Contrast) -> list[Block]:
     if product is None or not product.is_finite:
         return []
     if rounded is None:
-        return [Row("", line(Span("the product is exact in this format: the ways do not part here", Role.HINT)))]
+        return [Row("", Span("the product is exact in this format: the ways do not part here", Role.HINT))]
     moved = f"the separate way rounds the product {'up' if rounded.increment != rounded.negative else 'down'}"
     if contrast.same:
-        return [Row("", line(f"{moved} here, which does not show in the result"))]
+        return [Row("", f"{moved} here, which does not show in the result")]
     return [Row("", line(Span("here they part: ", Role.CHANGED), moved))]
 
 
@@ -102,12 +99,12 @@ def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = Fals
             return with_reasons(derivation, list(shown))
         return [block for stage in shown for block in stage.blocks]
 
-    title = heading(fused)
+    title = operation_heading(fused)
     blocks: list[Block] = [title, *rows(fused, found.shared)]
     blocks += [side_by_side(rows(fused, found.fused), rows(separate, found.separate)), Gap()]
     hidden = [max(len(way.steps) - (steps or len(way.steps)), 0) for way in (fused, separate)]
     if any(hidden):
-        blocks.append(Row("", line(Span(f"{hidden[0]} more steps fused, {hidden[1]} separate", Role.HINT))))
+        blocks.append(Row("", Span(f"{hidden[0]} more steps fused, {hidden[1]} separate", Role.HINT)))
     else:
         blocks += verdict_rows(contrast)
         blocks += [Row("why", verdict_reason(contrast))] if why else []
@@ -116,7 +113,7 @@ def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = Fals
 
 def side_by_side(fused: list[Block], separate: list[Block]) -> Pair:
     """Put the rows of the two ways beside each other, each under its title."""
-    left, right = ([Gap(), Note(line(Span(title, Role.HEADING)))] for title in (FUSED, SEPARATE))
+    left, right = ([Gap(), heading(title)] for title in (FUSED, SEPARATE))
     return Pair((*left, *fused), (*right, *separate))
 
 
@@ -128,21 +125,18 @@ def verdict_rows(contrast: Contrast) -> list[Block]:
 
     blocks: list[Block] = [
         Row("together", line(Span("different bits", Role.BAD), ": the rounding of the product shows in the result")),
-        Row("fused", coded(fused, equals(fused)), line(error_words(contrast.fused))),
-        Row("separate", coded(separate, equals(separate)), line(error_words(contrast.separate))),
+        Row("fused", coded(fused, equals(fused)), error_words(contrast.fused)),
+        Row("separate", coded(separate, equals(separate)), error_words(contrast.separate)),
     ]
     if fused.is_finite and separate.is_finite:
         apart = abs(fused.ordinal - separate.ordinal)
-        blocks.append(Row("", line(f"{apart} {plural(apart, 'number')} of the format apart")))
+        blocks.append(Row("", f"{apart} {plural(apart, 'number')} of the format apart"))
     return blocks
 
 
 def contrast_summary(contrast: Contrast) -> Page:
     """Return both ways in two lines."""
     return Page(
-        (
-            Note(line("fused     ", *summary(contrast.fused))),
-            Note(line("separate  ", *summary(contrast.separate))),
-        ),
+        (Note(line("fused     ", *summary(contrast.fused))), Note(line("separate  ", *summary(contrast.separate)))),
         expression(contrast.fused),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from floatlab.arith import readings
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import exact_decimal, shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.steps import (
     Align,
     Combination,
@@ -22,8 +22,8 @@ from floatlab.numbers.steps import (
     Special,
     Step,
 )
-from floatlab.page.fields import point
-from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, line, text_of
+from floatlab.page.datum import coded, datum_strip
+from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, heading, line, text_of
 from floatlab.page.words import (
     GLANCE,
     PAGE_DIGITS,
@@ -36,6 +36,7 @@ from floatlab.page.words import (
     flags_line,
     operand_text,
     plural,
+    point,
     replaced_words,
     signed,
     tininess_words,
@@ -43,7 +44,6 @@ from floatlab.page.words import (
 )
 from floatlab.record import Record
 from floatlab.verbs.arithmetic.explain.clauses import sentence
-from floatlab.verbs.show.page import coded, datum_strip
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
 _FUNCTIONS = {"round_to_integral": "rint"}
@@ -141,7 +141,7 @@ def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Blo
         note = f"the smaller term moves right {step.shift} {plural(step.shift, 'place')}"
         if step.shift > fmt.precision + 1:
             note += ", wholly past the last digit"
-    return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", line(note))]
+    return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", note)]
 
 
 def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
@@ -155,7 +155,7 @@ def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
     moved = top - x.exponent
     if moved:
         words = f"{moved} leading {plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one digit more"
-        rows.append(Row("normalise", _frame(x, fmt), line(words)))
+        rows.append(Row("normalise", _frame(x, fmt), words))
     return rows
 
 
@@ -173,7 +173,7 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
         Row("", decision(rounded, direction), line("the carry runs into the exponent") if rounded.carried else ()),
     ]
     if words := tininess_words(rounded):
-        rows.append(Row("", line(words)))
+        rows.append(Row("", words))
     return rows
 
 
@@ -196,14 +196,14 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
     if isinstance(step, Divide):
         if derivation.operation == "remainder":
             n = exact_decimal(step.quotient, PAGE_DIGITS)
-            return [Row("quotient", line(f"a/b {'lies nearest to' if step.sticky else 'is'} n = {n}"))]
+            return [Row("quotient", f"a/b {'lies nearest to' if step.sticky else 'is'} n = {n}")]
         return [_cut_off("quotient", step.quotient, step.sticky, fmt)]
     if isinstance(step, Integral):
         return integral_rows(step.rounded, derivation.context.rounding)
     if isinstance(step, Root):
         return [_cut_off("root", step.root, step.sticky, fmt)]
     if isinstance(step, Special):
-        return [Row("rule", line(sentence(step.rule)), flags_line(step.flags) if step.flags else ())]
+        return [Row("rule", sentence(step.rule), flags_line(step.flags) if step.flags else ())]
     if isinstance(step, Round):
         return rounding_rows(step.rounded, derivation, fmt)
     if isinstance(step, Encode):
@@ -213,11 +213,11 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
 
 def _cut_off(label: str, x: Exact, sticky: bool, fmt: Format) -> Row:
     if not x.c:
-        return Row(label, line("0, exactly"))
+        return Row(label, "0, exactly")
     kept, tail = framed(x, x.exponent, fmt.trailing_bits)
     if sticky and not tail.endswith("…"):
         tail += "…"
-    return Row(label, _digits(kept, tail, x.exponent, x.negative), line("goes on for ever" if sticky else "exact"))
+    return Row(label, _digits(kept, tail, x.exponent, x.negative), "goes on for ever" if sticky else "exact")
 
 
 def operand_rows(
@@ -239,7 +239,7 @@ def operand_rows(
             typed = line(f"read from {abbreviated(operand_text(reading), 30)}")
             blocks.append(Row("" if strips else name, typed, verdict_line(reading)))
             if replaced := replaced_words(reading):
-                blocks.append(Row("", line(Span(replaced, Role.HINT))))
+                blocks.append(Row("", Span(replaced, Role.HINT)))
     return blocks
 
 
@@ -261,7 +261,7 @@ def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]
     flags = flags_line(derivation.flags)
     rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
     if replaced := replaced_words(derivation):
-        rows.append(Row("", line(Span(replaced, Role.HINT))))
+        rows.append(Row("", Span(replaced, Role.HINT)))
     return rows
 
 
@@ -291,9 +291,9 @@ def stages(derivation: Derivation, start: int = 0, stop: int | None = None, stri
     return found
 
 
-def heading(derivation: Derivation) -> Note:
+def operation_heading(derivation: Derivation) -> Note:
     """Return the title of an operation's page as its first line."""
-    return Note(line(Span(f"{expression(derivation)} in {derivation.result.format.name}", Role.HEADING)))
+    return heading(f"{expression(derivation)} in {derivation.result.format.name}")
 
 
 def with_reasons(derivation: Derivation, shown: list[Stage]) -> list[Block]:
@@ -308,13 +308,13 @@ def with_reasons(derivation: Derivation, shown: list[Stage]) -> list[Block]:
 
 def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
     """Return the page of an operation, or of its first steps; with `why`, each with the reason for what it does."""
-    title = heading(derivation)
+    title = operation_heading(derivation)
     blocks: list[Block] = [title]
     shown = stages(derivation, stop=steps)
     blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
     left = len(derivation.steps) - len(derivation.steps[:steps])
     if left:
-        blocks.append(Row("", line(Span(f"{left} more {plural(left, 'step')}", Role.HINT))))
+        blocks.append(Row("", Span(f"{left} more {plural(left, 'step')}", Role.HINT)))
     return Page(tuple(blocks), text_of(title.content))
 
 

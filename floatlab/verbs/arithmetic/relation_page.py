@@ -5,9 +5,10 @@ from __future__ import annotations
 from floatlab.arith import Comparison, IntegerResult, Relation
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags
-from floatlab.numbers.decimals import exact_decimal, rounded_decimal, shortest
+from floatlab.numbers.datum import shortest
+from floatlab.numbers.decimals import exact_decimal, rounded_decimal
 from floatlab.numbers.steps import Rule
-from floatlab.page.model import Block, Note, Page, Role, Row, Span, Strip, line, text_of
+from floatlab.page.model import Block, Page, Role, Row, Span, Strip, heading, line, text_of
 from floatlab.page.words import GLANCE, PAGE_DIGITS, flags_line, plain_error
 from floatlab.verbs.arithmetic.explain.clauses import sentence
 from floatlab.verbs.arithmetic.page import integral_rows, operand_rows
@@ -29,14 +30,14 @@ def comparison_page(comparison: Comparison) -> Page:
     shared = a.format if a.format == b.format else None
     title = f"{_named(a, literals[0], shared)} {_SIGNS[comparison.relation]} {_named(b, literals[1], shared)}"
     title += f" in {shared.name}" if shared else ""
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     drawn = operand_rows(comparison.operands, literals, comparison.context, shared)
     blocks += with_changes_marked(drawn) if shared else drawn
-    blocks.append(Row("a is", line(Span(comparison.relation.value, Role.VALUE)), flags_line(comparison.flags)))
+    blocks.append(Row("a is", Span(comparison.relation.value, Role.VALUE), flags_line(comparison.flags)))
     if comparison.relation is Relation.UNORDERED:
-        blocks.append(Row("", line("a NaN compares with nothing, not even itself (5.11)")))
+        blocks.append(Row("", "a NaN compares with nothing, not even itself (5.11)"))
     elif a != b and comparison.relation is Relation.EQUAL and shared:
-        blocks.append(Row("", line(_equal_words(a, b))))
+        blocks.append(Row("", _equal_words(a, b)))
     elif comparison.relation is not Relation.EQUAL:
         blocks += _distance(a, b)
     return Page(tuple(blocks), title)
@@ -69,13 +70,13 @@ def _distance(a: Datum, b: Datum) -> list[Block]:
     if a.format == b.format:
         steps = abs(a.ordinal - b.ordinal)
         words = "1 step: they are neighbours" if steps == 1 else f"{steps:,} steps from one number to the next"
-        rows.append(Row("apart", line(words)))
+        rows.append(Row("apart", words))
     if a.is_finite and b.is_finite:
         difference = a.exact - b.exact
         text = exact_decimal(difference, PAGE_DIGITS)
         if "^" in text and len(text) > _SYMBOLIC:
             text = f"≈ {rounded_decimal(difference.as_fraction())}"
-        rows.append(Row("a − b", line(Span(text, Role.VALUE))))
+        rows.append(Row("a − b", Span(text, Role.VALUE)))
     return rows
 
 
@@ -85,7 +86,7 @@ def integer_page(result: IntegerResult) -> Page:
     kind = f"{'signed' if result.kind.signed else 'unsigned'} {result.kind.width}-bit integer"
     literals = result.literals or (None,)
     title = f"{_named(datum, literals[0], datum.format)} to {'a' if result.kind.signed else 'an'} {kind}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     blocks += operand_rows(result.operands, literals, result.context, None)
     if result.rounded is not None:
         blocks += integral_rows(result.rounded, result.context.rounding)
@@ -93,7 +94,7 @@ def integer_page(result: IntegerResult) -> Page:
     blocks.append(Row(result.kind.name, value, flags_line(result.flags)))
     if Flags.INVALID in result.flags:
         words = f"no {kind} stands for it (5.8): this one is the convention of --nan {result.context.nan.value}"
-        blocks.append(Row("", line(Span(words, Role.HINT))))
+        blocks.append(Row("", Span(words, Role.HINT)))
     elif datum.is_finite and (error := result.value - datum.exact.as_fraction()):
-        blocks.append(Row("", line(f"error {plain_error(error)}")))
+        blocks.append(Row("", f"error {plain_error(error)}"))
     return Page(tuple(blocks), title)

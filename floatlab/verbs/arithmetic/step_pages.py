@@ -7,31 +7,13 @@ from floatlab.numbers import Derivation, Flags
 from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.record import Record
+from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.contrast_page import product_end, side_by_side, verdict_rows, ways
 from floatlab.verbs.arithmetic.explain.result import verdict_reason
 from floatlab.verbs.arithmetic.explain.step import reason
-from floatlab.verbs.arithmetic.page import TAIL, Stage, align_blocks, heading, stages
+from floatlab.verbs.arithmetic.page import TAIL, Stage, align_blocks, operation_heading, stages
 
 Blocks = tuple[Block, ...]
-
-
-class Scene(Record):
-    """One step of a derivation as it is looked at.
-
-    `page` holds everything seen so far, the newest rows marked; `reason` says why the step does
-    what it does; `flags` are those raised so far, `separate_flags` those of the separate way beside
-    a fused one; `frames` are pictures between the scene before
-    and this one, such as the smaller term on its way to the right; `steps` are the steps that it
-    shows, each by its derivation and its place there.
-    """
-
-    name: str
-    page: Page
-    reason: Line
-    flags: Flags
-    frames: tuple[Page, ...] = ()
-    steps: tuple[tuple[Derivation, int], ...] = ()
-    separate_flags: Flags | None = None
 
 
 def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:
@@ -42,7 +24,7 @@ def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:
     >>> [(scene.name, len(scene.frames), scene.flags.names) for scene in film]
     [('operands', 0, []), ('align', 4, []), ('sum', 0, []), ('round', 0, ['inexact']), ('result', 0, ['inexact'])]
     """
-    seen, title = _opening(derivation, strips), text_of(heading(derivation).content)
+    seen, title = _opening(derivation, strips), text_of(operation_heading(derivation).content)
     found: list[Scene] = []
     shown = stages(derivation, strips=strips)
     for stage, called in zip(shown, _distinct([stage.name for stage in shown]), strict=True):
@@ -55,7 +37,7 @@ def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:
 
 
 def _opening(derivation: Derivation, strips: bool) -> Blocks:
-    return (heading(derivation),) if strips else ()
+    return (operation_heading(derivation),) if strips else ()
 
 
 def _fresh(blocks: Blocks) -> Blocks:
@@ -136,7 +118,7 @@ def contrast_scenes(contrast: Contrast, *, strips: bool = True) -> tuple[Scene, 
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
     beats = _beats(found.fused, found.separate, (product, product_end(separate)))
     names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])
-    top, title = _opening(fused, strips), text_of(heading(fused).content)
+    top, title = _opening(fused, strips), text_of(operation_heading(fused).content)
     made: list[Scene] = []
     fused_flags = separate_flags = Flags.NONE
     for stage, name in zip(found.shared, names, strict=False):

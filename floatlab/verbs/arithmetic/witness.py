@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from floatlab.arith.operands import reading_context
 from floatlab.arith.witness import find_witness, is_searched_through
 from floatlab.errors import FloatlabError
@@ -10,10 +12,6 @@ from floatlab.numbers import Context, Datum, Derivation, encode
 from floatlab.numbers.context import DEFAULT
 from floatlab.verbs.arithmetic.answer import operands
 from floatlab.verbs.edits import literal_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def witness(

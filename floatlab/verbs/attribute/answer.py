@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_array
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 from floatlab.numbers.context import DEFAULT
+from floatlab.page.model import Page
+from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.replay.observations import format_of_result, parse_printed
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.reduce.answer import operands_of, preset_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from floatlab.arrays.sources import Source
-    from floatlab.page.model import Page
-    from floatlab.reduce.explain.attribution import Attribution
-    from floatlab.verbs.answer import Started
+from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.named_arrays import operands_of, preset_of
 
 
 @in_default_mode

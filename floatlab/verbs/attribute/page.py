@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import counted, plural, signed_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.explain.attribution import Attribution, Explanation, Path, TileEdge
+from floatlab.reduce.explain.attribution import Attribution, Explanation, Path
+from floatlab.reduce.explain.tile_edges import TileEdge
 
 _MOST = 6  # explanations and pairs that are listed
 
@@ -21,7 +18,7 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
     """Return the page of an attribution; `observed` has the results' own words.
 
     >>> from floatlab.reduce.explain.attribution import attribute
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> a, schedules = ["1", "2^-24", "2^-24"], ["serial", "reversed"]
     >>> found = attribute(a, [1, 1, 1], "1.0000001", schedules=schedules, machines=[])
     >>> print(to_text(attribution_page(found, ("1.0000001",))).splitlines()[0])
@@ -32,11 +29,11 @@ def attribution_page(found: Attribution, observed: tuple[str, ...]) -> Page:
         for each, edge in zip(found.fitting, found.tile_edges, strict=False)
     ]
     title = "; ".join(f"{word}: {said}" for word, said in zip(observed, shown, strict=True))
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     if rules := _rules(found.context):
         models = any(each.machines for ranked in found.explanations for each in ranked)
         own = "; models of machines keep their own rules" * models
-        blocks.append(Note(line(f"every way {rules}{own}")))
+        blocks.append(Note(f"every way {rules}{own}"))
     for word, explanations in zip(observed, found.explanations, strict=True):
         blocks += [Gap(), *_ways(word, explanations, single=not found.shape)]
     if found.verdict is not None:
@@ -50,7 +47,7 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
     >>> import numpy as np
     >>> from floatlab.reduce.explain.attribution import attribute
     >>> from floatlab.page.model import Page
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> x, y = np.float32([[1, 2**-24]]), np.float32([[1], [1]])
     >>> found = attribute(x, y, (x @ y, x @ y), schedules=["serial"], formats=["fp32"], machines=[])
     >>> print(to_text(Page(tuple(attribution_blocks(found, ("A", "B"))), "")).strip())
@@ -60,16 +57,16 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
       cause        one way to compute gives both
     """
     tried = f"{counted(found.candidate_count, 'way')} tried on {_compared(found)}"
-    blocks: list[Block] = [Gap(), Note(line(Span(f"What each equals, of {tried}", Role.HEADING)))]
-    for word, explanations, edge in zip(observed, found.explanations, found.tile_edges, strict=True):
-        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations, edge))]
+    blocks: list[Block] = [Gap(), heading(f"What each equals, of {tried}")]
+    for word, explanations, patch in zip(observed, found.explanations, found.tile_edges, strict=True):
+        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations, patch))]
     return [*blocks, *verdict_rows(found, "cause")]
 
 
 def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
     """Return what is said instead of two results in different formats."""
     words = "floatlab matmul X Y --observed FILE tells what each of them equals"
-    return [Gap(), Row("cause", line(f"the formats, {formats[0]} and {formats[1]}, differ; {words}"))]
+    return [Gap(), Row("cause", f"the formats, {formats[0]} and {formats[1]}, differ; {words}")]
 
 
 def _rules(context: Context) -> str:
@@ -114,9 +111,9 @@ def _percent(each: Explanation) -> str:
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
     """Return the verdict on two results, and what alone does not explain them."""
     said = ", or ".join(each.value for each in found.verdicts) + _apart(found)
-    blocks: list[Block] = [Row(label, line(Span(said, Role.VALUE if found.pairs else Role.FLAG)))]
+    blocks: list[Block] = [Row(label, Span(said, Role.VALUE if found.pairs else Role.FLAG))]
     if found.pairs and found.pairs[0].causes and found.shape:
-        blocks.append(Row("", line(f"{found.pairs[0].first.text} → {found.pairs[0].second.text}")))
+        blocks.append(Row("", f"{found.pairs[0].first.text} → {found.pairs[0].second.text}"))
     for each in found.refutations:
         ((_, ulps),) = each.path.steps
         codes = _codes(each.path)
@@ -163,7 +160,7 @@ def _ways(word: str, explanations: tuple[Explanation, ...], single: bool) -> lis
     rows = tuple(_row(each, single) for each in (fitting or explanations)[:_MOST])
     table = Table(("way", "code", "value"), rows, (2,)) if single else Table(("way", "share"), rows, (1,))
     more = line(Span(f"and {counted(len(fitting) - _MOST, 'other way')}", Role.HINT))
-    return [Note(line(heading)), table, *([Note(more)] if fitting[_MOST:] else [])]
+    return [Note(heading), table, *([Note(more)] if fitting[_MOST:] else [])]
 
 
 def _row(each: Explanation, single: bool) -> tuple[Line, ...]:
@@ -181,7 +178,7 @@ def _pairs(found: Attribution) -> list[Block]:
         return []  # none, or one way gives both, which stands above
     title = f"{counted(found.pair_count, 'pair')} of ways that give both"
     title += f", the first {_MOST}" if found.pair_count > _MOST else ""
-    blocks: list[Block] = [Gap(), Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [Gap(), heading(title)]
     for pair in found.pairs[:_MOST]:
         blocks.append(Row("", line(Span(pair.first.text, Role.VALUE), " → ", Span(pair.second.text, Role.VALUE))))
         blocks += [Row("by way of", *_path(each)) for each in pair.paths]

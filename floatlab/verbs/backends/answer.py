@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from floatlab.formats import Format
+from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import BackendComparison, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.reduce.answer import operands_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
+from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.named_arrays import operands_of
 
 
 def backends_answer(

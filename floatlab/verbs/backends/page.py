@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.measures import factors_text, number, percent, seconds
+from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import counted
-from floatlab.verbs.compare.judgement import judgement_words
-from floatlab.verbs.compare.measures import factors_text, number, percent
-from floatlab.verbs.ways.page import seconds
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.results.judgements import Judgement
-    from floatlab.reduce.timing.backends import BackendComparison, BackendPair, BackendTiming
+from floatlab.reduce.results.judgements import Judgement
+from floatlab.reduce.timing.backends import BackendComparison, BackendPair, BackendTiming
+from floatlab.verbs.judge.page import judgement_words
 
 _ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
 
@@ -28,20 +24,20 @@ def backends_page(found: BackendComparison) -> Page:
     rows, n, columns = found.shape
     there = counted(len(found.runs), "backend") if found.runs else "no backend"
     title = f"matrix product {factors_text((rows, n), (n, columns))} in {found.format.name}, on {there}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     if found.runs:
         blocks += [_times(found.runs), Gap(), *_errors(found)]
     if found.pairs:
         blocks += [Gap(), *_pairs(found)]
     blocks.append(Gap())
     for run in found.runs:
-        blocks.append(Row(run.name, line(", ".join((run.words, *run.settings)))))
+        blocks.append(Row(run.name, ", ".join((run.words, *run.settings))))
         if not run.repeats:
-            blocks.append(Row("", line(Span("its last product has other bits than its first", Role.FLAG))))
-    blocks += [Row("absent", line(f"{each.name}: {each.reason}")) for each in found.absent]
+            blocks.append(Row("", Span("its last product has other bits than its first", Role.FLAG)))
+    blocks += [Row("absent", f"{each.name}: {each.reason}") for each in found.absent]
     if found.runs:
         said = f"fastest {found.fastest.name}, nearest to the exact product {found.nearest.name}"
-        blocks += [Gap(), Row("verdict", line(said)), *_verdicts(found)]
+        blocks += [Gap(), Row("verdict", said), *_verdicts(found)]
     return Page(tuple(blocks), title)
 
 
@@ -51,14 +47,14 @@ def _times(runs: tuple[BackendTiming, ...]) -> Table:
     rows = []
     for run in runs:
         times = (run.sent, run.first, run.rest.average, run.rest.total, run.fetched)
-        rows.append((line(run.name), *(line(seconds(time)) for time in times)))
-    return Table(header, tuple(rows), (1, 2, 3, 4, 5))
+        rows.append((run.name, *(seconds(time) for time in times)))
+    return Table(header, rows, (1, 2, 3, 4, 5))
 
 
 def _errors(found: BackendComparison) -> list[Block]:
-    heading = "Against the exact product"
+    head = "Against the exact product"
     if found.measured < found.shape[0]:
-        heading += f", in {found.measured:,} of {found.shape[0]:,} rows"
+        head += f", in {found.measured:,} of {found.shape[0]:,} rows"
     rows = []
     for run in found.runs:
         errors = run.errors
@@ -68,7 +64,7 @@ def _errors(found: BackendComparison) -> list[Block]:
         )  # fmt: skip
         rows.append(tuple(map(line, cells)))
     header = ("backend", "nearest", "ulps", "rms q", "largest q")
-    return [Note(line(Span(heading, Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
+    return [heading(head), Table(header, rows, (1, 2, 3, 4))]
 
 
 def _pairs(found: BackendComparison) -> list[Block]:
@@ -80,7 +76,7 @@ def _pairs(found: BackendComparison) -> list[Block]:
         )  # fmt: skip
         rows.append(tuple(map(line, cells)))
     header = ("pair", "equal bits", "ulps", "rms q", "largest q")
-    return [Note(line(Span("Pair by pair", Role.HEADING))), Table(header, tuple(rows), (1, 2, 3, 4))]
+    return [heading("Pair by pair"), Table(header, rows, (1, 2, 3, 4))]
 
 
 def _named(pair: BackendPair) -> str:

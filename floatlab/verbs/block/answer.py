@@ -10,16 +10,14 @@ from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.answer import Answer
+from floatlab.page.model import Page
+from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.operand import read_operand
+from floatlab.verbs.question import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
 
 
 def block(

@@ -7,8 +7,8 @@ from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Datum, Exact, Flags, Ratio
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.numbers.literals import Infinity
-from floatlab.page.fields import point
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.datum import coded
+from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import (
     abbreviated,
     bracketed,
@@ -19,14 +19,15 @@ from floatlab.page.words import (
     flags_line,
     plain_error,
     plural,
+    point,
     signed,
     signed_text,
 )
-from floatlab.verbs.show.page import coded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
+
 
 FEW = 4  # so many elements are shown step by step; more share a table
 _GLANCE = 12  # characters of a number in a table
@@ -39,17 +40,17 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
     count = sum(len(block.elements) for block in blocks)
     fmt, short = first.format, len(blocks[-1].elements)
     title = f"{_summary(blocks)} in {fmt.name}"
-    parts: list[Block] = [Note(line(Span(title, Role.HEADING))), _format_row(fmt)]
+    parts: list[Block] = [heading(title), _format_row(fmt)]
     if short < fmt.block:
         words = f"{short} {plural(short, 'value')} of {fmt.block}: zeros in the other places would change nothing"
-        parts.append(Row("", line(Span(words, Role.HINT))))
+        parts.append(Row("", Span(words, Role.HINT)))
     parts += _tensor_rows(first)
     start = 1
     for block in blocks:
         if len(blocks) > 1:
             last = start + len(block.elements) - 1
             which = f"values {start} to {last}" if last > start else f"value {start}"
-            parts += [Gap(), Note(line(Span(f"{which} of {count}", Role.HEADING)))]
+            parts += [Gap(), heading(f"{which} of {count}")]
             start = last + 1
         parts += [*scale_rows(block), *_element_blocks(block)]
     return Page(tuple(parts), title)
@@ -99,7 +100,7 @@ def _format_row(fmt: BlockFormat) -> Row:
     bits = terminating_decimal(fmt.bits) or f"≈ {rounded_decimal(fmt.bits)}"
     tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} scale for all"
     words = f"{fmt.element.name}, one {fmt.scale.name} scale for {fmt.block}{tensor}: {bits} bits a value"
-    return Row(fmt.name, line(words))
+    return Row(fmt.name, words)
 
 
 def _tensor_rows(block: BlockDerivation) -> list[Block]:
@@ -107,12 +108,12 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
     if tensor is None:
         return []
     if tensor.amax is None:
-        return [Row("tensor", line("given"), _datum(tensor.datum))]
+        return [Row("tensor", "given", _datum(tensor.datum))]
     if not tensor.amax.numerator:
-        return [Row("tensor", line("1, since nothing is larger than zero"), _datum(tensor.datum))]
+        return [Row("tensor", "1, since nothing is larger than zero", _datum(tensor.datum))]
     amax, element, scale = tensor.amax.as_fraction(), fmt.magnitudes.largest, fmt.scale.largest
     made = f"t = {glance(amax)} / ({glance(element)} × {glance(scale)})".replace("= ≈", "≈")
-    return [Row("tensor", line(made), _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
+    return [Row("tensor", made, _datum(tensor.datum)), *_outside(amax / (element * scale), tensor.datum)]
 
 
 def _datum(datum: Datum) -> Line:
@@ -124,13 +125,13 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
     fmt, amax = block.format, block.amax
     if amax is None:
         words = "a NaN or an infinity is among the values: the scale is NaN, and so is all of the block"
-        return [Row("scale", line(Span("NaN", Role.BAD)), _datum(block.scale)), Row("", line(words))]
+        return [Row("scale", Span("NaN", Role.BAD), _datum(block.scale)), Row("", words)]
     if block.wanted is None:
         words = "every value is zero: the smallest scale does"
-        return [Row("amax", line("0")), Row("scale", line(words), _datum(block.scale))]
+        return [Row("amax", "0"), Row("scale", words, _datum(block.scale))]
     value = amax.as_fraction()
     largest = glance(fmt.magnitudes.largest)
-    rows: list[Block] = [Row("amax", line(glance(value)), _binade(amax))]
+    rows: list[Block] = [Row("amax", glance(value), _binade(amax))]
     if block.rule in BY_EXPONENT:
         e, emax = block.exponent, fmt.magnitudes.emax
         wanted = f"2^({e} − {bracketed(emax)}) = {glance(block.wanted.as_fraction())}"
@@ -146,8 +147,8 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
         up = block.rule is ScaleRule.UP
         words = f"rounded {'upward' if up else 'to nearest'} into {fmt.scale.name}{', so that nothing saturates' * up}"
     rows += [
-        Row("scale", line(wanted.replace("= ≈", "≈")), _datum(block.scale)),
-        Row(f"  {block.rule.value}", line(Span(words, Role.HINT))),
+        Row("scale", wanted.replace("= ≈", "≈"), _datum(block.scale)),
+        Row(f"  {block.rule.value}", Span(words, Role.HINT)),
     ]
     return [*rows, *_outside(block.wanted.as_fraction(), block.scale)]
 
@@ -167,7 +168,7 @@ def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
     if kind.smallest <= wanted <= kind.largest:
         return []
     where = "beyond the largest" if wanted > kind.largest else "below the smallest"
-    return [Row("", line(Span(f"{where} {kind.name}, {brief(scale)}, which stands for it", Role.FLAG)))]
+    return [Row("", Span(f"{where} {kind.name}, {brief(scale)}, which stands for it", Role.FLAG))]
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
@@ -214,7 +215,7 @@ def _share(element: Element) -> str:
 
 def _element_blocks(block: BlockDerivation) -> list[Block]:
     if block.scale.is_nan:
-        return [Row("values", line(", ".join(abbreviated(each, 20) for each in _typed(block))))]
+        return [Row("values", ", ".join(abbreviated(each, 20) for each in _typed(block)))]
     if len(block.elements) <= FEW:
         return [row for pair in zip(_typed(block), block.elements, strict=True) for row in _rows(*pair, block)]
     return [_table(block)]
@@ -240,13 +241,9 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     error = f"error {plain_error(element.error)} ({_share(element)}), " if element.error else ""
     becomes = f" = {plain}, × {times} = {_decoded(element)}".replace("= ≈", "≈")
     return [
-        Row(typed, line(quotient.replace("= ≈", "≈")), digits_line(element, fmt)),
+        Row(typed, quotient.replace("= ≈", "≈"), digits_line(element, fmt)),
         Row("", decision(rounded, block.context.rounding), _happened(element, fmt)),
-        Row(
-            "",
-            line(Span(element_code(element, fmt), Role.CODE), becomes),
-            line(error, flags_line(element.flags)),
-        ),
+        Row("", line(Span(element_code(element, fmt), Role.CODE), becomes), line(error, flags_line(element.flags))),
     ]
 
 
@@ -258,12 +255,12 @@ def _table(block: BlockDerivation) -> Table:
         scaled = element.scaled
         assert scaled is not None
         rows.append((
-            line(Span(typed, Role.VALUE)),
-            line("-0" if scaled.negative and not scaled.numerator else glance(scaled.as_fraction())),
+            Span(typed, Role.VALUE),
+            "-0" if scaled.negative and not scaled.numerator else glance(scaled.as_fraction()),
             digits_line(element, fmt),
-            line(Span(element_code(element, fmt), Role.CODE)),
-            line(Span(_decoded(element), Role.VALUE)),
-            line(_share(element)),
+            Span(element_code(element, fmt), Role.CODE),
+            Span(_decoded(element), Role.VALUE),
+            _share(element),
             _happened(element, fmt),
         ))  # fmt: skip
-    return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), tuple(rows))
+    return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), rows)

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Callable
+from typing import Any
 
-from floatlab.arrays.compare.measure import WORST, Differences
+from floatlab.arrays.compare.measure import WORST, ComparedElement, Differences
 from floatlab.arrays.compare.measure import compare as measure
 from floatlab.arrays.compare.tolerances import NUMPY
-from floatlab.arrays.conversion import decode
-from floatlab.arrays.sources import Source, source_of
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
-from floatlab.verbs.answer import Answer
+from floatlab.page.model import Page
+from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.edits import code_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.arrays.compare.measure import Element
-    from floatlab.page.model import Page
-    from floatlab.reduce.explain.attribution import Attribution
-    from floatlab.reduce.results.judgements import Judgement
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question
 
 
 @in_default_mode
@@ -50,6 +39,7 @@ def compare_words(
     `format` is what text is read into, and the format whose ulps are counted; without it, text is read into the other
     array's, or into binary64. `dtype` and `shape` are those of files of raw numbers. Raises FloatlabError.
 
+    >>> from floatlab.formats import parse_format
     >>> compare_words(("1,2", "1,3"), parse_format("fp16")).ulps.largest.value
     512
     """
@@ -73,45 +63,11 @@ def compare_words(
         )
 
 
-def product_of(words: tuple[str, ...], inputs: tuple[str, str], format: Format | None, dtype: str | None) -> list[Any]:
-    """Return the factors that `inputs` name, and the arrays that `words` name, as they stand there.
-
-    Raises FloatlabError, also where the factors do not make a product of this size.
-    """
-    with open_arrays((*inputs, *words), format or parse_format("binary32"), dtype=dtype) as opened:
-        x, y, *results = (source_of(each.whole(), each.name) for each in opened)
-    shapes = f"{x.codes.shape} and {y.codes.shape}"
-    if not 1 <= x.codes.ndim <= 2 or not 1 <= y.codes.ndim <= 2 or x.codes.shape[-1] != y.codes.shape[0]:
-        raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product")
-    shape = (*x.codes.shape[:-1], *y.codes.shape[1:])
-    if any(each.codes.size != prod(shape) for each in results):
-        made = shape or "one number"
-        raise UnsupportedError(f"--inputs: a product of {shapes} is {made}, and the arrays are not")
-    return [x, y, *(Source(each.codes.reshape(shape), each.format) for each in results)]
-
-
 @in_default_mode
-def judge_product(product: list[Source], format: Format | None = None) -> Judgement:
-    """Return what makes two products differ as much as these do: of x, y, and both results.
-
-    Vectors are one row, or one column. Raises FloatlabError.
-
-    >>> words = product_of(("7", "7"), ("1,2", "3,2"), parse_format("fp32"), None)
-    >>> judge_product(words).causes[0].value
-    'order'
-    """
-    from floatlab.reduce.results.judgements import judge_difference
-
-    x, y, first, second = (decode(each.codes, each.format) for each in product)
-    x, y = (x[None] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
-    shape = (x.shape[0], y.shape[1])
-    return judge_difference(x, y, first.reshape(shape), second.reshape(shape), format or product[3].format)
-
-
-@in_default_mode
-def element_codes(found: Differences, element: Element) -> tuple[str, str]:
+def element_codes(found: Differences, element: ComparedElement) -> tuple[str, str]:
     """Return both numbers of an element as codes with their formats, which read back whatever they are.
 
+    >>> from floatlab.formats import parse_format
     >>> found = compare_words(("1,2", "1,nan"), parse_format("fp16"))
     >>> element_codes(found, found.worst[0])
     ('bits:0x4000@fp16', 'bits:0x7e00@fp16')
@@ -120,55 +76,42 @@ def element_codes(found: Differences, element: Element) -> tuple[str, str]:
     return code_of(actual), code_of(Datum(found.expected.format, element.expected_code))
 
 
-def answer_of(found: Differences, judged: Judgement | None = None, explained: Attribution | None = None) -> Answer:
-    """Return the answer that shows what was found, and the causes, its second part, where inputs were given."""
-    whose = ("actual", "expected")
+def answer_of(
+    found: Differences,
+    summary: str = "",
+    causes: Page | None = None,
+    causes_to_wire: Callable[[], dict[str, Any]] = dict,
+) -> Answer:
+    """Return the answer that shows differences.
+
+    Where the arrays' inputs were given, `summary` says in a sentence what explains them, `causes` is the second part
+    of the page, and `causes_to_wire` gives what the JSON says of it.
+    """
 
     def parts() -> list[Page]:
         from floatlab.verbs.compare.page import differences_page
 
-        if judged is None:
-            return [differences_page(found)]
-        return [differences_page(found, in_short(judged)), causes(judged)]
-
-    def in_short(judged: Judgement) -> str:
-        from floatlab.verbs.compare.judgement import judgement_words
-
-        ways = "" if explained is None else f"; bit for bit {', or '.join(each.value for each in explained.verdicts)}"
-        return judgement_words(judged) + ways
-
-    def causes(judged: Judgement) -> Page:
-        from floatlab.page.model import Page
-        from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks
-        from floatlab.verbs.compare.judgement import judgement_blocks
-
-        formats = found.actual.format.name, found.expected.format.name
-        blocks = judgement_blocks(judged)
-        blocks += [] if explained is None else attribution_blocks(explained, whose)
-        blocks += unlike_blocks(formats) if formats[0] != formats[1] else []
-        return Page(tuple(blocks))
+        return [differences_page(found, summary), *([] if causes is None else [causes])]
 
     def page() -> Page:
-        from floatlab.page.model import Page
-
         shown = parts()
         return Page(tuple(block for part in shown for block in part.blocks), shown[0].title)
 
     def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.compare.json import differences_to_wire, judgement_to_wire
+        from floatlab.verbs.compare.json import differences_to_wire
 
-        wire = differences_to_wire(found)
-        if judged is not None:
-            wire["judgement"] = judgement_to_wire(judged)
-        if explained is not None:
-            from floatlab.verbs.attribute.json import attribution_parts
+        return [differences_to_wire(found) | causes_to_wire()]
 
-            wire["attribution"] = attribution_parts(explained, whose)
-        return [wire]
-
-    failing = str(found.allclose.failing if found.shape is not None else "shapes")
-    status = 0 if found.within else 1
-    return Answer(page, records, lambda: [failing], lambda: [failing], found=found, parts=parts, status=status)
+    failing = [str(found.allclose.failing if found.shape is not None else "shapes")]
+    return Answer(
+        page=page,
+        records=records,
+        words=lambda: failing,
+        codes=lambda: failing,
+        found=found,
+        parts=parts,
+        status=0 if found.within else 1,
+    )
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
@@ -186,7 +129,6 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     )
     if inputs is None:
         return [answer_of(found)]
-    from floatlab.verbs.attribute.answer import attribute_pair
+    from floatlab.verbs.judge.answer import explain_differences
 
-    product = product_of(words, inputs, format, dtype)
-    return [answer_of(found, judge_product(product, format), attribute_pair(product, started))]
+    return [answer_of(found, *explain_differences(words, inputs, format, dtype, started))]

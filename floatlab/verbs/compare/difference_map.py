@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, line
+from floatlab.arrays.compare.measure import Differences
+from floatlab.arrays.compare.structure import Extent, Map, Structure
+from floatlab.page.measures import at_index, percent
+from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
-from floatlab.verbs.compare.measures import at_index, percent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.arrays.compare.measure import Differences
-    from floatlab.arrays.compare.structure import Extent, Map, Structure
 
 _FEW = 0.05  # of an axis: so small a part of its indices is counted out
 _NONE, _SHADES, _ALL = "·", "░▒▓", "█"  # how many elements of a part of an array
@@ -23,8 +20,8 @@ def where_blocks(found: Differences) -> list[Block]:
         return []
     noun = noun if structure.count > 1 else noun.replace("differ", "differs")
     head = f"Where: {counted(structure.count, 'element')} {noun}"
-    rows = [Row("", line(words)) for words in where_words(structure)]
-    return [Note(line(Span(head, Role.HEADING))), *rows]
+    rows = [Row("", words) for words in where_words(structure)]
+    return [heading(head), *rows]
 
 
 def map_page(found: Differences) -> Page:
@@ -32,7 +29,7 @@ def map_page(found: Differences) -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> x = np.zeros((6, 40))
     >>> y = x.copy()
     >>> y[2:4, 10:21] = 1
@@ -51,7 +48,7 @@ def map_page(found: Differences) -> Page:
     """
     none = "No element differs."
     words = none if found.shape is not None else "Arrays of these shapes have no elements in common."
-    return Page(tuple(map_blocks(found)) or (Note(line(words)),))
+    return Page(tuple(map_blocks(found)) or (Note(words),))
 
 
 def map_blocks(found: Differences) -> list[Block]:
@@ -76,7 +73,7 @@ def _map_rows(found: Map) -> list[Block]:
     scale = f"a sign stands for {' of '.join(parts)}" if parts else "a sign stands for an element"
     scale += ", a line begins with the number of its first row" if rows > 1 else ""
     shares = "  ".join(f"{sign} {words}" for sign, words in zip((_NONE, *_SHADES, _ALL), _SHARES, strict=True))
-    return [*blocks, Note(line(Span(f"{scale}:", Role.HINT))), Note(line(Span(shares, Role.HINT)))]
+    return [*blocks, hint(f"{scale}:"), hint(shares)]
 
 
 def _sign(count: int, size: int) -> str:

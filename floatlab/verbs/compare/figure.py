@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from floatlab.arrays.compare.measure import Differences
 from floatlab.errors import printable
 from floatlab.page.figures import SIZE, require_matplotlib, save_figure
+from floatlab.page.measures import bin_label
 from floatlab.page.model import Role
-from floatlab.page.theme import SVG, SVG_TEXT
-from floatlab.verbs.compare.measures import bin_label
+from floatlab.page.svg import SVG, SVG_TEXT
 from floatlab.verbs.compare.page import verdict_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.arrays.compare.measure import Differences
 
 _MANY = 8  # bins whose names do not fit side by side
 

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.arrays.compare.measure import Differences, Errors, Operand
+    from floatlab.arrays.compare.measure import Differences, ErrorSummary, Operand
     from floatlab.arrays.compare.structure import Structure
     from floatlab.arrays.compare.tolerances import Extreme, Tolerance
     from floatlab.reduce.results.judgements import Judgement
@@ -66,7 +66,7 @@ def _operand(operand: Operand) -> Wire:
     return {"name": operand.name, "shape": shape, "dtype": operand.kind, "format": operand.format.name}
 
 
-def _errors(errors: Errors) -> Wire:
+def _errors(errors: ErrorSummary) -> Wire:
     return {"largest": _extreme(errors.largest), "mean": number(errors.mean), "count": integer(errors.count)}
 
 

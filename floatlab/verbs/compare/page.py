@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isfinite
 
 from floatlab.arith import holds
-from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Note, Page, Pair, Role, Row, Span, line
-from floatlab.page.words import counted, listed, plural
-from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
-from floatlab.verbs.compare.elements import worst_blocks
-from floatlab.verbs.compare.measures import (
+from floatlab.arrays.compare.distances import Ulps
+from floatlab.arrays.compare.measure import ComparedElement, Differences, ErrorSummary, Operand
+from floatlab.arrays.compare.tolerances import Extreme, Tolerance
+from floatlab.numbers import Datum
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.page.measures import (
     at_index,
     bin_label,
     multiple,
     number,
     percent,
     shape_text,
+    share_of_tolerance,
     steps_text,
     upward,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.arrays.compare.distances import Ulps
-    from floatlab.arrays.compare.measure import Differences, Errors, Operand
-    from floatlab.arrays.compare.tolerances import Extreme, Tolerance
+from floatlab.page.model import (
+    Axis,
+    Block,
+    Gap,
+    Interval,
+    Lane,
+    Line,
+    Note,
+    Page,
+    Pair,
+    Role,
+    Row,
+    Span,
+    Table,
+    Text,
+    heading,
+    line,
+)
+from floatlab.page.words import counted, listed, plural
+from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
 
 
 def differences_page(found: Differences, judged: str = "") -> Page:
@@ -32,7 +48,7 @@ def differences_page(found: Differences, judged: str = "") -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> x = np.float32([[1, 2], [3, 4]])
     >>> print(to_text(differences_page(compare(x, x + np.float32([0, 1e-6])))).partition("equal")[0].rstrip())
       actual and expected: within tolerance
@@ -42,7 +58,7 @@ def differences_page(found: Differences, judged: str = "") -> Page:
                    atol 1e-08 allow
     """
     title = f"{found.actual.name} and {found.expected.name}: {_summary(found)}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *_verdict_rows(found), *_inputs_rows(found, judged)]
+    blocks: list[Block] = [heading(title), *_verdict_rows(found), *_inputs_rows(found, judged)]
     if found.shape is not None and found.size:
         blocks += _amounts(found)
         for part in (histogram_blocks(found), _near_enough(found), where_blocks(found), worst_blocks(found)):
@@ -72,23 +88,21 @@ def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
     operands = [
         _operand_row(label, each, named) for label, each in (("actual", found.actual), ("expected", found.expected))
     ]
-    return [*operands, Row("verdict", line(Span(verdict_words(found), Role.GOOD if found.within else Role.BAD)))]
+    return [*operands, Row("verdict", Span(verdict_words(found), Role.GOOD if found.within else Role.BAD))]
 
 
 def _inputs_rows(found: Differences, judged: str) -> list[Block]:
     """Say whether it is rounding; where that is not known of what may be a product, what would tell."""
     if judged:
-        return [Row("rounding?", line(judged))]
+        return [Row("rounding?", judged)]
     if not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
-    return [
-        Row("", line(Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT)))
-    ]
+    return [Row("", Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT))]
 
 
 def _operand_row(label: str, operand: Operand, named: bool) -> Block:
     words = line(Span(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
-    return Row(label, line(operand.name), words) if named and operand.name != label else Row(label, words)
+    return Row(label, operand.name, words) if named and operand.name != label else Row(label, words)
 
 
 def verdict_words(found: Differences) -> str:
@@ -128,28 +142,28 @@ def _amounts(found: Differences) -> list[Block]:
     rows: list[Block] = []
     if found.equal_bits is not None:
         rows.append(
-            Row("equal bits", line(f"{found.equal_bits:,} of {found.size:,}, {percent(found.equal_bits, found.size)}"))
+            Row("equal bits", f"{found.equal_bits:,} of {found.size:,}, {percent(found.equal_bits, found.size)}")
         )
     if found.equal_bits == found.size and not found.failing:
         return rows
     if found.equal != found.equal_bits:
-        rows.append(Row("equal values", line(f"{found.equal:,}, {percent(found.equal, found.size)}")))
-    rows += [Row("", line(Span(words, Role.FLAG))) for words in _special_words(found)]
+        rows.append(Row("equal values", f"{found.equal:,}, {percent(found.equal, found.size)}"))
+    rows += [Row("", Span(words, Role.FLAG)) for words in _special_words(found)]
     rows.append(Row("absolute", *_error_lines(found.absolute)))
     rows.append(Row("relative", *_error_lines(found.relative)))
     ulps = found.ulps
     if ulps is not None and ulps.largest is not None:
         where = at_index(ulps.largest.index) if ulps.largest.value else ""
         largest = line(f"largest {steps_text(int(ulps.largest.value))}{where}")
-        rows.append(Row("ulps", largest, line(Span(f"of {ulps.format.name}", Role.HINT))))
+        rows.append(Row("ulps", largest, Span(f"of {ulps.format.name}", Role.HINT)))
         if ulps.largest.value:
             shares = ", ".join(f"{share:g} % ≤ {steps_text(most)}" for share, most in ulps.percentiles)
-            rows.append(Row("", line(shares)))
+            rows.append(Row("", shares))
     rounded = [each for each in (found.actual, found.expected) if ulps and not holds(ulps.format, each.format)]
     if rounded and ulps is not None:
         names = listed([f"{each.name} ({each.format.name})" for each in rounded])
         words = f"{names} {plural(len(rounded), 'is', 'are')} rounded to {ulps.format.name} before ulps are counted"
-        rows.append(Row("", line(Span(words, Role.HINT))))
+        rows.append(Row("", Span(words, Role.HINT)))
     return rows
 
 
@@ -166,7 +180,7 @@ def _special_words(found: Differences) -> list[str]:
     return [f"{count:,} {words}" for count, words in said if count]
 
 
-def _error_lines(errors: Errors) -> tuple[Line, Line]:
+def _error_lines(errors: ErrorSummary) -> tuple[Line, Line]:
     if errors.largest is None or errors.mean is None:
         return line(Span("no element has one", Role.HINT)), ()
     where = at_index(errors.largest.index) if errors.largest.value else ""
@@ -185,8 +199,8 @@ def histogram_blocks(found: Differences) -> list[Block]:
         # Room for the label is kept on the right; the shortest bar is one character.
         bar = Interval(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
         lanes.append(Lane(bin_label(low, high), (), (bar,)))
-    heading = f"How many elements are how many ulps of {ulps.format.name} apart"
-    return [Note(line(Span(heading, Role.HEADING))), Axis(tuple(lanes))]
+    head = f"How many elements are how many ulps of {ulps.format.name} apart"
+    return [heading(head), Axis(tuple(lanes))]
 
 
 def bin_page(ulps: Ulps, place: int) -> Page:
@@ -194,7 +208,7 @@ def bin_page(ulps: Ulps, place: int) -> Page:
 
     >>> import numpy as np
     >>> from floatlab.arrays.compare.measure import compare
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> x = np.float32([1, 2, 3, 4])
     >>> print(to_text(bin_page(compare(x, x + np.float32([0, 0, 1e-6, 2e-6])).ulps, 1)), end="")
       4 to 7 ulps: 2 of 4 elements, 50 %; 50 % are nearer, none is further apart
@@ -209,7 +223,7 @@ def bin_page(ulps: Ulps, place: int) -> Page:
 
 
 def _near_enough(found: Differences) -> list[Block]:
-    blocks: list[Block] = [Note(line(Span("Near enough, as NumPy and PyTorch define it", Role.HEADING)))]
+    blocks: list[Block] = [heading("Near enough, as NumPy and PyTorch define it")]
     for each in (found.allclose, found.assert_close):
         blocks += _tolerance_rows(each, found.size)
     return blocks
@@ -239,5 +253,65 @@ def _tolerance_rows(near: Tolerance, size: int) -> list[Block]:
         if least is not None
     ]
     words = f"smallest that passes: {', or '.join(ways)}" if ways else "no tolerance would pass"
-    rows.append(Row("", line(Span(words, Role.HINT if ways else Role.FLAG))))
+    rows.append(Row("", Span(words, Role.HINT if ways else Role.FLAG)))
     return rows
+
+
+def worst_blocks(found: Differences) -> list[Block]:
+    """Return the worst elements as a page lists them, under a heading; nothing where all are the same."""
+    if not found.worst:
+        return []
+    rows = tuple(_element_cells(each, found) for each in found.worst)
+    header = ("index", "actual", "expected", "ulps", "of the tolerance")
+    count = plural(len(rows), "The worst element", f"The worst {len(rows)} elements")
+    head = f"{count}, by the share of rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)}"
+    return [heading(head), Table(header, rows, right=(3, 4))]
+
+
+def _element_cells(each: ComparedElement, found: Differences) -> tuple[Line, ...]:
+    cells = [line(_value(datum), " ", _code(datum)) for datum in _data(each, found)]
+    return (line(_index(each)), *cells, line(_steps(each)), line(share_of_tolerance(each.share)))
+
+
+def elements_table(found: Differences) -> Table:
+    """Return the worst elements with a column for all that is known of each, for tables whose columns turn.
+
+    >>> import numpy as np
+    >>> from floatlab.arrays.compare.measure import compare
+    >>> from floatlab.page.model import text_of
+    >>> [row] = elements_table(compare(np.float16([1, 3]), np.float16([1, 2]))).rows
+    >>> [text_of(cell) for cell in row]
+    ['1', '3', '2', '512', '0.5', '49,932 times', '0x4200', '0x4000', '1']
+    """
+    header = ("index", "actual", "expected", "ulps", "relative", "uses", "bits", "bits", "absolute")
+    rows: list[tuple[Text, ...]] = []
+    for each in found.worst:
+        x, y = _data(each, found)
+        relative = abs(each.absolute / each.expected) if each.expected and isfinite(each.absolute) else None
+        measures = (_steps(each), "·" if relative is None else number(relative), share_of_tolerance(each.share))
+        absolute = number(each.absolute) if isfinite(each.absolute) else "·"
+        rows.append((
+            _index(each), _value(x), _value(y), *measures,
+            _code(x), _code(y), absolute,
+        ))  # fmt: skip
+    return Table(header, rows, right=(3, 4, 5, 8))
+
+
+def _data(each: ComparedElement, found: Differences) -> tuple[Datum, Datum]:
+    return Datum(found.actual.format, each.actual_code), Datum(found.expected.format, each.expected_code)
+
+
+def _value(datum: Datum) -> Span:
+    return Span(shortest(datum), Role.VALUE)
+
+
+def _code(datum: Datum) -> Span:
+    return Span(hexadecimal_code(datum), Role.CODE)
+
+
+def _index(each: ComparedElement) -> str:
+    return ", ".join(map(str, each.index)) or "·"
+
+
+def _steps(each: ComparedElement) -> str:
+    return "·" if each.ulps < 0 else steps_text(each.ulps)

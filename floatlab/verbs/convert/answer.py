@@ -7,15 +7,13 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Derivation, convert, parse_literal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.answer import Answer, answer_for
+from floatlab.page.model import Page
+from floatlab.verbs.answer import Answer, Started, answer_for
+from floatlab.verbs.question import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
 
 
 def convert_through(

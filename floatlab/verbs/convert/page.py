@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from floatlab.numbers import Derivation, Special
 from floatlab.numbers.steps import Rule
-from floatlab.page.model import Block, Note, Page, Role, Row, Span, line
+from floatlab.page.datum import coded, datum_strip
+from floatlab.page.model import Block, Page, Role, Row, Span, heading, line
 from floatlab.page.words import (
     decision,
     error_words,
@@ -16,7 +17,6 @@ from floatlab.page.words import (
     verdict_line,
 )
 from floatlab.verbs.arithmetic.explain.clauses import sentence
-from floatlab.verbs.show.page import coded, datum_strip
 
 
 def _stage(derivation: Derivation) -> list[Block]:
@@ -24,16 +24,16 @@ def _stage(derivation: Derivation) -> list[Block]:
     blocks: list[Block] = [datum_strip(datum, datum.format.name)]
     rounded = derivation.rounded
     if any(isinstance(step, Special) and step.rule is Rule.FLUSHED_INPUT for step in derivation.steps):
-        blocks.append(Row("", line(sentence(Rule.FLUSHED_INPUT))))
+        blocks.append(Row("", sentence(Rule.FLUSHED_INPUT)))
     if rounded is None:
-        blocks.append(Row("", line(operand_text(derivation)), flags_line(derivation.flags)))
+        blocks.append(Row("", operand_text(derivation), flags_line(derivation.flags)))
     else:
         blocks.append(Row("", read_line(derivation), line("from ", operand_text(derivation))))
         far = far_away(derivation)
         decided = line(far) if far and rounded.overflowed else decision(rounded, derivation.context.rounding)
         blocks.append(Row("", decided, verdict_line(derivation)))
     if replaced := replaced_words(derivation):
-        blocks.append(Row("", line(Span(replaced, Role.HINT))))
+        blocks.append(Row("", Span(replaced, Role.HINT)))
     return blocks
 
 
@@ -41,13 +41,13 @@ def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
     """Return the page of a conversion: each stage, the direct rounding, and whether they agree."""
     path = " → ".join(stage.result.format.name for stage in stages)
     title = f"{operand_text(stages[0])} through {path}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     for stage in stages:
         blocks += _stage(stage)
     result = stages[-1].result
     if len(stages) == 1:
         return Page(tuple(blocks), title)
-    blocks.append(Row("directly", coded(direct.result), line(error_words(direct))))
+    blocks.append(Row("directly", coded(direct.result), error_words(direct)))
     if direct.result == result and result.is_nan:
         same = line(Span("the same bits", Role.GOOD))
     elif direct.result == result:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from floatlab.formats import CATALOG, catalog_row, parse_format
-from floatlab.verbs.answer import Answer
+from floatlab.page.model import Page
+from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.question import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
 
 
 def formats(names: tuple[str, ...] = ()) -> Answer:

@@ -6,15 +6,16 @@ from floatlab.formats import Format
 from floatlab.formats import Row as CatalogRow
 from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, encode
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import decimal_within, exact_text, hexadecimal, rounded_decimal, shortest, special_text
-from floatlab.page.fields import bits_strip
-from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest, special_text
+from floatlab.numbers.decimals import decimal_within, rounded_decimal
+from floatlab.page.datum import bits_strip
+from floatlab.page.model import Block, Gap, Grid, Line, Note, Page, Role, Row, Span, Table, heading, hint, line
 from floatlab.page.words import brief, plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
+
 
 _CODE_TABLE_LIMIT = 256
 _CELL = 12  # characters of a value in a code table
@@ -67,7 +68,7 @@ def _ranges(rows: list[CatalogRow]) -> Table:
             _rounded(f.largest), _rounded(f.smallest_normal), _rounded(f.smallest) if f.subnormals else "none",
         )  # fmt: skip
         found.append((_name(row), *(line(cell) for cell in cells)))
-    return Table(header, tuple(found), right=(1, 2, 3, 4))
+    return Table(header, found, right=(1, 2, 3, 4))
 
 
 def _codes(rows: list[CatalogRow]) -> Table:
@@ -78,7 +79,7 @@ def _codes(rows: list[CatalogRow]) -> Table:
         count = census(row.format)
         counts = (count.zeros, count.subnormals, count.normals, count.infinities, count.nans)
         found.append((_name(row), *(line(_count(n)) for n in counts), line(specials_words(row.format))))
-    return Table(header, tuple(found), right=(1, 2, 3, 4, 5))
+    return Table(header, found, right=(1, 2, 3, 4, 5))
 
 
 def formats_table(rows: list[CatalogRow]) -> Table:
@@ -99,19 +100,19 @@ def formats_table(rows: list[CatalogRow]) -> Table:
 
 def formats_page(rows: list[CatalogRow]) -> Page:
     """Return the tables of formats: ranges first, then what the codes are spent on."""
-    hint = (
+    others = (
         "Also p3109_k<K>p<P><s|u><e|f>, and any e<W>m<T>[fn|f|fnuz][_ieee]. Numbers in this table are rounded; "
         "floatlab formats NAME gives one format exactly, with its source."
     )
     ranges = "Ranges: digits, exponents, the largest number, the smallest normal and subnormal"
     blocks = (
-        Note(line(Span(ranges, Role.HEADING))),
+        heading(ranges),
         _ranges(rows),
         Gap(),
-        Note(line(Span("Codes per class, both signs together", Role.HEADING))),
+        heading("Codes per class, both signs together"),
         _codes(rows),
         Gap(),
-        Note(line(Span(hint, Role.HINT))),
+        hint(others),
     )
     return Page(blocks, "the formats that have names")
 
@@ -121,7 +122,7 @@ def _landmark(label: str, format: Format, magnitude: int) -> list[Block]:
     value = exact_text(datum, 60)
     return [
         Row(label, line(Span(hexadecimal_code(datum), Role.CODE), " ", Span(hexadecimal(datum), Role.PLAIN))),
-        Row("", line(Span(value, Role.VALUE))),
+        Row("", Span(value, Role.VALUE)),
     ]
 
 
@@ -176,11 +177,11 @@ def format_page(row: CatalogRow) -> Page:
     blocks: list[Block] = [
         Note(line(Span(f.name, Role.HEADING), f"  {row.purpose}")),
         bits_strip(one, "", line(Span(hexadecimal_code(one), Role.CODE), f" = {shortest(one)}")),
-        Row("also called", line(", ".join(row.aliases) if row.aliases else "no other name")),
-        Row("source", line(row.source)),
+        Row("also called", ", ".join(row.aliases) if row.aliases else "no other name"),
+        Row("source", row.source),
         Row("precision", line(f"p = {_counted(f.precision, 'digit')}, the hidden one included")
             if not f.explicit_integer_bit else line(f"p = {f.precision} digits, all of them stored")),
-        Row("exponent", line(f"{f.exponent_bits} bits, bias {f.bias}, emin {f.emin}, emax {f.emax}")),
+        Row("exponent", f"{f.exponent_bits} bits, bias {f.bias}, emin {f.emin}, emax {f.emax}"),
         *_landmark("largest", f, f.largest_magnitude),
         *_landmark("normal", f, f.smallest_normal_magnitude),
     ]  # fmt: skip
@@ -193,11 +194,11 @@ def format_page(row: CatalogRow) -> Page:
     )
     if count.unsupported:
         counted += f", {_count(count.unsupported)} that are not canonical"
-    blocks.append(Row("codes", line(counted)))
-    blocks += [Gap(), Note(line(Span("Where libraries disagree, this is the answer here", Role.HEADING)))]
-    blocks += [Row(label, line(answer)) for label, answer in answers(f)]
+    blocks.append(Row("codes", counted))
+    blocks += [Gap(), heading("Where libraries disagree, this is the answer here")]
+    blocks += [Row(label, answer) for label, answer in answers(f)]
     if 1 << f.width <= _CODE_TABLE_LIMIT:
-        blocks += [Gap(), Note(line(Span("Every code", Role.HEADING))), Grid(tuple(_cells(f)))]
+        blocks += [Gap(), heading("Every code"), Grid(tuple(_cells(f)))]
     return Page(tuple(blocks), f"the format {f.name}")
 
 

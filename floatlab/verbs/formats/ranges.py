@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from floatlab.arith import Lack, lacks
 from floatlab.formats import Format
 from floatlab.numbers import encode
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
-from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Mark, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.model import (
+    Axis,
+    Block,
+    Gap,
+    Interval,
+    Lane,
+    Mark,
+    Page,
+    Role,
+    Row,
+    Span,
+    Table,
+    heading,
+    hint,
+    line,
+)
 from floatlab.page.words import counted, listed
 from floatlab.verbs.formats.page import specials_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 _TICKS = 8  # at most about so many on the scale
 _MANY = 3  # other formats from which on a list says no reasons
@@ -28,7 +41,7 @@ def ranges_page(formats: list[Format]) -> Page:
     """Compare two or more formats.
 
     >>> from floatlab import parse_format
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> page = ranges_page([parse_format("fp16"), parse_format("bf16")])
     >>> print(to_text(page).partition("thin")[0].rstrip())
       Side by side: the positive numbers on a scale of powers of two
@@ -39,15 +52,15 @@ def ranges_page(formats: list[Format]) -> Page:
     """
     names = ", ".join(each.name for each in formats)
     blocks: list[Block] = [
-        Note(line(Span("Side by side: the positive numbers on a scale of powers of two", Role.HEADING))),
+        heading("Side by side: the positive numbers on a scale of powers of two"),
         ranges_axis(formats),
-        Note(line(Span("thin: subnormal numbers, thick: normal ones", Role.HINT))),
+        hint("thin: subnormal numbers, thick: normal ones"),
         Gap(),
-        Note(line(Span("What tells them apart", Role.HEADING))),
+        heading("What tells them apart"),
         _differences(formats),
-        Note(line(Span(_DIGITS, Role.HINT))),
+        hint(_DIGITS),
         Gap(),
-        Note(line(Span("Is a conversion always exact?", Role.HEADING))),
+        heading("Is a conversion always exact?"),
     ]
     for each in formats:
         blocks += _conversions(each, [other for other in formats if other != each])
@@ -111,20 +124,20 @@ def _conversions(format: Format, others: list[Format]) -> list[Block]:
         words += [f"not always into {each.name}: {', '.join(_obstacles(format, each))}" for each in changing]
     elif changing:
         words.append(f"not always into {listed([each.name for each in changing])}")
-    return [Row(format.name if not i else "", line(each)) for i, each in enumerate(words)]
+    return [Row(format.name if not i else "", each) for i, each in enumerate(words)]
 
 
 def _differences(formats: list[Format]) -> Table:
     rows = tuple(
         (
-            line(Span(each.name, Role.VALUE)),
-            line(f"{each.width}"),
-            line(f"{each.precision}"),
-            line(_digits(each.precision)),
-            line(f"2^{each.least_exponent}"),
-            line(_value(each.largest)),
-            line(_above_one(each)),
-            line(specials_words(each)),
+            Span(each.name, Role.VALUE),
+            f"{each.width}",
+            f"{each.precision}",
+            _digits(each.precision),
+            f"2^{each.least_exponent}",
+            _value(each.largest),
+            _above_one(each),
+            specials_words(each),
         )
         for each in formats
     )

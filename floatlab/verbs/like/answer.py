@@ -6,15 +6,14 @@ from floatlab.errors import LiteralError, MissingPartError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Literal
 from floatlab.numbers.literals import Code
-from floatlab.numbers.reading import read_literal, to_python_float
+from floatlab.numbers.reading import read_literal
+from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries
 from floatlab.verbs.answer import Answer, answer_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from floatlab.page.model import Page
 
 
 def compare_libraries(
@@ -34,7 +33,7 @@ def compare_libraries(
         opinions: list[Opinion | str] = []
         for library in libraries:
             try:
-                opinions.append(ask(library, fmt.name, to_python_float(given)))
+                opinions.append(ask(library, fmt.name, float(given)))
             except MissingPartError as error:
                 missing[library] = str(error)
                 opinions.append(library)

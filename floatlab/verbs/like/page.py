@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from floatlab.numbers import Datum, Derivation, Literal
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.page.model import Line, Note, Page, Role, Span, Table, line
+from floatlab.page.model import Page, Role, Span, Table, Text, heading, hint, line
 from floatlab.page.words import brief, operand_text
 from floatlab.peers import Opinion, explain
 
 
-def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Line, ...]:
+def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
     if opinion.code is None:
-        return (line(opinion.library), (), (), line("has no such type"))
+        return opinion.library, (), (), "has no such type"
     theirs = Datum(ours.result.format, opinion.code)
     literal = ours.operands[0]
     assert isinstance(literal, Literal)
@@ -24,7 +24,7 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Line, ...]:
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
     """Return the comparison in one format; a bare name stands for a library that is not installed."""
     result = ours.result
-    rows: list[tuple[Line, ...]] = [
+    rows: list[tuple[Text, ...]] = [
         (
             line(Span("floatlab", Role.VALUE)),
             line(Span(hexadecimal_code(result), Role.CODE)),
@@ -34,16 +34,9 @@ def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
     ]
     for opinion in opinions:
         if isinstance(opinion, str):
-            rows.append((line(opinion), (), (), line(f"not installed: pip install {opinion}")))
+            rows.append((opinion, (), (), f"not installed: pip install {opinion}"))
         else:
             rows.append(_verdict(ours, opinion))
     title = f"{operand_text(ours)} in {result.format.name}"
     note = "the libraries were given the value as a Python float (binary64), as in library.type(value)"
-    return Page(
-        (
-            Note(line(Span(title, Role.HEADING))),
-            Table(("", "code", "value", ""), tuple(rows)),
-            Note(line(Span(note, Role.HINT))),
-        ),
-        title,
-    )
+    return Page((heading(title), Table(("", "code", "value", ""), rows), hint(note)), title)

@@ -6,16 +6,12 @@ import numpy as np
 
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.numbers import Datum
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.page.measures import factors_text, number, percent
+from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
+from floatlab.page.sums import decimal, format_row, machine_rows, origin_rows, signed, way_words
 from floatlab.page.words import counted, plural
-from floatlab.verbs.compare.measures import factors_text, number, percent
-from floatlab.verbs.reduce.page import decimal, format_row, machine_rows, origin_rows, signed, way_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.results.products import Product, ProductElement
+from floatlab.reduce.results.products import Product, ProductElement
 
 SHORT = 16  # elements: of so many all are shown
 _OFFERED = 32  # elements to choose from
@@ -26,7 +22,7 @@ def product_page(found: Product) -> Page:
     """Return the page of a matrix product.
 
     >>> from floatlab.reduce.results.products import matrix_product
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(product_page(matrix_product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
       matrix product (2 × 2) · (2 × 1), serial
       a            4 binary64 numbers rounded into binary16, all exactly
@@ -46,18 +42,18 @@ def product_page(found: Product) -> Page:
     settings, errors = found.settings, found.errors()
     sides = factors_text(found.x.codes.shape, found.y.codes.shape)
     title = f"matrix product {sides}, {way_words(settings.schedule, settings.adder)}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *machine_rows(settings.machine)]
+    blocks: list[Block] = [heading(title), *machine_rows(settings.machine)]
     blocks += origin_rows(found.x, found.y)
     blocks.append(format_row(found.x, found.y, settings.adder, settings.format))
     looked = errors.looked_at
     if looked < found.codes.size:
-        blocks.append(Row("measured", line(f"{looked:,} of {counted(found.codes.size, 'element')}")))
+        blocks.append(Row("measured", f"{looked:,} of {counted(found.codes.size, 'element')}"))
     if looked:
         share = f"{errors.nearest:,} of {counted(looked, 'element')} ({percent(errors.nearest, looked)})"
         verb = plural(errors.nearest, "is", "are")
         blocks += [
-            Row("nearest", line(f"{share} {verb} at most half an ulp from the exact {plural(looked, 'one')}")),
-            Row("error", line(f"largest {number(errors.largest)} ulps, root mean square {number(errors.rms)}")),
+            Row("nearest", f"{share} {verb} at most half an ulp from the exact {plural(looked, 'one')}"),
+            Row("error", f"largest {number(errors.largest)} ulps, root mean square {number(errors.rms)}"),
             Row(
                 "q",
                 line(
@@ -74,10 +70,10 @@ def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
     places = tuple(range(found.codes.size)) if every else worst
     if not places:
         return []
-    heading = "Every element" if every else f"The {counted(len(places), 'element')} farthest from the exact product"
+    head = "Every element" if every else f"The {counted(len(places), 'element')} farthest from the exact product"
     rows = tuple(_cells(found.element(each)) for each in places)
     header = ("index", "code", "value", "exact", "ulps")
-    return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(2, 4))]
+    return [Gap(), heading(head), Table(header, rows, right=(2, 4))]
 
 
 def _cells(each: ProductElement) -> tuple[Line, ...]:

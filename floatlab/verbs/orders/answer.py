@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 from floatlab.errors import FloatlabError
 from floatlab.fpmode import in_default_mode
@@ -10,19 +12,13 @@ from floatlab.numbers import Datum
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule, Sorted
+from floatlab.reduce.results.reduction import Reduction
 from floatlab.reduce.results.totals import reorder
+from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
 from floatlab.reduce.simulate.compensated import RULES, Compensated
+from floatlab.reduce.simulate.tensor_cores import TensorCore
 from floatlab.verbs.question import Question
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from floatlab.reduce.results.reduction import Reduction
-    from floatlab.reduce.reveal.revelation import Findings
-    from floatlab.reduce.simulate.simulation import AnyAdder
 
 SCHEDULES = {
     "serial": "one after the other, as a loop does",
@@ -92,7 +88,7 @@ def growing(found: Reduction) -> Iterator[list[Way]]:
         yield list(rows.values())
 
 
-def _asked(found: Reduction) -> Iterator[tuple[str, dict[str, Any], Schedule, AnyAdder]]:
+def _asked(found: Reduction) -> Iterator[tuple[str, dict[str, Any], Schedule, Adder | Compensated | TensorCore]]:
     """Give each order by name, the options that ask for it, its schedule and its adder."""
     adder = found.adder
     own = {"schedule": found.schedule.text, "adder": adder.rule if isinstance(adder, Compensated) else None}
@@ -119,7 +115,7 @@ def _asked(found: Reduction) -> Iterator[tuple[str, dict[str, Any], Schedule, An
             yield rule, plain | {"schedule": None, "adder": rule}, parse_schedule("serial"), compensated
 
 
-def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> Any:
+def _same(found: Reduction, schedule: Schedule, adder: Adder | Compensated | TensorCore) -> Any:
     """Return what two ways have in common that cannot differ; None where that is not looked up."""
     if len(found) > _COMPARED:
         return None

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 from floatlab.formats.names import short_name
 from floatlab.numbers import Datum, Direction
-from floatlab.numbers.decimals import shortest
-from floatlab.page.fields import bits_strip
+from floatlab.numbers.datum import shortest
+from floatlab.page.datum import bits_strip, coded
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
+from floatlab.page.sums import signed, way_words
 from floatlab.page.words import counted
+from floatlab.reduce.results.reduction import Reduction
 from floatlab.verbs.arithmetic.relation_page import with_changes_marked
-from floatlab.verbs.reduce.page import limit_rows, signed, truth_rows, way_words
-from floatlab.verbs.show.page import coded
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from floatlab.reduce.results.reduction import Reduction
+from floatlab.verbs.reduce.page import limit_rows, truth_rows
 
 _GLANCE = 48  # characters of an order that is told
 HEADER = ("order", "result", "ulps", "bits changed", "bits", "the same here")
@@ -52,7 +49,7 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
     """Return a result's bits, and below them those of another one, marked where they differ; `words` say which.
 
     >>> from floatlab import encode
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(result_page(encode(1.5, "fp16"), encode(1, "fp16"), "serial")), end="")
       result       0 01111 1000000000         0x3e00 1.5
                            ^
@@ -73,7 +70,7 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
         if result.is_finite and before.is_finite:
             apart += f", {counted(abs(result.ordinal - before.ordinal), 'step')} apart"
         words = f"{words}: {apart}" if words else apart
-    return Page((*blocks, Row("", line(Span(words, Role.HINT)))))
+    return Page((*blocks, Row("", Span(words, Role.HINT))))
 
 
 def figures_page(found: Reduction) -> Page:

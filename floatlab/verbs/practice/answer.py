@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError, LiteralError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.decimals import decimal_within, exact_decimal, shortest
+from floatlab.numbers.datum import shortest
+from floatlab.numbers.decimals import decimal_within, exact_decimal
 from floatlab.numbers.draws import Draws
+from floatlab.numbers.exact import Ratio
 from floatlab.numbers.literals import Code, parse_literal
-from floatlab.numbers.ratio import Ratio
 from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import (
     Align,
@@ -23,18 +26,13 @@ from floatlab.numbers.steps import (
     Round,
     Rule,
     Special,
+    Step,
 )
 from floatlab.record import Record
+from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.answer import compute
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.registry import ARITIES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from floatlab.numbers.steps import Step
-    from floatlab.verbs.arithmetic.step_pages import Scene
 
 _TYPED = 18  # characters of a number that a person is asked to type
 _NUMBER_BITS = 10_000  # guesses longer than this are compared as text only
@@ -114,7 +112,7 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
 
 def _stands_there(exercise: Exercise, before: Scene) -> bool:
     """Say whether an answer to be typed can be read off the page before: the other way's number, or an operand."""
-    from floatlab.page.text import to_text
+    from floatlab.page.layout import to_text
 
     shown = to_text(before.page, _WIDE).split()
     return not exercise.choices and any(len(each) > _GLANCED and each in shown for each in exercise.answers)
@@ -198,11 +196,7 @@ def _round(step: Step, derivation: Derivation, _: int) -> Exercise | None:
         digits = _guard_round_sticky(rounded)
         return Exercise(f"Cut {place}: what are the guard, round and sticky digits?", (), digits)
     happens = _CUT[2] if rounded.tail is Tail.ZERO else _CUT[int(rounded.increment)]
-    return Exercise(
-        f"Cut {place} and rounded {IN_WORDS[direction]}: what becomes of the last digit?",
-        _CUT,
-        (happens,),
-    )
+    return Exercise(f"Cut {place} and rounded {IN_WORDS[direction]}: what becomes of the last digit?", _CUT, (happens,))
 
 
 def _guard_round_sticky(rounded: Rounded) -> tuple[str, ...]:

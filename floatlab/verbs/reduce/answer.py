@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from floatlab.arrays.sources import source_of
-from floatlab.errors import UnsupportedError, guess, quoted
-from floatlab.files import open_arrays
-from floatlab.files.readers import kind_of
+from collections.abc import Callable
+from typing import Any
+
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
-from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.page.model import Page
+from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
-from floatlab.reduce.results.presets import Preset
 from floatlab.reduce.results.products import Product, matrix_product
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.arrays.streams import ArraySource
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
-
-OPERANDS = {"sum": 1, "dot": 2, "matmul": 2}
-_NUMBERS = {1: "one array", 2: "two arrays"}
-
-
-def parse_preset(name: str) -> Preset:
-    """Return the vectors of a name; raises UnsupportedError for a name that there is not."""
-    if name not in PRESETS:
-        known = list(PRESETS)
-        raise UnsupportedError(f"--preset {quoted(name)} is none of {', '.join(known)}{guess(name, known)}")
-    return PRESETS[name]
+from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.named_arrays import operands_of, preset_of
+from floatlab.verbs.question import Question
 
 
 @in_default_mode
@@ -74,37 +53,6 @@ def reduce_words(
         operands[0], operands[1], schedule, format, fma=fma, products=products, accumulator=accumulator, adder=adder,
         context=context, machine=model,
     )  # fmt: skip
-
-
-def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[Any]:
-    """Return the vectors of a preset, which takes the place of words; raises UnsupportedError."""
-    found = parse_preset(name)
-    if operation != "dot" or words:
-        raise UnsupportedError(f"--preset {name} is two arrays for dot, and takes the place of others")
-    return list(found.data)
-
-
-@in_default_mode
-def operands_of(
-    operation: str, words: tuple[str, ...], format: Format | None = None, model: Machine | None = None
-) -> list[Any]:
-    """Return the arrays that words name, as many as the operation takes; raises FloatlabError."""
-    wanted = OPERANDS[operation]
-    if len(words) != wanted:
-        lists = len(words) > wanted and all(kind_of(each) == "list" for each in words)
-        more = "; the numbers of one are joined by commas, as in 1.5,-2" if lists else ""
-        raise UnsupportedError(f"{operation} takes {_NUMBERS[wanted]}, and {len(words)} were given{more}")
-    own = None if model is None else model.terms
-    if own is not None and own.name == "tf32":
-        own = parse_format("binary32")  # the unit itself ignores digits, and does not round
-    with open_arrays(words, own or format) as opened:
-        return [_with_origin(each) for each in opened]
-
-
-def _with_origin(opened: ArraySource) -> Any:
-    """Return a whole array; one of text with what reading it changed."""
-    found = opened.whole()
-    return found if opened.origin is None else source_of(found).replace(origin=opened.origin)
 
 
 def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:

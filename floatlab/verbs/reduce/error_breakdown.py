@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
-from floatlab.numbers import Datum, Flags
+from floatlab.numbers import Datum, Derivation, Flags
 from floatlab.record import Record
-from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.results.reduction import Reduction
+from floatlab.reduce.simulate.adders import Adder, Node, Term
 from floatlab.reduce.simulate.compensated import Compensated
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from floatlab.numbers import Derivation
-    from floatlab.reduce.results.reduction import Reduction
-    from floatlab.reduce.simulate.adders import Node, Term
 
 
 class Entry(Record):

@@ -5,17 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from floatlab.numbers import Datum
-from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
+from floatlab.numbers.datum import shortest
+from floatlab.page.datum import coded
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
+from floatlab.page.sums import decimal, machine_rows, signed
 from floatlab.page.words import counted
+from floatlab.reduce.results.reduction import Reduction
+from floatlab.reduce.simulate.adders import Node, Term
 from floatlab.reduce.simulate.tensor_cores import TensorCore
-from floatlab.verbs.reduce.page import decimal, machine_rows, signed
-from floatlab.verbs.show.page import coded
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.results.reduction import Reduction
-    from floatlab.reduce.simulate.adders import Node, Term
 
 _DIGITS = 12
 
@@ -24,7 +21,7 @@ def node_page(found: Reduction, id: int) -> Page:
     """Return the page of a node by its id.
 
     >>> from floatlab import sum
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(node_page(sum([1.5, 2**-12, 3], "fused(4)", format="fp16"), 3)), end="")
       node 3 adds 3 numbers at once: 4.5
       added exactly, and rounded once (RNE)
@@ -45,7 +42,7 @@ def node_page(found: Reduction, id: int) -> Page:
     ]
     title = f"node {id} adds {counted(len(given), 'number')} at once: {shortest(node.value)}"
     core = found.adder if isinstance(found.adder, TensorCore) else None
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *machine_rows(found.machine)]
+    blocks: list[Block] = [heading(title), *machine_rows(found.machine)]
     finite = all(each.is_finite for each in given)
     cut = core if core is not None and finite and core.sum_bits is None else None
     if cut is not None:
@@ -53,8 +50,8 @@ def node_page(found: Reduction, id: int) -> Page:
     else:
         rounding = found.adder.context.rounding.value
         how = f"added exactly, and rounded once ({rounding})" if core is None else "added as the model says"
-        blocks.append(Note(line(how)))
-        rows = tuple((_name(each, len(found)), line(_number(x))) for each, x in zip(node.arguments, given, strict=True))
+        blocks.append(Note(how))
+        rows = tuple((_name(each, len(found)), _number(x)) for each, x in zip(node.arguments, given, strict=True))
         blocks += [Gap(), Table(("id", "number"), rows), Gap()]
     return Page((*blocks, *_outcome(node, given if finite else None)), title)
 
@@ -69,14 +66,14 @@ def _aligned(core: TensorCore, node: Node, given: list[Term | Datum], terms: int
     for each, x, kept in zip(node.arguments, given, left, strict=True):
         lost = x.exact.as_fraction() - Fraction(kept) * Fraction(2) ** unit
         cut = line(Span("nothing", Role.HINT)) if not lost else line(Span(decimal(lost, 6), Role.LOST))
-        rows.append((_name(each, terms), line(_number(x)), line(f"{kept:,}"), cut))
+        rows.append((_name(each, terms), _number(x), f"{kept:,}", cut))
     total = sum(left)
     return [
-        Note(line(words)),
+        Note(words),
         Gap(),
-        Table(("id", "number", f"× 2^{unit}", "cut off"), tuple(rows), (2,)),
+        Table(("id", "number", f"× 2^{unit}", "cut off"), rows, (2,)),
         Gap(),
-        Row("together", line(f"{total:,} × 2^{unit}")),
+        Row("together", f"{total:,} × 2^{unit}"),
     ]
 
 
@@ -100,10 +97,10 @@ def _outcome(node: Node, given: list[Term | Datum] | None) -> list[Block]:
     exact = None
     if given is not None:
         exact = sum((each.exact.as_fraction() for each in given), Fraction(0))
-        rows.append(Row("exact", line(decimal(exact, 20))))
+        rows.append(Row("exact", decimal(exact, 20)))
     rows.append(Row("result", coded(node.value, shortest(node.value))))
     if exact is not None and node.value.is_finite:
         error = node.value.exact.as_fraction() - exact
         ulps = f"{signed(error / node.value.ulp.as_fraction())} ulp" if error else "0"
-        rows.append(Row("error", line(ulps)))
+        rows.append(Row("error", ulps))
     return rows

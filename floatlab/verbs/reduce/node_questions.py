@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from floatlab.numbers import Datum
-from floatlab.numbers.decimals import shortest
+from collections.abc import Sequence
+
+from floatlab.numbers import Datum, Derivation
+from floatlab.numbers.datum import shortest
 from floatlab.record import Record
+from floatlab.reduce.results.reduction import Reduction
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.verbs.arithmetic.page import expression
 from floatlab.verbs.edits import code_of
 from floatlab.verbs.question import Question
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from floatlab.numbers import Derivation
-    from floatlab.reduce.results.reduction import Reduction
 
 _VERBS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "sqrt": "sqrt", "fma": "fma",

@@ -5,33 +5,24 @@ from __future__ import annotations
 from fractions import Fraction
 from heapq import nlargest
 
+from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum, Flags
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import rounded_decimal, shortest, terminating_decimal
-from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, line
-from floatlab.page.words import counted, flags_line, plural, signed_text
-from floatlab.reduce.results.reduction import MAX_TRACED
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.numbers.decimals import rounded_decimal
+from floatlab.page.datum import coded
+from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line
+from floatlab.page.sums import decimal, few, format_row, machine_rows, origin_rows, signed, way_words
+from floatlab.page.words import counted, flags_line, plural
+from floatlab.reduce.results.reduction import MAX_TRACED, Reduction
 from floatlab.reduce.simulate.adders import Adder
-from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
-from floatlab.verbs.show.page import coded
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.arrays.sources import Source
-    from floatlab.formats import Format
-    from floatlab.reduce.plan.orders import Schedule
-    from floatlab.reduce.results.reduction import Reduction
-    from floatlab.reduce.simulate.machines import Machine
-    from floatlab.reduce.simulate.simulation import AnyAdder
 
 SHORT = 16  # terms: of so many every rounding is shown
 _TRACED = 1024  # terms: of so many the worst are found among products, too
 _SEARCHED = 1 << 21  # terms: the worst of more would take many seconds, and gigabytes, to find
 _WORST = 5
 _SPELT = 6  # numbers that a node adds: of more the first and the last are named
-_PLAIN = range(-4, 9)  # exponents of numbers that are written without one
 _HEADER = ("id", "of", "code", "value", "ulps", "in result")
 _NOUNS = {"sum": "sum", "dot": "dot product"}
 
@@ -40,7 +31,7 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     """Return the page of a sum or dot product; `origin` says where its terms come from.
 
     >>> from floatlab import sum
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(reduction_page(sum([2048, 1, 3], format="fp16"))), end="")
       sum of 3 terms, serial: 2052
       terms        3 numbers read into binary16, all exactly
@@ -62,9 +53,9 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
     """
     n = len(found)
     title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {_way(found)}: {shortest(found.result)}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING)))]
+    blocks: list[Block] = [heading(title)]
     if origin:
-        blocks.append(Row("terms", line(origin)))
+        blocks.append(Row("terms", origin))
     blocks += machine_rows(found.machine)
     blocks += origin_rows(found.x, found.y)
     blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found), *_formats(found)]
@@ -77,38 +68,6 @@ def _way(found: Reduction) -> str:
     return way_words(found.schedule, found.adder)
 
 
-def way_words(schedule: Schedule, adder: AnyAdder) -> str:
-    """Say the order and what an addition is."""
-    if isinstance(adder, Compensated):
-        return f"{schedule.text}, compensated ({adder.rule})"
-    return f"{schedule.text}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule.text
-
-
-def machine_rows(machine: Machine | None) -> list[Block]:
-    """Say whose model it is that was asked for."""
-    if machine is None:
-        return []
-    note = f"; {machine.note}" if machine.note else ""
-    return [Row("machine", line(f"{machine.words}{note}"))]
-
-
-def origin_rows(x: Source, y: Source | None) -> list[Block]:
-    """Say what numbers were before they were read into their format, and how many of them that changed."""
-    sides = {"terms": x} if y is None else {"a": x, "b": y}
-    return [Row(name, line(_origin_words(side))) for name, side in sides.items() if side.origin is not None]
-
-
-def _origin_words(source: Source) -> str:
-    origin, count = source.origin, source.codes.size
-    assert origin is not None
-    words = counted(count, "number" if origin.format is None else f"{origin.format.name} number")
-    done = "read into" if origin.format is None else "rounded into"
-    changed = f"{origin.inexact:,} of them inexactly"
-    if origin.inexact in (0, count):
-        changed = "all " * (count > 1) + ("inexactly" if origin.inexact else "exactly")
-    return f"{words} {done} {source.format.name}, {changed}"
-
-
 def truth_rows(found: Reduction) -> list[Block]:
     """Say what the exact sum is, and how far the result is from it."""
     exact, ulps = found.exact, found.error_ulps
@@ -117,7 +76,7 @@ def truth_rows(found: Reduction) -> list[Block]:
     if exact is None:
         return [Row("exact", line(Span("no number: a term is none", Role.HINT), raised))]
     read = any(side is not None and side.origin is not None and side.origin.inexact for side in (found.x, found.y))
-    rows: list[Block] = [Row("exact", line(decimal(exact, 20)), line("of the terms as read") if read else ())]
+    rows: list[Block] = [Row("exact", decimal(exact, 20), line("of the terms as read") if read else ())]
     if ulps is None:
         return [*rows, Row("error", line(Span("the result is no number", Role.FLAG), raised))]
     if not ulps:
@@ -131,20 +90,6 @@ def _formats(found: Reduction) -> list[Block]:
     return [format_row(found.x, found.y, found.adder, found.result.format)]
 
 
-def format_row(x: Source, y: Source | None, adder: AnyAdder, into: Format) -> Row:
-    """Say what is rounded to which format."""
-    parts = {"terms": x.format.name}
-    if y is not None:
-        parts["terms"] = " and ".join(dict.fromkeys([x.format.name, y.format.name]))
-        if isinstance(adder, Adder | Compensated):
-            parts["products"] = adder.products.name
-    parts["sums"] = adder.accumulator.name
-    if set(parts.values()) == {into.name}:
-        return Row("rounded to", line(f"{into.name} everywhere"))
-    parts["result"] = into.name
-    return Row("rounded to", line(", ".join(f"{name} {format}" for name, format in parts.items())))
-
-
 def limit_rows(found: Reduction) -> list[Block]:
     """Say how large the error can be, and how sensitive the sum is."""
     rows: list[Block] = []
@@ -155,7 +100,7 @@ def limit_rows(found: Reduction) -> list[Block]:
     if found.condition is not None:
         x = "x" if found.y is None else "x·y"
         unit = few(Fraction(len(found)) / 2**found.accumulated.format.precision)
-        rows.append(Row("condition", line(f"{few(found.condition)} = sum of |{x}| / |sum of {x}|; n·u = {unit}")))
+        rows.append(Row("condition", f"{few(found.condition)} = sum of |{x}| / |sum of {x}|; n·u = {unit}"))
     return rows
 
 
@@ -168,11 +113,6 @@ def array_words(source: Source) -> str:
     '1.907607,-0.7862027,1.147311,0.9604002'
     """
     return ",".join(shortest(Datum(source.format, code)) for code in source.codes.tolist())
-
-
-def few(x: Fraction) -> str:
-    """Return a measure in three digits."""
-    return rounded_decimal(x, 3, _PLAIN)
 
 
 def _bound(x: Fraction, result: Datum) -> str:
@@ -197,35 +137,13 @@ def _exponent(x: Fraction) -> int:
     return int(f"{rounded_decimal(x, 3, range(0))}e".split("e")[1] or 0)
 
 
-def decimal(x: Fraction, digits: int) -> str:
-    """Return a number in so many digits: complete where it has no more, else after ≈.
-
-    >>> decimal(Fraction(1, 8), 6), decimal(Fraction(1, 3), 6)
-    ('0.125', '≈ 0.333333')
-    """
-    text = rounded_decimal(x, digits)
-    if Fraction(text) != x:
-        return f"≈ {text}"
-    return terminating_decimal(x, digits + 6) or text
-
-
-def signed(x: Fraction, digits: int = 3) -> str:
-    """Return a signed error in so many digits.
-
-    >>> signed(Fraction(-1, 3)), signed(Fraction(-112345))
-    ('−0.333', '−112,000')
-    """
-    text = rounded_decimal(x, digits, _PLAIN)
-    return signed_text(f"{int(text):,}" if text.lstrip("-").isdigit() else text)
-
-
 def _every(found: Reduction) -> list[Block]:
     entries = ledger(found)
     strange = any(each.flags & ~Flags.INEXACT for each in entries)
     header = _HEADER + (("flags",) if strange else ())
     rows = tuple(_cells(each, found, strange) for each in entries)
-    heading = "Every rounding: its error in its own ulps, and in those of the result"
-    return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(header, rows, right=(3, 4, 5))]
+    head = "Every rounding: its error in its own ulps, and in those of the result"
+    return [Gap(), heading(head), Table(header, rows, right=(3, 4, 5))]
 
 
 def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
@@ -278,8 +196,8 @@ def _worst(found: Reduction) -> list[Block]:
     entries = worst_of(found)
     if not entries:
         many = f"of {counted(len(found), 'term')} the worst roundings are not looked for"
-        return [Gap(), Note(line(Span(many, Role.HINT)))] if len(found) > _SEARCHED else []
+        return [Gap(), hint(many)] if len(found) > _SEARCHED else []
     rows = tuple(_cells(each, found, False) for each in entries)
     many = plural(len(rows), "The rounding", f"The {len(rows)} roundings")
-    heading = f"{many} that missed most: by how many of their own ulps, and of the result's"
-    return [Gap(), Note(line(Span(heading, Role.HEADING))), Table(_HEADER, rows, right=(3, 4, 5))]
+    head = f"{many} that missed most: by how many of their own ulps, and of the result's"
+    return [Gap(), heading(head), Table(_HEADER, rows, right=(3, 4, 5))]

@@ -7,26 +7,22 @@ is after it. Long chains are elided, and unfold in parts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from math import gcd
 
-from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.model import Line, Role, Span, Table, line
+from floatlab.page.sums import decimal, signed
 from floatlab.page.words import counted
 from floatlab.record import Record
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.results.reduction import Reduction
+from floatlab.reduce.simulate.adders import Term
 from floatlab.verbs.reduce.error_breakdown import Entry, ledger
-from floatlab.verbs.reduce.page import decimal, missed, signed
+from floatlab.verbs.reduce.page import missed
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from floatlab.reduce.plan.plan import Plan
-    from floatlab.reduce.results.reduction import Reduction
-    from floatlab.reduce.simulate.adders import Term
-
-    Key = tuple[str | int, ...]
+Key = tuple[str | int, ...]
 
 MOST = 1 << 12  # terms: of so many every node is shown
 _WHOLE = 16  # terms: trees of so many are unfolded

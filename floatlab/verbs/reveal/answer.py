@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from typing import Any
 
+from floatlab.page.model import Page
 from floatlab.reduce.reveal.revelation import Findings, examine
-from floatlab.verbs.answer import Answer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
-
+from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.question import Question
 
 TERMS, DTYPE = 64, "float32"  # what is asked unless told
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
+from collections.abc import Sequence
+
+from floatlab.page.model import Block, Gap, Page, Role, Row, Span, Table, heading
 from floatlab.page.words import counted
 from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.outline import OutlinePart, outline, subtree
-from floatlab.reduce.simulate.adders import PartlyFused
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from floatlab.reduce.plan.orders import Schedule
-    from floatlab.reduce.plan.plan import Plan
-    from floatlab.reduce.reveal.revelation import Findings
-    from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.reveal.revelation import Findings
+from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 _SHORT = 12  # terms: a tree of so many is written out
 _MOST_RANGES = 6
@@ -26,7 +22,7 @@ def reveal_page(found: Findings) -> Page:
     """Return the page of a target's findings.
 
     >>> from floatlab.reduce.reveal.revelation import examine
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(reveal_page(examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4))).partition("asked")[0].rstrip())
       function: 4 terms, serial
       order        serial
@@ -40,9 +36,9 @@ def reveal_page(found: Findings) -> Page:
     if found.claim is None:
         order = "no order is claimed"
     title = f"{name}: {counted(n, 'term')}, {order}"
-    blocks: list[Block] = [Note(line(Span(title, Role.HEADING))), *_order(found), *_replayed(found)]
-    blocks.append(Row("subnormals", line("become zero" if found.flushes else "kept")))
-    blocks.append(Row("asked", line(f"{counted(found.probes, 'probe')} of {found.format.name}")))
+    blocks: list[Block] = [heading(title), *_order(found), *_replayed(found)]
+    blocks.append(Row("subnormals", "become zero" if found.flushes else "kept"))
+    blocks.append(Row("asked", f"{counted(found.probes, 'probe')} of {found.format.name}"))
     return Page(tuple(blocks), title)
 
 
@@ -50,14 +46,14 @@ def plan_page(plan: Plan) -> Page:
     """Return the page of an order of evaluation: as an expression where one is found, and as a tree where it is short.
 
     >>> from floatlab.reduce.plan.plan import Plan
-    >>> from floatlab.page.text import to_text
+    >>> from floatlab.page.layout import to_text
     >>> print(to_text(plan_page(Plan(4, ((0, 1), (2, 3), (4, 5))))), end="")
       order of 4 terms, depth 2
       order        pairwise
                    ((0 1) (2 3))
     """
     title = f"order of {counted(plan.terms, 'term')}, depth {plan.depth}"
-    blocks = [Note(line(Span(title, Role.HEADING))), *_drawn("order", plan, schedule_of(plan))]
+    blocks = [heading(title), *_drawn("order", plan, schedule_of(plan))]
     return Page(tuple(blocks), title)
 
 
@@ -73,19 +69,14 @@ def _order(found: Findings) -> list[Block]:
 def _drawn(label: str, plan: Plan, schedule: Schedule | None) -> list[Block]:
     blocks: list[Block] = []
     if schedule is not None:
-        blocks.append(Row(label, line(Span(schedule.text, Role.VALUE))))
+        blocks.append(Row(label, Span(schedule.text, Role.VALUE)))
     if plan.terms <= _SHORT:
-        blocks.append(Row("" if blocks else label, line(plan.text)))
+        blocks.append(Row("" if blocks else label, plan.text))
     if blocks:
         return blocks
     drawn = outline(plan)
-    rows = tuple((line(_letter(i)), line(_terms(part)), line(_how(part))) for i, part in enumerate(drawn.parts))
-    return [
-        Row(label, line(Span(_tree(drawn.tree), Role.VALUE))),
-        Gap(),
-        Table(("part", "terms", "order"), rows),
-        Gap(),
-    ]
+    rows = tuple((_letter(i), _terms(part), _how(part)) for i, part in enumerate(drawn.parts))
+    return [Row(label, Span(_tree(drawn.tree), Role.VALUE)), Gap(), Table(("part", "terms", "order"), rows), Gap()]
 
 
 def _tree(tree: object) -> str:
@@ -138,10 +129,10 @@ def _replayed(found: Findings) -> list[Block]:
     share = f"{best.matching} of {best.total} random {_TAKEN[found.target.kind]}s have the same bits"
     if found.claim is None:
         words = f"{share} in the order that probes met, when {_way(found)}; no claim is made"
-        return [Row("replayed", line(Span(words, Role.FLAG)))]
-    blocks: list[Block] = [Row("adds in", line(Span(_way(found), Role.VALUE))), Row("replayed", line(share))]
+        return [Row("replayed", Span(words, Role.FLAG))]
+    blocks: list[Block] = [Row("adds in", Span(_way(found), Role.VALUE)), Row("replayed", share)]
     if found.target.shape:
-        blocks.append(Row("examined", line(_examined(found))))
+        blocks.append(Row("examined", _examined(found)))
     return blocks
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.errors import FormatError, quoted
 from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.numbers import Context, Datum, Direction, Literal, convert, decode, hexadecimal_code
-from floatlab.numbers.decimals import shortest
+from floatlab.numbers.datum import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.verbs.answer import Answer, answer_for

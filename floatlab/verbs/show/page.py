@@ -1,151 +1,22 @@
-"""The page of `show`: one value in one format, from bits to meaning."""
+"""The pages of `show` that compare: one value in every direction, one code in several formats."""
 
 from __future__ import annotations
 
-from floatlab.numbers import Context, Datum, Derivation, Direction, NumberClass, Tail, round_exact
+from floatlab.numbers import Datum, Derivation
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.numbers.decimals import exact_decimal, exact_text, hexadecimal, shortest
-from floatlab.numbers.intervals import Interval, preimage
-from floatlab.page.fields import bits_strip, field_widths, significand
-from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, Table, line
-from floatlab.page.words import (
-    PAGE_DIGITS,
-    brief,
-    decision,
-    equals,
-    error_words,
-    far_away,
-    flags_line,
-    in_words,
-    operand_text,
-    read_line,
-    replaced_words,
-    tininess_words,
-    verdict_line,
-)
-
-
-def coded(datum: Datum, value: str | None = None) -> Line:
-    """Write a datum as its code and its value."""
-    return line(Span(hexadecimal_code(datum), Role.CODE), f" {brief(datum) if value is None else value}")
-
-
-def datum_strip(datum: Datum, label: str, ruler: bool = False) -> Strip:
-    """Draw a datum's bits beside its code and value."""
-    return bits_strip(datum, label, coded(datum, equals(datum)), ruler)
-
-
-def _exponent_words(datum: Datum) -> str:
-    fmt, field = datum.format, datum.biased_exponent
-    if field or not fmt.zero:
-        return f"E {field} − bias {fmt.bias}" if fmt.bias >= 0 else f"E {field} + {-fmt.bias}"
-    return f"E 0: emin is {fmt.emin}"
-
-
-def _neighbours(datum: Datum) -> Row:
-    below, above = datum.next_down, datum.next_up
-    missing = line(Span("none", Role.HINT))
-    return Row(
-        "neighbours",
-        coded(below) if below != datum else missing,
-        coded(above) if above != datum else missing,
-    )
-
-
-def show_page(derivation: Derivation, interval: bool = False) -> Page:
-    """Return the page of one value in one format."""
-    datum, fmt = derivation.result, derivation.result.format
-    blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
-    if fmt.name == "tf32":
-        blocks.append(
-            Row("in 32 bits", line(Span(f"0x{datum.code << 13:08x}", Role.CODE)), line("as a register holds it"))
-        )
-    if datum.is_finite:
-        blocks.append(Row("significand", significand(datum), line(_exponent_words(datum))))
-    blocks += _rounding(derivation)
-    if datum.is_finite:
-        blocks.append(Row("exactly", line(Span(exact_text(datum, PAGE_DIGITS), Role.VALUE))))
-        blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
-    if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
-        blocks.append(_neighbours(datum))
-    if words := replaced_words(derivation):
-        blocks.append(Row("replaced", line(Span(words, Role.HINT))))
-    if words := in_words(datum):
-        blocks.append(Row("note", line(Span(words, Role.HINT))))
-    if interval:
-        from floatlab.page.number_line import scale_rows  # here, since most pages have no number line
-
-        blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)
-    return Page(tuple(blocks), f"{operand_text(derivation)} in {fmt.name}")
-
-
-def _rounding(derivation: Derivation) -> list[Block]:
-    typed = line("from ", operand_text(derivation))
-    rounded, direction = derivation.rounded, derivation.context.rounding
-    if derivation.operation == "decode":
-        return []
-    if rounded is None:
-        return [Row("read", line(operand_text(derivation)), flags_line(derivation.flags))]
-    seen = read_line(derivation)
-    rows: list[Block] = [Row("read", seen, typed)]
-    far = far_away(derivation)
-    decided = line("larger than every number") if far and rounded.overflowed else decision(rounded, direction)
-    rows.append(Row(f"round {direction.value}", decided, verdict_line(derivation)))
-    if words := tininess_words(rounded):
-        rows.append(Row("", line(words)))
-    if rounded.carried and not rounded.overflowed and not far:
-        rows.append(Row("", line("the carry runs into the exponent")))
-    return rows
-
-
-def interval_rows(datum: Datum, context: Context) -> list[Block]:
-    """Say which reals round to this datum, and which sides the ends belong to."""
-    interval = preimage(datum, context)
-    name = context.rounding.value
-    if interval is None:
-        return [Row("interval", line(f"no real number rounds here ({name})"))]
-    low, high = interval.low, interval.high
-    if low is not None and low == high:
-        return [Row("interval", line(f"only {exact_decimal(low, PAGE_DIGITS)} itself ({name})"))]
-    left = "−∞" if low is None else exact_decimal(low, PAGE_DIGITS)
-    right = "+∞" if high is None else exact_decimal(high, PAGE_DIGITS)
-    signs = ["≤" if closed else "<" for closed in (interval.low_closed, interval.high_closed)]
-    x = "|x|" if interval.mirrored else "x"
-    rows: list[Block] = [Row("interval", line(f"{left} {signs[0]} {x} {signs[1]} {right}"))]
-    if context.rounding is Direction.SR:
-        return [*rows, Row("", line("every x in it may round here; nearer ones do so more often"))]
-    if context.rounding in (Direction.RNE, Direction.RNA):
-        words = _ties_in_words(interval, datum)
-        rows += [Row("", line(words))] if words else []
-    return rows
-
-
-def _ties_in_words(interval: Interval, datum: Datum) -> str:
-    """Say which of the ends that are ties come here."""
-    ends = (("lower", interval.low, interval.low_closed), ("upper", interval.high, interval.high_closed))
-    ties = {
-        name: closed
-        for name, end, closed in ends
-        if end is not None and round_exact(end, datum.format).tail is Tail.HALF
-    }
-    if not ties:
-        return ""
-    if len(ties) == 1:
-        return "the tie comes here" if any(ties.values()) else "the tie goes to the neighbour"
-    if len(set(ties.values())) == 1:
-        return "both ties come here" if any(ties.values()) else "both ties go to the neighbours"
-    here = "lower" if ties["lower"] else "upper"
-    return f"the {here} tie comes here, the other goes to the neighbour"
+from floatlab.page.datum import field_widths
+from floatlab.page.model import Page, Role, Span, Table, heading, hint, line
+from floatlab.page.words import brief, error_words, flags_line, operand_text
 
 
 def directions_table(derivations: list[Derivation]) -> Page:
     """Compare one value's rounding in every direction."""
     rows = tuple(
         (
-            line(each.context.rounding.value),
-            line(Span(hexadecimal_code(each.result), Role.CODE)),
-            line(brief(each.result)),
-            line(error_words(each).removeprefix("error ")),
+            each.context.rounding.value,
+            Span(hexadecimal_code(each.result), Role.CODE),
+            brief(each.result),
+            error_words(each).removeprefix("error "),
             flags_line(each.flags) if each.flags else line("exact"),
         )
         for each in derivations
@@ -155,9 +26,9 @@ def directions_table(derivations: list[Derivation]) -> Page:
     seed = derivations[0].context.seed
     return Page(
         (
-            Note(line(Span(title, Role.HEADING))),
+            heading(title),
             Table(("", "code", "value", "error", "flags"), rows),
-            Note(line(Span(f"SR drew with seed {seed}; another seed may round the other way", Role.HINT))),
+            hint(f"SR drew with seed {seed}; another seed may round the other way"),
         ),
         title,
     )
@@ -166,16 +37,11 @@ def directions_table(derivations: list[Derivation]) -> Page:
 def dialects_table(data: list[Datum], text: str, title: str) -> Page:
     """Compare what one code means in several formats."""
     rows = tuple(
-        (
-            line(datum.format.name),
-            line(" ".join(text_of_fields(datum))),
-            line(Span(brief(datum), Role.VALUE)),
-            line(datum.number_class.value),
-        )
+        (datum.format.name, " ".join(text_of_fields(datum)), Span(brief(datum), Role.VALUE), datum.number_class.value)
         for datum in data
     )
     title = f"{text} in {title}"
-    return Page((Note(line(Span(title, Role.HEADING))), Table(("format", "bits", "value", "class"), rows)), title)
+    return Page((heading(title), Table(("format", "bits", "value", "class"), rows)), title)
 
 
 def text_of_fields(datum: Datum) -> list[str]:

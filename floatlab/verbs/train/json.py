@@ -14,20 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from floatlab.training import (
-        Check,
-        Comparison,
-        Curve,
-        Learning,
-        Point,
-        Setup,
-        Threshold,
-        Training,
-        Underflow,
-        UpdateTrace,
-    )
-    from floatlab.training.run.laboratory import Trajectory
+    from floatlab.training.gradient_check import Check, Point, StepSweep
+    from floatlab.training.network.learner import Learning, LearningComparison
+    from floatlab.training.run.laboratory import Training, Trajectory
     from floatlab.training.run.training_run import TrainingRun
+    from floatlab.training.scaling import Underflow
+    from floatlab.training.setup import Setup
+    from floatlab.training.update.thresholds import Threshold
+    from floatlab.training.update.trace import UpdateTrace
 
     Wire = dict[str, Any]
 
@@ -127,7 +121,7 @@ def _line(run: TrainingRun, each: Trajectory) -> Wire:
     }
 
 
-def learnings_to_wire(learnings: list[list[Learning]], compared: list[Comparison], reference: str) -> Wire:
+def learnings_to_wire(learnings: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Wire:
     """Return what was learned in each configuration: losses seed by seed, and the comparison."""
     first = learnings[0][0]
     return {
@@ -178,7 +172,7 @@ def underflow_to_wire(found: Underflow) -> Wire:
     }
 
 
-def check_to_wire(name: str, curves: list[Curve], check: Check | None) -> Wire:
+def check_to_wire(name: str, curves: list[StepSweep], check: Check | None) -> Wire:
     """Return a gradient check."""
     return {
         "schema": SCHEMA,
@@ -264,7 +258,7 @@ def underflow_table(found: Underflow) -> str:
     return _csv(("exponent", "gradients"), found.histogram)
 
 
-def check_table(curves: list[Curve]) -> str:
+def check_table(curves: list[StepSweep]) -> str:
     """Return the points of the curves as CSV."""
     names = curves[0].points[0]._fields
     rows = ((each.way, *(getattr(point, name) for name in names)) for each in curves for point in each.points)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import native_dtype
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
+from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import in_one_format
 from floatlab.reduce.timing.ways import TimedProduct, apart, four_ways
 from floatlab.verbs.answer import Answer
-from floatlab.verbs.reduce.answer import operands_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from floatlab.page.model import Page
+from floatlab.verbs.named_arrays import operands_of
 
 
 @in_default_mode

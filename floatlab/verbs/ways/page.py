@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, line
+from floatlab.page.measures import factors_text, number, seconds
+from floatlab.page.model import Block, Gap, Page, Row, Table, heading, line
 from floatlab.page.words import counted
-from floatlab.reduce.timing.ways import BLOCK, apart
-from floatlab.verbs.compare.measures import factors_text, number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce.timing.ways import TimedProduct
+from floatlab.reduce.timing.ways import BLOCK, TimedProduct, apart
 
 
 def ways_page(ways: tuple[TimedProduct, ...], shapes: tuple[tuple[int, ...], ...]) -> Page:
@@ -21,35 +17,26 @@ def ways_page(ways: tuple[TimedProduct, ...], shapes: tuple[tuple[int, ...], ...
         passed += way.timing.total
         cells = (way.name, seconds(way.timing.average), seconds(way.timing.total), seconds(passed))
         times.append(tuple(line(cell) for cell in cells))
-    errors = tuple((line(way.name), line(number(way.largest_error)), line(number(way.largest_q))) for way in ways)
+    errors = tuple((way.name, number(way.largest_error), number(way.largest_q)) for way in ways)
     fastest = min(ways, key=lambda way: way.timing.average)
     best = min(ways, key=lambda way: way.largest_q)
     title += f" (blocks of {BLOCK} terms)"
     verdict = f"fastest {fastest.name}, nearest to the exact product {best.name}"
     blocks: list[Block] = [
-        Note(line(Span(title, Role.HEADING))),
-        Table(("way", "average", f"sum of {runs}", "cumulative"), tuple(times), (1, 2, 3)),
+        heading(title),
+        Table(("way", "average", f"sum of {runs}", "cumulative"), times, (1, 2, 3)),
         Gap(),
-        Note(line(Span("Against the exact product", Role.HEADING))),
+        heading("Against the exact product"),
         Table(("way", "largest error", "largest q"), errors, (1, 2)),
         Gap(),
-        Note(line(Span("How many ulps the ways are apart, at most", Role.HEADING))),
+        heading("How many ulps the ways are apart, at most"),
         Table(("", *(way.name.split()[-1] for way in ways)), _distances(ways), (1, 2, 3, 4)),
         Gap(),
-        Row("verdict", line(verdict)),
+        Row("verdict", verdict),
     ]
     return Page(tuple(blocks), title)
 
 
-def _distances(ways: tuple[TimedProduct, ...]) -> tuple[tuple[tuple[Span, ...], ...], ...]:
+def _distances(ways: tuple[TimedProduct, ...]) -> list[tuple[str, ...]]:
     rows = zip(ways, apart(ways), strict=True)
-    return tuple((line(way.name), *(line(f"{each:,}") for each in row)) for way, row in rows)
-
-
-def seconds(time: float) -> str:
-    """Return a time to three digits.
-
-    >>> seconds(0.00123456), seconds(2.5)
-    ('1.23 ms', '2.5 s')
-    """
-    return f"{time:.3g} s" if time >= 1 else f"{time * 1e3:.3g} ms" if time >= 1e-3 else f"{time * 1e6:.3g} µs"
+    return [(way.name, *(f"{each:,}" for each in row)) for way, row in rows]

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from floatlab.arrays import quantize
+from floatlab.arrays.conversion import quantize
 from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.reduce.results.judgements import DifferenceCause, judge_difference

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floatlab.errors import FloatlabError, MissingPartError, PlanError, UnsupportedError
-from floatlab.page.text import to_text
+from floatlab.page.layout import to_text
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.orders import Fused, Reversed
 from floatlab.reduce.plan.plan import Plan

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from floatlab import dot, matmul, parse_format
-from floatlab.arrays import encode
+from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
 from floatlab.reduce import MACHINES, parse_machine

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from floatlab.arrays import decode
+from floatlab.arrays.conversion import decode
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.reduce.plan.schedules import NUMPY

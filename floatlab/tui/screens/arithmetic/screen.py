@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from floatlab.formats import Format
-    from floatlab.verbs.answer import Answer
-    from floatlab.verbs.arithmetic.step_pages import Scene
+    from floatlab.verbs.answer import Answer, Scene
     from floatlab.verbs.question import Question
 
 _AUTOMATIC = "automatic"

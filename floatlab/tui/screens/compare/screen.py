@@ -25,8 +25,7 @@ from floatlab.tui.widgets.drawing import EMPTY, Drawing, Still
 from floatlab.tui.widgets.pickers import Choice
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
-from floatlab.verbs.compare.elements import elements_table
-from floatlab.verbs.compare.page import bin_page, histogram_blocks, summary_page, verdict_words
+from floatlab.verbs.compare.page import bin_page, elements_table, histogram_blocks, summary_page, verdict_words
 from floatlab.verbs.question import Question
 
 TYPE_CHECKING = False
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from floatlab.arrays.compare.measure import Differences, Element
+    from floatlab.arrays.compare.measure import ComparedElement, Differences
 
 _AUTOMATIC = "automatic"
 _LISTED = 100  # worst elements, where the question does not say how many
@@ -144,7 +143,7 @@ class Compare(Task, inherit_bindings=False):
         return self.query_one(Elements)
 
     @property
-    def element(self) -> Element | None:
+    def element(self) -> ComparedElement | None:
         """The element under the cursor, where elements are in sight."""
         if self.found is None or self.view != "worst" or not self.found.worst:
             return None

@@ -8,15 +8,15 @@ from textual.binding import Binding
 
 from floatlab.formats.names import short_name
 from floatlab.page.words import plural
-from floatlab.training import REMEDIES
 from floatlab.training.network.networks import USUAL as CONFIGURATIONS
+from floatlab.training.setup import REMEDIES
 from floatlab.tui.screens.task import Task
 from floatlab.tui.widgets.marking import Marking
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.question import Question
-from floatlab.verbs.train.answer import NETWORKS
-from floatlab.verbs.train.check_functions import NAMES as FUNCTIONS
+from floatlab.verbs.train.check.functions import NAMES as FUNCTIONS
 from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned
+from floatlab.verbs.train.network.answer import NETWORKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

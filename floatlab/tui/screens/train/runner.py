@@ -14,14 +14,14 @@ from floatlab.tui.screens.train.steps import PACES, Running
 from floatlab.tui.widgets.choices import Choices
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.tui.widgets.plot import Plot
-from floatlab.verbs.train.laboratory import Laboratory, check_remedy
+from floatlab.verbs.train.live.laboratory import Laboratory, check_remedy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from floatlab.verbs.question import Question
-    from floatlab.verbs.train.laboratory_page import Look
+    from floatlab.verbs.train.live.page import Look
 
 _MARGINS = 2  # columns beside a line of choices
 

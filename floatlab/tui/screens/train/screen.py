@@ -13,7 +13,7 @@ from textual.widgets import Input, Label, Static
 from floatlab.errors import FloatlabError
 from floatlab.page.model import Note, Page, line
 from floatlab.record import Record
-from floatlab.training import UpdateTrace
+from floatlab.training.update.trace import UpdateTrace
 from floatlab.tui.screens.task import Task
 from floatlab.tui.screens.train.runner import Course
 from floatlab.tui.screens.train.steps import Running, usual_pace
@@ -25,9 +25,9 @@ from floatlab.tui.widgets.choices import Choices
 from floatlab.tui.widgets.drawing import Drawing, Still
 from floatlab.tui.widgets.plot import Plot
 from floatlab.verbs.train.forms import PARTS, form_of, has, text_in, with_text
-from floatlab.verbs.train.laboratory import Laboratory, laboratory_for, stage_questions
-from floatlab.verbs.train.laboratory_page import Look, without_chart
-from floatlab.verbs.train.step_page import stage_table, step_page
+from floatlab.verbs.train.live.laboratory import Laboratory, laboratory_for, stage_questions
+from floatlab.verbs.train.live.page import Look, without_chart
+from floatlab.verbs.train.step.page import stage_table, step_page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

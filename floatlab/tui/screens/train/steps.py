@@ -5,13 +5,13 @@ from __future__ import annotations
 from threading import Event
 from time import monotonic
 
-from floatlab.verbs.train.laboratory import Laboratory
+from floatlab.verbs.train.live.laboratory import Laboratory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from floatlab.verbs.train.laboratory_page import Look
+    from floatlab.verbs.train.live.page import Look
 
 PACES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000, None)  # steps a second; None: as many as can be
 _FRAME = 0.1  # seconds between two pictures

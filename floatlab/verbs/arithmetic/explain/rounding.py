@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Flags, Rounded, Tail
 from floatlab.numbers.decimals import rounded_decimal
-from floatlab.numbers.projection import GUARD_DIGITS
+from floatlab.numbers.exact import GUARD_DIGITS
 from floatlab.page.words import brief, counted, cut
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 _SIMPLE = 4096  # fractions with denominators up to this are written as they are
 _LAST = "last kept digit"

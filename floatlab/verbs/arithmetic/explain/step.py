@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 
 from floatlab.arith import readings
@@ -31,8 +32,8 @@ from floatlab.verbs.arithmetic.explain.rounding import integral_reason, rounding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
+
 
 _GLANCED = 1_000_000  # factors below this are written out
 _STICKY = "Of what follows, rounding needs to know only that it is not zero: that is the sticky bit."

@@ -1,0 +1,36 @@
+"""Faces of packages: the public names of a package, each imported from its module when it is first used (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from floatlab.fpmode import DefaultMode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def face(
+    package: str, modules: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package; `modules` has names, in words, by module.
+
+    A stub (`__init__.pyi`) beside the package says the same to type checkers.
+    """
+    home = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
+
+    def get(name: str) -> object:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            with DefaultMode():  # the constants of a module are rounded when it is compiled and imported
+                module = import_module(home[name])
+        except ValueError:  # the mode cannot be set: functions that depend on it say so
+            module = import_module(home[name])
+        value = getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return sorted(home), get, lambda: sorted({*home, *vars(sys.modules[package])})

@@ -1,0 +1,150 @@
+"""The limits of a format under the names of `numpy.finfo`, exact and for every format."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.errors import FormatError, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.formats.names import format_called
+from floatlab.numbers.datum import Datum
+from floatlab.record import Record
+
+
+class FloatInfo(Record):
+    """What `finfo` returns: limits of a format, by the names of `numpy.finfo`.
+
+    Numbers of the format are `Datum`s: `max`, `min`, `tiny`, `smallest_normal`, `smallest_subnormal`. `eps`, `epsneg`
+    and `resolution` are Fractions, since some formats do not have these numbers.
+    """
+
+    format: Format
+
+    def __repr__(self) -> str:
+        """Show the counts."""
+        counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("bits", "nmant", "nexp", "minexp", "maxexp"))
+        return f"FloatInfo({self.format.name}, {counts})"
+
+    def _datum(self, negative: bool, magnitude: int) -> Datum:
+        return Datum(self.format, self.format.compose(negative, magnitude))
+
+    @property
+    def bits(self) -> int:
+        """Storage width in bits."""
+        return self.format.width
+
+    @property
+    def nmant(self) -> int:
+        """Trailing significand bits: precision − 1."""
+        return self.format.precision - 1
+
+    @property
+    def nexp(self) -> int:
+        """Exponent field width in bits."""
+        return self.format.exponent_bits
+
+    iexp = nexp
+
+    @property
+    def minexp(self) -> int:
+        """Exponent of the smallest normal number: emin."""
+        return self.format.emin
+
+    @property
+    def maxexp(self) -> int:
+        """The smallest power of two that overflows: emax + 1."""
+        return self.format.emax + 1
+
+    @property
+    def machep(self) -> int:
+        """Exponent of `eps`."""
+        return -self.nmant
+
+    @property
+    def negep(self) -> int:
+        """Exponent of `epsneg`."""
+        return max(self.machep - 1, self.format.least_exponent)
+
+    @property
+    def eps(self) -> Fraction:
+        """Distance from 1 to the next larger number."""
+        return Fraction(2) ** self.machep
+
+    @property
+    def epsneg(self) -> Fraction:
+        """Distance from 1 to the next smaller number."""
+        return Fraction(2) ** self.negep
+
+    @property
+    def precision(self) -> int:
+        """Decimal digits to which the format is precise: the largest n with 10^−n ≥ eps."""
+        return len(str(1 << self.nmant)) - 1
+
+    @property
+    def resolution(self) -> Fraction:
+        """10^−precision."""
+        return Fraction(1, 10**self.precision)
+
+    @property
+    def max(self) -> Datum:
+        """The largest finite number."""
+        return self._datum(False, self.format.largest_magnitude)
+
+    @property
+    def min(self) -> Datum:
+        """The most negative finite number; the smallest number of a format without sign."""
+        signed = self.format.signed
+        return self._datum(True, self.format.largest_magnitude) if signed else self.smallest_subnormal
+
+    @property
+    def smallest_normal(self) -> Datum:
+        """The smallest positive normal number."""
+        return self._datum(False, self.format.smallest_normal_magnitude)
+
+    tiny = smallest_normal
+
+    @property
+    def smallest_subnormal(self) -> Datum:
+        """The smallest positive number, which is normal in a format without subnormal numbers."""
+        return self._datum(False, self.format.smallest_magnitude)
+
+
+def finfo(format: object) -> FloatInfo:
+    """Return the limits of a format, as `numpy.finfo` does for dtypes.
+
+    Parameters
+    ----------
+    format
+        A format, its name, a dtype or scalar type of floats, or anything with a `.format`, such as a Datum.
+
+    Returns
+    -------
+    FloatInfo
+        `bits`, `eps`, `epsneg`, `max`, `min`, `tiny`, `smallest_normal`, `smallest_subnormal`, `precision`,
+        `resolution`, `nmant`, `nexp`, `iexp`, `minexp`, `maxexp`, `machep`, `negep`. All are exact.
+
+    Raises
+    ------
+    FormatError
+        For an unknown format.
+
+    Examples
+    --------
+    >>> limits = finfo("e4m3")
+    >>> float(limits.max), limits.smallest_subnormal
+    (448.0, Datum(e4m3fn 0x01 = 0.002))
+    >>> limits.eps, limits.maxexp, limits.nmant
+    (Fraction(1, 8), 9, 3)
+    """
+    if isinstance(format, str | Format):
+        return FloatInfo(parse_format(format))
+    named = getattr(format, "format", None)
+    if not isinstance(named, Format):
+        if isinstance(format, type):  # float, or a scalar type of NumPy or ml_dtypes
+            name = "float64" if format is float else format.__name__
+        else:
+            name = str(getattr(getattr(format, "dtype", format), "name", ""))
+        named = format_called(name)
+    if named is None:
+        raise FormatError(f"{quoted(str(format))} is neither a format nor a dtype of floats")
+    return FloatInfo(named)

@@ -1,0 +1,189 @@
+"""How a datum is drawn: its bits under a ruler, its code and value, and the whole page of one value."""
+
+from __future__ import annotations
+
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Derivation, Direction, NumberClass, Tail, round_exact
+from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
+from floatlab.numbers.decimals import exact_decimal
+from floatlab.numbers.intervals import Interval, preimage
+from floatlab.page.model import Block, Line, Page, Role, Row, Span, Strip, line
+from floatlab.page.words import (
+    PAGE_DIGITS,
+    brief,
+    decision,
+    equals,
+    far_away,
+    flags_line,
+    in_words,
+    operand_text,
+    point,
+    read_line,
+    replaced_words,
+    tininess_words,
+    verdict_line,
+)
+
+
+def field_widths(format: Format) -> list[tuple[str, Role, int]]:
+    """Return the fields from the left: name, role, and width in bits."""
+    fields = [
+        ("S", Role.SIGN, int(format.signed)),
+        ("exp", Role.EXPONENT, format.exponent_bits),
+        ("J", Role.IMPLICIT, int(format.explicit_integer_bit)),
+        ("mantissa", Role.SIGNIFICAND, format.trailing_bits),
+    ]
+    return [field for field in fields if field[2]]
+
+
+def _ruler(fields: list[tuple[str, Role, int]], total: int, power: int) -> str:
+    """Write one digit of each bit's number; above the units only where it changes, and at the first bit."""
+    rows, bit = [], total
+    for _, _, width in fields:
+        shown = range(bit - 1, bit - width - 1, -1)
+        bit -= width
+        rows.append(
+            "".join(
+                str(n // power % 10) if n == total - 1 or (n % power == 0 and (n >= power or power == 1)) else " "
+                for n in shown
+            )
+        )
+    return " ".join(rows).rstrip()
+
+
+def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -> Strip:
+    """Draw a datum's fields under a ruler of bit numbers."""
+    fmt = datum.format
+    fields = field_widths(fmt)
+    bits = f"{datum.code:0{fmt.width}b}"
+    names: list[Span | str] = []
+    drawn: list[Span | str] = []
+    breaks: list[int] = []
+    taken = column = 0
+    for name, role, width in fields:
+        shown = name if len(name) <= width else name[:4]
+        names += [Span(shown[:width].ljust(width), role), " "]
+        drawn += [Span(bits[taken : taken + width], role), " "]
+        breaks += [column + i for i in range(width) if i == 0 or (fmt.width - taken - i) % 8 == 0]
+        taken, column = taken + width, column + width + 1
+    lines: list[Line] = []
+    if ruler:
+        powers = [power for power in (100, 10, 1) if fmt.width > power or power == 1]
+        lines = [line(Span(_ruler(fields, fmt.width, power), Role.RULER)) for power in powers]
+        lines.append(line(*names[:-1]))
+    lines.append(line(*drawn[:-1]))
+    return Strip(label, tuple(lines), tuple(breaks[1:]), aside)
+
+
+def significand(datum: Datum) -> Line:
+    """Write a finite datum as d.ddd × 2^e, the hidden digit included (0 for subnormals)."""
+    fmt, x = datum.format, datum.exact
+    digits = point(f"{x.c:0{fmt.precision}b}")
+    return line("−" if x.negative else "", digits, f" × 2^{x.q + fmt.trailing_bits}")
+
+
+def coded(datum: Datum, value: str | None = None) -> Line:
+    """Write a datum as its code and its value."""
+    return line(Span(hexadecimal_code(datum), Role.CODE), f" {brief(datum) if value is None else value}")
+
+
+def datum_strip(datum: Datum, label: str, ruler: bool = False) -> Strip:
+    """Draw a datum's bits beside its code and value."""
+    return bits_strip(datum, label, coded(datum, equals(datum)), ruler)
+
+
+def _exponent_words(datum: Datum) -> str:
+    fmt, field = datum.format, datum.biased_exponent
+    if field or not fmt.zero:
+        return f"E {field} − bias {fmt.bias}" if fmt.bias >= 0 else f"E {field} + {-fmt.bias}"
+    return f"E 0: emin is {fmt.emin}"
+
+
+def _neighbours(datum: Datum) -> Row:
+    below, above = datum.next_down, datum.next_up
+    missing = line(Span("none", Role.HINT))
+    return Row("neighbours", coded(below) if below != datum else missing, coded(above) if above != datum else missing)
+
+
+def show_page(derivation: Derivation, interval: bool = False) -> Page:
+    """Return the page of one value in one format."""
+    datum, fmt = derivation.result, derivation.result.format
+    blocks: list[Block] = [datum_strip(datum, fmt.name, ruler=True)]
+    if fmt.name == "tf32":
+        blocks.append(Row("in 32 bits", Span(f"0x{datum.code << 13:08x}", Role.CODE), "as a register holds it"))
+    if datum.is_finite:
+        blocks.append(Row("significand", significand(datum), _exponent_words(datum)))
+    blocks += _rounding(derivation)
+    if datum.is_finite:
+        blocks.append(Row("exactly", Span(exact_text(datum, PAGE_DIGITS), Role.VALUE)))
+        blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
+    if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
+        blocks.append(_neighbours(datum))
+    if words := replaced_words(derivation):
+        blocks.append(Row("replaced", Span(words, Role.HINT)))
+    if words := in_words(datum):
+        blocks.append(Row("note", Span(words, Role.HINT)))
+    if interval:
+        from floatlab.page.number_line import scale_rows  # here, since most pages have no number line
+
+        blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)
+    return Page(tuple(blocks), f"{operand_text(derivation)} in {fmt.name}")
+
+
+def _rounding(derivation: Derivation) -> list[Block]:
+    typed = line("from ", operand_text(derivation))
+    rounded, direction = derivation.rounded, derivation.context.rounding
+    if derivation.operation == "decode":
+        return []
+    if rounded is None:
+        return [Row("read", operand_text(derivation), flags_line(derivation.flags))]
+    seen = read_line(derivation)
+    rows: list[Block] = [Row("read", seen, typed)]
+    far = far_away(derivation)
+    decided = line("larger than every number") if far and rounded.overflowed else decision(rounded, direction)
+    rows.append(Row(f"round {direction.value}", decided, verdict_line(derivation)))
+    if words := tininess_words(rounded):
+        rows.append(Row("", words))
+    if rounded.carried and not rounded.overflowed and not far:
+        rows.append(Row("", "the carry runs into the exponent"))
+    return rows
+
+
+def interval_rows(datum: Datum, context: Context) -> list[Block]:
+    """Say which reals round to this datum, and which sides the ends belong to."""
+    interval = preimage(datum, context)
+    name = context.rounding.value
+    if interval is None:
+        return [Row("interval", f"no real number rounds here ({name})")]
+    low, high = interval.low, interval.high
+    if low is not None and low == high:
+        return [Row("interval", f"only {exact_decimal(low, PAGE_DIGITS)} itself ({name})")]
+    left = "−∞" if low is None else exact_decimal(low, PAGE_DIGITS)
+    right = "+∞" if high is None else exact_decimal(high, PAGE_DIGITS)
+    signs = ["≤" if closed else "<" for closed in (interval.low_closed, interval.high_closed)]
+    x = "|x|" if interval.mirrored else "x"
+    rows: list[Block] = [Row("interval", f"{left} {signs[0]} {x} {signs[1]} {right}")]
+    if context.rounding is Direction.SR:
+        return [*rows, Row("", "every x in it may round here; nearer ones do so more often")]
+    if context.rounding in (Direction.RNE, Direction.RNA):
+        words = _ties_in_words(interval, datum)
+        rows += [Row("", words)] if words else []
+    return rows
+
+
+def _ties_in_words(interval: Interval, datum: Datum) -> str:
+    """Say which of the ends that are ties come here."""
+    ends = (("lower", interval.low, interval.low_closed), ("upper", interval.high, interval.high_closed))
+    ties = {
+        name: closed
+        for name, end, closed in ends
+        if end is not None and round_exact(end, datum.format).tail is Tail.HALF
+    }
+    if not ties:
+        return ""
+    if len(ties) == 1:
+        return "the tie comes here" if any(ties.values()) else "the tie goes to the neighbour"
+    if len(set(ties.values())) == 1:
+        return "both ties come here" if any(ties.values()) else "both ties go to the neighbours"
+    here = "lower" if ties["lower"] else "upper"
+    return f"the {here} tie comes here, the other goes to the neighbour"

@@ -1,0 +1,121 @@
+"""Measures of differences in few characters: errors, tolerances, shares, ulps, and where an element stands."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+
+_LARGE = 1 << 20  # ulps from here on are said in powers of ten
+
+
+def number(x: float | None) -> str:
+    """Return a measure in a few digits."""
+    return "none" if x is None else f"{x:.3g}"
+
+
+def upward(x: float) -> str:
+    """Return a tolerance in three digits, none of them rounded down: what is shown would pass as well.
+
+    >>> upward(3.3301e-05), upward(0.25)
+    ('3.34e-05', '0.25')
+    """
+    text = f"{x:.3g}"
+    if float(text) >= x or not isfinite(x):
+        return text
+    digits, _, exponent = f"{x:.2e}".partition("e")
+    return f"{float(f'{round(float(digits) + 0.01, 2)}e{exponent}'):.3g}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a share in percent, never rounded to nothing or to all.
+
+    >>> percent(1, 3), percent(1, 10**9), percent(10**9 - 1, 10**9), percent(4, 4)
+    ('33.3 %', '< 0.01 %', '> 99.9 %', '100 %')
+    """
+    if part in (0, whole):
+        return "100 %" if part else "0 %"
+    share = 100 * part / whole
+    if share < 0.01:
+        return "< 0.01 %"
+    return "> 99.9 %" if share >= 99.95 else f"{share:.3g} %"
+
+
+def multiple(x: float) -> str:
+    """Return how many times something is something else."""
+    return f"{x:,.0f}" if 1000 <= x < _LARGE else f"{x:.3g}"
+
+
+def share_of_tolerance(share: float) -> str:
+    """Return how much of a tolerance an element uses: in percent, or many times all of it.
+
+    >>> share_of_tolerance(0.5), share_of_tolerance(25.0), share_of_tolerance(inf)
+    ('50 %', '25 times', 'none allowed')
+    """
+    if share == inf:
+        return "none allowed"
+    return f"{100 * share:.3g} %" if share < 10 else f"{multiple(share)} times"
+
+
+def at_index(index: tuple[int, ...]) -> str:
+    """Return where an element stands, as a sentence goes on with it; nothing for the only one.
+
+    >>> at_index((3,)), at_index((3, 4)), at_index(())
+    (' at 3', ' at (3, 4)', '')
+    """
+    if not index:
+        return ""
+    return f" at {index[0]}" if len(index) == 1 else f" at ({', '.join(map(str, index))})"
+
+
+def steps_text(ulps: int) -> str:
+    """Return a number of ulps."""
+    return f"{ulps:,}" if ulps < _LARGE else f"{ulps:.3g}"
+
+
+def bin_label(low: int, high: int) -> str:
+    """Name a bin of ulps.
+
+    >>> bin_label(0, 0), bin_label(4, 7), bin_label(1 << 30, (1 << 31) - 1)
+    ('0', '4 to 7', 'from 2^30')
+    """
+    if low == high:
+        return f"{low}"
+    return f"{low} to {high}" if high < 1024 else f"from 2^{low.bit_length() - 1}"
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return the shape of an array.
+
+    >>> shape_text((1000, 3)), shape_text(())
+    ('1,000 × 3', 'one number')
+    """
+    return " × ".join(f"{n:,}" for n in shape) if shape else "one number"
+
+
+def factors_text(*shapes: tuple[int, ...]) -> str:
+    """Return the shapes of what is multiplied.
+
+    >>> factors_text((1000, 3), (3, 2))
+    '(1,000 × 3) · (3 × 2)'
+    """
+    return " · ".join(f"({shape_text(shape)})" for shape in shapes)
+
+
+def bytes_text(size: int) -> str:
+    """Return the size of a file.
+
+    >>> bytes_text(1), bytes_text(2_345), bytes_text(4 * 10**9)
+    ('1 byte', '2.35 kB', '4 GB')
+    """
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}" if size < 1000 * scale else f"{size // scale:,} {unit}"
+    return f"{size} {'byte' if size == 1 else 'bytes'}"
+
+
+def seconds(time: float) -> str:
+    """Return a time to three digits.
+
+    >>> seconds(0.00123456), seconds(2.5)
+    ('1.23 ms', '2.5 s')
+    """
+    return f"{time:.3g} s" if time >= 1 else f"{time * 1e3:.3g} ms" if time >= 1e-3 else f"{time * 1e6:.3g} µs"

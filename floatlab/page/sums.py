@@ -1,0 +1,91 @@
+"""What pages of sums and products share: the order, the formats, where terms come from, and errors in a few digits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.arrays.sources import Source
+from floatlab.formats import Format
+from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
+from floatlab.page.model import Block, Row
+from floatlab.page.words import counted, signed_text
+from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.tensor_cores import TensorCore
+
+_PLAIN = range(-4, 9)  # exponents of numbers that are written without one
+
+
+def way_words(schedule: Schedule, adder: Adder | Compensated | TensorCore) -> str:
+    """Say the order and what an addition is."""
+    if isinstance(adder, Compensated):
+        return f"{schedule.text}, compensated ({adder.rule})"
+    return f"{schedule.text}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule.text
+
+
+def machine_rows(machine: Machine | None) -> list[Block]:
+    """Say whose model it is that was asked for."""
+    if machine is None:
+        return []
+    note = f"; {machine.note}" if machine.note else ""
+    return [Row("machine", f"{machine.words}{note}")]
+
+
+def origin_rows(x: Source, y: Source | None) -> list[Block]:
+    """Say what numbers were before they were read into their format, and how many of them that changed."""
+    sides = {"terms": x} if y is None else {"a": x, "b": y}
+    return [Row(name, _origin_words(side)) for name, side in sides.items() if side.origin is not None]
+
+
+def _origin_words(source: Source) -> str:
+    origin, count = source.origin, source.codes.size
+    assert origin is not None
+    words = counted(count, "number" if origin.format is None else f"{origin.format.name} number")
+    done = "read into" if origin.format is None else "rounded into"
+    changed = f"{origin.inexact:,} of them inexactly"
+    if origin.inexact in (0, count):
+        changed = "all " * (count > 1) + ("inexactly" if origin.inexact else "exactly")
+    return f"{words} {done} {source.format.name}, {changed}"
+
+
+def format_row(x: Source, y: Source | None, adder: Adder | Compensated | TensorCore, into: Format) -> Row:
+    """Say what is rounded to which format."""
+    parts = {"terms": x.format.name}
+    if y is not None:
+        parts["terms"] = " and ".join(dict.fromkeys([x.format.name, y.format.name]))
+        if isinstance(adder, Adder | Compensated):
+            parts["products"] = adder.products.name
+    parts["sums"] = adder.accumulator.name
+    if set(parts.values()) == {into.name}:
+        return Row("rounded to", f"{into.name} everywhere")
+    parts["result"] = into.name
+    return Row("rounded to", ", ".join(f"{name} {format}" for name, format in parts.items()))
+
+
+def few(x: Fraction) -> str:
+    """Return a measure in three digits."""
+    return rounded_decimal(x, 3, _PLAIN)
+
+
+def decimal(x: Fraction, digits: int) -> str:
+    """Return a number in so many digits: complete where it has no more, else after ≈.
+
+    >>> decimal(Fraction(1, 8), 6), decimal(Fraction(1, 3), 6)
+    ('0.125', '≈ 0.333333')
+    """
+    text = rounded_decimal(x, digits)
+    if Fraction(text) != x:
+        return f"≈ {text}"
+    return terminating_decimal(x, digits + 6) or text
+
+
+def signed(x: Fraction, digits: int = 3) -> str:
+    """Return a signed error in so many digits.
+
+    >>> signed(Fraction(-1, 3)), signed(Fraction(-112345))
+    ('−0.333', '−112,000')
+    """
+    text = rounded_decimal(x, digits, _PLAIN)
+    return signed_text(f"{int(text):,}" if text.lstrip("-").isdigit() else text)

@@ -1,0 +1,310 @@
+"""One weight, one update: every rounding on the way from w to what it becomes, and whether that is w again.
+
+A step is a program, traced: each stage is a derivation of `floatlab.arith`. Where w did not move, the reals that
+round to w say how large an update would have had to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from floatlab import arith
+from floatlab.arrays.recurrences import CONVERT, RecurrenceStage, drawing
+from floatlab.errors import UnsupportedError, quoted
+from floatlab.formats import Format
+from floatlab.formats.blocks import BlockFormat
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
+from floatlab.numbers.context import Flags
+from floatlab.presenter import Answering
+from floatlab.record import Record
+from floatlab.training.optimizers import SGD, Adam, Optimizer, Updates
+from floatlab.training.setup import Setup
+from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
+from floatlab.training.update.thresholds import Threshold, is_drawn, is_total, smallest_move
+from floatlab.training.validation import beyond, exactly
+
+
+class Why(Enum):
+    """Why a weight is where it is after a step."""
+
+    MOVED = "moved"
+    NO_UPDATE = "no update"  # what was given is zero
+    GRADIENT_VANISHED = "gradient vanished"  # zero in the format of gradients
+    UPDATE_VANISHED = "update vanished"  # zero after some stage on the way
+    BELOW_HALF = "below half"  # less than what changes the rounding of the sum
+    TIE = "tie"  # just half an ulp, and the tie went back to w
+    BY_DIRECTION = "direction"  # the rounding direction leads back to w
+    DRAWN = "drawn"  # a stochastic rounding drew w
+    CONVERTED = "converted"  # the sum moved, and the conversion to the weights led back to w
+    COMPENSATED = "compensated"  # w stays, and what was lost is carried along
+    IN_MASTER = "in master"  # w stays, and the master copy moved
+    AT_THE_END = "at the end"  # w is the largest number, and overflow saturates
+    NOT_FINITE = "not finite"  # something became no number
+
+
+class TracedStage(Record):
+    """A stage of a step with what it derived."""
+
+    stage: RecurrenceStage
+    derivation: Derivation
+
+
+@methods_in_default_mode
+class UpdateTrace(Answering, Record):
+    """One update of one weight, rounding by rounding.
+
+    `readings` show how numbers that were typed became numbers of their formats, by the names of the program's rows;
+    `stages` are the operations in order. `before` and `after` are the weight; `carried` what it stands for, exactly,
+    where there is a master copy or a compensation. `update` is the number that is added to w or subtracted from it.
+    """
+
+    program: Program
+    readings: tuple[tuple[str, Derivation], ...]
+    stages: tuple[TracedStage, ...]
+    before: Datum
+    after: Datum
+    update: Datum
+    exact_update: Fraction | None  # what exact arithmetic would have added to w; None where it would take more to know
+    carried: Fraction | None
+    why: Why
+    up: Threshold
+    down: Threshold
+    _ASKS = ".moved"
+
+    def __repr__(self) -> str:
+        """Show what became of w."""
+        return f"UpdateTrace({self.before!r} → {self.after!r}: {self.why.value})"
+
+    @property
+    def total(self) -> TracedStage:
+        """The stage in which the update meets w."""
+        return _total(self.program, self.stages)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the weight has another value."""
+        both = self.before.is_finite and self.after.is_finite
+        return self.before.exact != self.after.exact if both else self.before != self.after
+
+    @property
+    def update_ulps(self) -> Fraction | None:
+        """The size of the update in ulps of w; None where it is no number."""
+        if not self.update.is_finite:
+            return None
+        return abs(self.update.exact.as_fraction()) / self.before.ulp.as_fraction()
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The size of the update relative to w; None where there is no such number."""
+        if not self.update.is_finite or not self.before.exact:
+            return None
+        return abs(self.update.exact.as_fraction() / self.before.exact.as_fraction())
+
+    @property
+    def threshold(self) -> Threshold:
+        """What the update would have had to reach: in its own direction."""
+        negative = self.update.is_finite and bool(self.update.sign_bit)
+        return self.up if negative != self.program.optimizer.adds else self.down
+
+    @property
+    def chance(self) -> Fraction | None:
+        """The chance that such a step moves w, where a stochastic rounding writes it; else None."""
+        drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
+        rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
+        if rounded is None or not self.before.is_finite:
+            return None
+        beyond = Fraction(rounded.threshold, 1 << 32)
+        near, far = (Exact(rounded.negative, rounded.kept + each, rounded.quantum) for each in (0, 1))
+        return beyond if self.before.exact == near else 1 - beyond if self.before.exact == far else Fraction(1)
+
+
+def single(format: Format | BlockFormat) -> Format:
+    """Return a format that one weight has by itself; raises UnsupportedError for a format of blocks."""
+    if not isinstance(format, Format):
+        raise UnsupportedError(f"one weight has no {format.name}: in blocks, it depends on its neighbours")
+    return format
+
+
+def trace(
+    program: Program, start: Mapping[str, Datum], index: int = 0, taken: int = 0
+) -> tuple[list[TracedStage], dict[str, Datum]]:
+    """Return the stages of a step on data, and the rows after it; `index` numbers the draws, `taken` steps came before.
+
+    Raises UnsupportedError for weights in blocks, of which one alone has no format.
+    """
+    rows = dict(program.constants) | dict(start)
+    for name, values in program.schedules:
+        rows[name] = encode(values(taken + 1), program.setup.update)
+    found = []
+    for stage in program.stages:
+        fmt, context = single(stage.format), drawing(stage.context, index)
+        data = [rows[name] for name in stage.operands]
+        if stage.operation == CONVERT:
+            made = convert(data[0], fmt, context)
+        else:
+            made = getattr(arith, stage.operation)(*data, format=fmt, context=context)
+        rows[stage.to] = made.result
+        found.append(TracedStage(stage, made))
+    return found, rows
+
+
+@in_default_mode
+def step(
+    weight: Any,
+    update: Any = None,
+    *,
+    grad: Any = None,
+    lr: Any = None,
+    optimizer: Optimizer | None = None,
+    setup: Setup | None = None,
+    state: Mapping[str, Any] | None = None,
+    index: int = 0,
+    **formats: Any,
+) -> UpdateTrace:
+    """Return one update of one weight: w + update, or w − lr·grad, or what an optimizer makes of a gradient.
+
+    Numbers are text, or of any kind that `encode` takes. `setup` says the formats, or else its arguments are given
+    here (`weights="fp16"`, `update_format=` for the arithmetic of updates …). `state` gives numbers to the program's
+    other rows (momentum `b`, Adam's `m` and `v`, compensation `c`, `master`); `index` numbers the step, and so its
+    draws. Raises UnsupportedError for numbers that are not finite, and formats without what their stage needs.
+
+    >>> found = step("1.125", "0.00041999", weights="fp16")
+    >>> found.moved, found.why.value, float(found.update_ulps), found.threshold.bound, found.threshold.included
+    (False, 'below half', 0.43017578125, Fraction(1, 2048), False)
+    >>> step("1", grad="0.5", lr="0.1", weights="bf16").after
+    Datum(bfloat16 0x3f73 = 0.95)
+    """
+    if setup is None:
+        if "update_format" in formats:
+            formats["update"] = formats.pop("update_format")
+        setup = Setup(**formats)
+    elif not isinstance(setup, Setup):
+        raise UnsupportedError(f"setup is a Setup, not {quoted(str(setup))}")
+    elif formats:
+        raise UnsupportedError(f"{next(iter(formats))} is said by the setup: give one of them")
+    given, chosen = _asked(update, grad, lr, optimizer)
+    program = Program.of(setup, chosen)
+    single(setup.weights)
+    name = "update" if chosen.adds else "gradient"
+    readings, rows = _read(program, weight, given, name, state or {}, index)
+    stages, after = trace(program, rows, index, index)
+    return judged(program, tuple(readings), stages, rows, after, exactly(given, name))
+
+
+def _asked(update: Any, grad: Any, lr: Any, optimizer: Optimizer | None) -> tuple[Any, Optimizer]:
+    if (update is None) == (grad is None):
+        raise UnsupportedError("give an update, or a gradient (grad=) with a learning rate (lr=)")
+    if update is not None:
+        if lr is not None or optimizer is not None:
+            raise UnsupportedError("an update is added as it is: lr and optimizer go with grad=")
+        return update, Updates()
+    if optimizer is not None and lr is not None:
+        raise UnsupportedError("the learning rate is said by the optimizer: give one of them")
+    if optimizer is None and lr is None:
+        raise UnsupportedError("a gradient needs a learning rate (lr=), or an optimizer")
+    if not isinstance(optimizer, Updates | SGD | Adam | None):
+        raise UnsupportedError(f"optimizer is an SGD(…) or an Adam(…), not {quoted(str(optimizer))}")
+    return grad, optimizer if optimizer is not None else SGD(lr)
+
+
+def _read(
+    program: Program, weight: Any, given: Any, name: str, state: Mapping[str, Any], index: int
+) -> tuple[list[tuple[str, Derivation]], dict[str, Datum]]:
+    """Read what was typed into the formats of its rows."""
+    setup = program.setup
+    found: list[tuple[str, Derivation]] = []
+    exactly(weight, "the weight")
+    found.append((program.kept, read(weight, single(setup.kept))))
+    if setup.master is not None:
+        found.append((WEIGHTS, read(weight, single(setup.weights))))
+    scale = 1 if setup.scaling is None else setup.scaling.scale
+    value = exactly(given, name)
+    context = drawing(stream(setup.context, 1), index)
+    found.append((GRADIENT, read(given if scale == 1 else value * Fraction(scale), setup.grads, context)))
+    formats = dict(program.states)
+    for row, number in state.items():
+        if row not in formats:
+            known = " ".join(formats) or "none"
+            raise UnsupportedError(f"this program has no state {row} (its state: {known})")
+        exactly(number, f"state {row}")
+        found.append((row, read(number, formats[row])))
+    rows: dict[str, Datum] = {row: encode(0, fmt) for row, fmt in formats.items()}
+    rows |= {row: made.result for row, made in found}
+    for row in (WEIGHTS, MASTER):
+        if row in rows and not rows[row].is_finite:
+            raise beyond(f"the weight {weight}", rows[row].format)
+    return found, rows
+
+
+def judged(
+    program: Program, readings: tuple[tuple[str, Derivation], ...], stages: list[TracedStage], rows: dict[str, Datum],
+    after: dict[str, Datum], given: Fraction,
+) -> UpdateTrace:  # fmt: skip
+    """Return a traced step with what is to be said about it; `rows` are those before it, `given` its exact gradient."""
+    optimizer, setup = program.optimizer, program.setup
+    update = _total(program, stages).derivation.operands[1]
+    assert isinstance(update, Datum)
+    exact = given if optimizer.adds else None
+    if isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay:
+        exact = -optimizer.lr * given
+    carrier = after[program.kept]
+    carried = None
+    if carrier.is_finite and (setup.compensated or setup.master is not None):
+        carried = carrier.exact.as_fraction()
+        if setup.compensated and after[COMPENSATION].is_finite:
+            carried -= after[COMPENSATION].exact.as_fraction()
+    up, down = (smallest_move(rows[program.kept], program, way) for way in (True, False))
+    return UpdateTrace(
+        program, readings, tuple(stages), rows[WEIGHTS], after[WEIGHTS], update, exact, carried,
+        _why(program, stages, rows, after, given, update), up, down,
+    )  # fmt: skip
+
+
+def _total(program: Program, stages: Sequence[TracedStage]) -> TracedStage:
+    return next(each for each in stages if is_total(program, each.stage))
+
+
+def _why(
+    program: Program, stages: list[TracedStage], rows: dict[str, Datum], after: dict[str, Datum], given: Fraction,
+    update: Datum,
+) -> Why:  # fmt: skip
+    w, now = rows[WEIGHTS], after[WEIGHTS]
+    if not now.is_finite or not after[program.kept].is_finite or not update.is_finite:
+        return Why.NOT_FINITE
+    if now.exact != w.exact:
+        return Why.MOVED
+    before, kept = rows[program.kept], after[program.kept]
+    if program.setup.master is not None and kept.exact != before.exact:
+        return Why.IN_MASTER
+    if program.setup.compensated and after[COMPENSATION] != rows[COMPENSATION]:
+        return Why.COMPENSATED
+    if not given and not update.exact:
+        return Why.NO_UPDATE
+    if not rows[GRADIENT].exact:
+        return Why.GRADIENT_VANISHED
+    if not update.exact:
+        return Why.UPDATE_VANISHED
+    total = _total(program, stages)
+    if total.stage.to == "sum" and total.derivation.result.exact != before.exact:
+        return Why.DRAWN if any(is_drawn(each.stage) for each in stages) else Why.CONVERTED
+    return _by_rounding(total, before)
+
+
+def _by_rounding(total: TracedStage, before: Datum) -> Why:
+    """Say which part of the rounding of w + u led back to w."""
+    stage, truth = total.stage, total.derivation.truth
+    if Flags.OVERFLOW in total.derivation.flags:
+        return Why.AT_THE_END
+    if is_drawn(stage):
+        return Why.DRAWN
+    if stage.context.rounding not in (Direction.RNE, Direction.RNA) or not isinstance(truth, Exact):
+        return Why.BY_DIRECTION
+    w = encode(before.exact, single(stage.format))  # the accumulator's neighbours count
+    neighbour = w.next_up if before.exact < truth else w.next_down
+    gap = abs(neighbour.exact - w.exact).as_fraction() if neighbour.is_finite else w.ulp.as_fraction()
+    missed = abs(truth - w.exact).as_fraction()
+    return Why.TIE if 2 * missed == gap else Why.BELOW_HALF

@@ -1,0 +1,1 @@
+"""`judge`: whether two products differ by more than rounding, and why."""

@@ -1,0 +1,75 @@
+"""Should I worry? What `compare --inputs` adds: q, what each cause would make of it, and the verdict in words."""
+
+from __future__ import annotations
+
+from floatlab.page.model import Block, Gap, Role, Row, Span, Table, heading
+from floatlab.page.words import counted, listed
+from floatlab.reduce.results.judgements import DifferenceCause, Judgement
+
+_CAUSES = {
+    DifferenceCause.ORDER: "another order of addition, fused or not",
+    DifferenceCause.SINGLE: "inputs and sums in fp32",
+    DifferenceCause.FP32: "inputs rounded to fp32",
+    DifferenceCause.TF32: "inputs rounded to tf32",
+    DifferenceCause.FP16: "inputs rounded to fp16",
+    DifferenceCause.BF16: "inputs rounded to bf16",
+    DifferenceCause.TERM: "one term left out",
+}
+
+
+def judgement_blocks(found: Judgement) -> list[Block]:
+    """Return what a page of differences says of a product, given its inputs."""
+    rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
+    return [
+        Gap(),
+        heading(f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
+        Row("q", _size(found), _limit(found)),
+        *([] if found.looked_at == found.elements else [Row("", _looked_at(found))]),
+        Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
+        Row("verdict", Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)),
+    ]
+
+
+def judgement_words(found: Judgement) -> str:
+    """Return the verdict in words.
+
+    >>> import numpy as np
+    >>> from floatlab.reduce.results.judgements import judge_difference
+    >>> x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
+    >>> judgement_words(judge_difference(x, y, x @ y))
+    'within rounding: some order of the additions makes as much of a difference'
+    """
+    if found.beyond and DifferenceCause.ORDER in found.causes:
+        few = f"{counted(found.beyond, 'element')} of {found.looked_at:,}"
+        return f"{few} beyond rounding, and the others within it: look for a bug there"
+    if found.rms == 0 or found.is_rounding:
+        return "within rounding: some order of the additions makes as much of a difference"
+    if not found.causes:
+        return "beyond rounding, and none of these causes: look for a bug"
+    if found.causes == (DifferenceCause.TERM,):
+        return "beyond rounding: as much as one term that is missing; look for a bug"
+    others = listed([_CAUSES[each] for each in found.causes if each is not DifferenceCause.ORDER], "or")
+    if DifferenceCause.ORDER in found.causes:
+        return f"indistinguishable with {counted(found.terms, 'term')}: rounding, or {others}"
+    return f"explained by {others}, not by rounding"
+
+
+def _is_bad(found: Judgement) -> bool:
+    return bool(found.beyond) or not (found.rms == 0 or DifferenceCause.ORDER in found.causes)
+
+
+def _size(found: Judgement) -> str:
+    where = f" at {found.at}" if found.at is not None and found.elements > 1 and found.largest else ""
+    return f"rms {_number(found.rms)}, largest {_number(found.largest)}{where}"
+
+
+def _looked_at(found: Judgement) -> str:
+    return f"of {found.looked_at:,} of {counted(found.elements, 'element')}, which are spread over the product"
+
+
+def _limit(found: Judgement) -> str:
+    return f"2n = {found.limit:,.0f} is the most that two orders can differ by"
+
+
+def _number(x: float) -> str:
+    return f"{x:,.0f}" if 100 <= x < 1e7 else f"{x:.3g}"

@@ -1,0 +1,1 @@
+"""`train network`: a network trained in several configurations, over seeds."""

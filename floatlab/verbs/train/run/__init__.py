@@ -1,0 +1,1 @@
+"""`train`: many updates of weights under several remedies."""

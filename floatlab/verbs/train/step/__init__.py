@@ -1,0 +1,1 @@
+"""`train step`: one update, rounding by rounding."""

@@ -1,0 +1,126 @@
+"""What a step of training did to a weight, and why, in words; setups in words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.formats import Format, parse_format
+from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
+from floatlab.training.optimizers import SGD, Optimizer, Updates
+from floatlab.training.setup import REMEDIES, Setup
+from floatlab.training.update.trace import Why
+
+_SHORT = 12  # characters of a fraction that is written out
+_LONG = 40  # where it has a row for itself
+
+# What keeps a weight where it is, or what moves it, in a table.
+CAUSES = {
+    Why.MOVED: "it moves",
+    Why.NO_UPDATE: "there is no update",
+    Why.GRADIENT_VANISHED: "the gradient is zero in its format",
+    Why.UPDATE_VANISHED: "the update is zero in its format",
+    Why.BELOW_HALF: "the update is under half an ulp",
+    Why.TIE: "a tie, and w is even",
+    Why.BY_DIRECTION: "the rounding direction leads back",
+    Why.DRAWN: "the draw led back to w",
+    Why.CONVERTED: "lost when the sum became a weight",
+    Why.COMPENSATED: "w stays, and what was missed is carried",
+    Why.IN_MASTER: "w stays, and the master copy moves",
+    Why.AT_THE_END: "w is the largest number",
+    Why.NOT_FINITE: "it is no number any more",
+}
+
+
+def figures(x: Fraction | float, digits: int = 4) -> str:
+    """Return a number in a few digits, all of them where there are not many.
+
+    >>> figures(Fraction(1, 2048)), figures(Fraction(1, 3)), figures(-0.5)
+    ('0.00048828125', '0.3333', '−0.5')
+    """
+    value = Fraction(x)
+    text = terminating_decimal(abs(value), _SHORT + 2)
+    if text is None or len(text) > _SHORT + 1:
+        text = rounded_decimal(abs(value), digits)
+    return f"{'−' if value < 0 else ''}{text}"
+
+
+def exactly_shown(x: Fraction) -> str:
+    """Return a number with all its digits where they fit into a row, else rounded.
+
+    >>> exactly_shown(Fraction(1, 3)), exactly_shown(Fraction(1, 1 << 20))
+    ('0.3333333333', '9.5367431640625e-7')
+    """
+    text = terminating_decimal(abs(x), _LONG)
+    if text is None or len(text) > _LONG:
+        text = rounded_decimal(abs(x), 10)
+    return f"{'−' if x < 0 else ''}{text}"
+
+
+def setup_words(setup: Setup) -> str:
+    """Return a setup in words: formats where they are not those of the weights, and remedies.
+
+    >>> setup_words(Setup("fp16", master="fp32"))
+    'weights in binary16, a master copy in binary32'
+    """
+    words = [f"weights in {setup.weights.name}"]
+    own = setup.weights.name if isinstance(setup.weights, Format) else ""
+    if setup.grads.name != own:
+        words.append(f"gradients in {setup.grads.name}")
+    if setup.master is not None:
+        words.append(f"a master copy in {setup.master.name}")
+    usual = setup.kept.name
+    if setup.update.name != usual:
+        words.append(f"updates computed in {setup.update.name}")
+    if setup.accumulator.name != usual:
+        words.append(f"sums in {setup.accumulator.name}")
+    if setup.state.name != setup.update.name:
+        words.append(f"state in {setup.state.name}")
+    if setup.compensated:
+        words.append("compensated after Kahan")
+    if setup.scaling is not None:
+        kind = "a loss scale that adapts, from" if setup.scaling.is_dynamic else "loss scale"
+        words.append(f"{kind} {setup.scaling.scale:g}")
+    if setup.stochastic:
+        words.append("weights round stochastically")
+    return ", ".join(words)
+
+
+def remedy_words(label: str) -> str:
+    """Say what a remedy, or several joined by +, does.
+
+    >>> remedy_words("master+static:128")
+    'a master copy in binary32 takes the updates; the loss is multiplied by 128'
+    """
+    said = []
+    for word in label.lower().split("+"):
+        name, _, given = word.strip().partition(":")
+        known = name.replace("-", "_")
+        if known not in REMEDIES:
+            said.append(f"{parse_format(name).name} everywhere")
+        elif known == "master":
+            said.append(f"a master copy in {parse_format(given or 'binary32').name} takes the updates")
+        elif known == "static":
+            said.append(f"the loss is multiplied by {given or 1024}")
+        elif known == "dynamic":
+            said.append(f"the loss scale adapts, from {given or 65536}")
+        else:
+            said.append(REMEDIES[known].what)
+    return "; ".join(said)
+
+
+def optimizer_words(optimizer: Optimizer) -> str:
+    """Return an optimizer with its learning rate, in words.
+
+    >>> from floatlab.training import SGD
+    >>> optimizer_words(SGD("0.1", 0.9))
+    'SGD, learning rate 0.1, momentum 0.9'
+    """
+    if isinstance(optimizer, Updates):
+        return "updates, added as they are"
+    words = ["SGD", f"learning rate {figures(optimizer.lr)}"]
+    if isinstance(optimizer, SGD):
+        words += [f"momentum {optimizer.momentum:g}"] if optimizer.momentum else []
+    else:
+        words[0] = "AdamW" if optimizer.weight_decay and optimizer.decoupled else "Adam"
+    words += [f"weight decay {optimizer.weight_decay:g}"] if optimizer.weight_decay else []
+    return ", ".join(words)
