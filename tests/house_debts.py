@@ -5,19 +5,7 @@
 
 # Modules that import each other, also inside functions or for types alone: there should be none.
 CIRCLES: set[frozenset[str]] = {
-    frozenset(
-        {
-            "floatlab.tui.app.app",
-            "floatlab.tui.app.palette",
-            "floatlab.tui.app.registry",
-            "floatlab.tui.screens.asking",
-            "floatlab.tui.screens.task",
-            "floatlab.tui.widgets.choices",
-            "floatlab.tui.widgets.drawing",
-            "floatlab.tui.widgets.key_bar",
-            "floatlab.tui.widgets.pickers",
-        }
-    ),
+    frozenset({"floatlab.tui.app.app", "floatlab.tui.app.palette", "floatlab.tui.app.registry", "floatlab.tui.screens.asking", "floatlab.tui.screens.task", "floatlab.tui.widgets.choices", "floatlab.tui.widgets.drawing", "floatlab.tui.widgets.key_bar", "floatlab.tui.widgets.pickers"}),
 }
 
 # Names that more than one public class of the package has: a name means one thing in the whole house.
@@ -34,7 +22,6 @@ SHARED_CLASS_NAMES: set[str] = {
 
 # Files of more than 400 lines.
 TALL_FILES: set[str] = {
-    "reduce/simulate/engines.py",
     "training/gradient_check.py",
     "tui/screens/arithmetic/screen.py",
 }
@@ -65,13 +52,10 @@ UNTOLD_FUNCTIONS: set[str] = {
     "floatlab.arrays.subtract",
     "floatlab.arrays.ulp_distance",
     "floatlab.arrays.unpack",
-    "floatlab.attribute",
     "floatlab.compare",
     "floatlab.dot",
     "floatlab.from_json",
     "floatlab.matmul",
-    "floatlab.reveal",
-    "floatlab.sum",
     "floatlab.train",
     "floatlab.training.advised_step",
     "floatlab.training.check_gradient",
@@ -88,4 +72,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 702
+LINES_WITH_ANY = 599
