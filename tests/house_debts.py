@@ -5,7 +5,19 @@
 
 # Modules that import each other, also inside functions or for types alone: there should be none.
 CIRCLES: set[frozenset[str]] = {
-    frozenset({"floatlab.tui.app.app", "floatlab.tui.app.palette", "floatlab.tui.app.registry", "floatlab.tui.screens.asking", "floatlab.tui.screens.task", "floatlab.tui.widgets.choices", "floatlab.tui.widgets.drawing", "floatlab.tui.widgets.key_bar", "floatlab.tui.widgets.pickers"}),
+    frozenset(
+        {
+            "floatlab.tui.app.app",
+            "floatlab.tui.app.palette",
+            "floatlab.tui.app.registry",
+            "floatlab.tui.screens.asking",
+            "floatlab.tui.screens.task",
+            "floatlab.tui.widgets.choices",
+            "floatlab.tui.widgets.drawing",
+            "floatlab.tui.widgets.key_bar",
+            "floatlab.tui.widgets.pickers",
+        }
+    ),
 }
 
 # Names that more than one public class of the package has: a name means one thing in the whole house.
