@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from floatlab.presenter import Presenter
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
     from floatlab.reduce.explain.attribution import attribute
-    from floatlab.reduce.reveal.revelation import reveal
+    from floatlab.reduce.reveal.revelation import examine, reveal
     from floatlab.training.run.laboratory import train
     from floatlab.verbs.documents import from_json
 
@@ -110,7 +110,7 @@ _ROOMS = {
     ),
     "floatlab.arrays.compare.differences": ("Differences",),
     "floatlab.arrays.compare.measure": ("compare",),
-    "floatlab.reduce.reveal.revelation": ("reveal",),
+    "floatlab.reduce.reveal.revelation": ("examine", "reveal"),
     "floatlab.reduce": (
         "Plan", "Reduction", "Schedule", "dot", "matmul", "sum",
     ),
@@ -131,9 +131,9 @@ __all__ = [
     "Exact", "FileFormatError", "Flags", "FloatArray", "FloatlabError", "Format", "FormatError", "IntegerResult",
     "LiteralError", "MissingPartError", "NanRule", "NumberClass", "Overflow", "Plan", "PlanError", "Reduction",
     "Relation", "Rounded", "Schedule", "Tininess", "TruthValueError", "UnsupportedError", "add", "attribute",
-    "compare", "contrast", "convert", "decode", "divide", "dot", "encode", "equal", "finfo", "fma", "from_integer",
-    "from_json", "less", "less_equal", "matmul", "multiply", "multiply_then_add", "parse_format", "read", "remainder",
-    "reveal", "round_to_integral", "sqrt", "subtract", "sum", "to_integer", "train",
+    "compare", "contrast", "convert", "decode", "divide", "dot", "encode", "equal", "examine", "finfo", "fma",
+    "from_integer", "from_json", "less", "less_equal", "matmul", "multiply", "multiply_then_add", "parse_format",
+    "read", "remainder", "reveal", "round_to_integral", "sqrt", "subtract", "sum", "to_integer", "train",
 ]  # fmt: skip
 
 

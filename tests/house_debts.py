@@ -67,13 +67,10 @@ UNTOLD_FUNCTIONS: set[str] = {
     "floatlab.arrays.subtract",
     "floatlab.arrays.ulp_distance",
     "floatlab.arrays.unpack",
-    "floatlab.attribute",
     "floatlab.compare",
     "floatlab.dot",
     "floatlab.from_json",
     "floatlab.matmul",
-    "floatlab.reveal",
-    "floatlab.sum",
     "floatlab.train",
     "floatlab.training.advised_step",
     "floatlab.training.check_gradient",
@@ -90,4 +87,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 702
+LINES_WITH_ANY = 599

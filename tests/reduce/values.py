@@ -31,7 +31,13 @@ def source(rng, format, shape, specials=0.02):
     return Source(codes(rng, format, shape, specials), format)
 
 
+def sides(x, y=None):
+    """Return what `simulate` takes: the terms, or two factors."""
+    return (x,) if y is None else (x, y)
+
+
 def terms(x, y=None, place=()):
     """Return the terms of one sum as data."""
-    sides = [x] if y is None else [x, y]
-    return [Term(*(Datum(side.format, int(side.codes[(i, *place)])) for side in sides)) for i in range(len(x.codes))]
+    return [
+        Term(*(Datum(side.format, int(side.codes[(i, *place)])) for side in sides(x, y))) for i in range(len(x.codes))
+    ]

@@ -1,9 +1,8 @@
-"""Attribution: which orders, fused operations, accumulators and machines reproduce results that were observed."""
+"""Attribution: which orders, fused operations, accumulators and machines reproduce observed results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from floatlab.arrays.operands import is_floating
 from floatlab.arrays.sources import Source
@@ -32,6 +31,7 @@ from floatlab.reduce.replay.explanations import Explanation, replay, replay_alon
 from floatlab.reduce.replay.observations import Observed, difference_of, format_of_result, goal_of
 from floatlab.reduce.results.inputs import as_matrices, read_operands
 from floatlab.reduce.reveal.known_orders import find_known_orders
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.machines import Machine
 
 __all__ = [
@@ -51,12 +51,12 @@ _SHORT = 1 << 26  # multiply-adds; of larger products, ways that miss elements o
 
 
 class Attribution(Answering, Individual):
-    """What was tried, ranked for each observed result, and, for two, the pairs of ways that give both.
+    """Which candidate computations reproduce each observed result, and, of two results, which pairs give both.
 
-    `pairs` has those with the fewest causes first, 256 at most, of `pair_count`. `refutations` say of one dot product
-    what order alone, and FMA alone, would have made, where neither explains two results. `tile_edges` says for each
-    result that no way gives wholly whether some rows or columns of it were made in another way than the others. All but
-    the models of machines rounded by `context`.
+    `explanations` ranks the candidates for each result. `pairs` has at most 256 of `pair_count` pairs, those with the
+    fewest causes first. `refutations` says what order alone, and FMA alone, would have made of one dot product, if
+    neither explains its two results. `tile_edges` says for each result that no candidate gives wholly whether another
+    one gives some of its rows or columns. All candidates but the models of machines round by `context`.
     """
 
     shape: tuple[int, ...]
@@ -116,32 +116,63 @@ class Attribution(Answering, Individual):
 
 @in_default_mode
 def attribute(
-    a: Any,
-    b: Any,
-    observed: Any,
+    a: object,
+    b: object,
+    observed: object,
     *,
-    difference: Any = None,
+    difference: object = None,
     schedules: Sequence[str | Schedule] | None = None,
     formats: Sequence[str | Format] | None = None,
     machines: Sequence[str | Machine] | None = None,
-    targets: Sequence[Any] | None = None,
+    targets: Sequence[object] | None = None,
     context: AnyContext = DEFAULT,
     started: Callable[[int, str], Callable[[int], None]] | None = None,
 ) -> Attribution:
-    """Return which ways to compute a·b, or the sum of a, reproduce an observed result, or, of a tuple, two of them.
+    """Return which computations of a·b, or of the sum of a, reproduce an observed result, or two of them.
 
-    `a` and `b` are vectors or matrices, as `dot` and `matmul` take them; without `b` (None), a row, or rows, to be
-    added up. A result has the shape of their product: floats of its format, an array, or a Datum, and then bits are
-    compared (any NaN is a NaN); or, for one dot product or sum, text as it was printed, which stands for every number
-    that prints so. `difference` is that of the two results, printed too or a number, with any sign. Tried are
-    `schedules`, each with and without FMA in accumulators of all `formats` (without the argument also the exact sum,
-    rounded once), and models of `machines`; then, where nothing gives all, the orders in which `targets` add on this
-    machine (see `reveal`), by default NumPy's own and those of libraries that are loaded. All but the models round by
-    `context`, such as that of a machine that flushes subnormal numbers; a direction's name will do. Of large products,
-    1,024 elements are tried first, and of huge ones no more. `started` is told how many ways there are, and "ways", and
-    returns what is told how many were tried. Raises UnsupportedError for operands or results that do not go together,
-    LiteralError for text that is no number, and what `dot` and `reveal` raise.
+    Parameters
+    ----------
+    a, b : array_like
+        Vectors or matrices, as `dot` and `matmul` take them; with b = None, a row or rows that are summed.
+    observed : array_like, Datum, str or tuple
+        A result, or a tuple of two. An array or a Datum is compared bit by bit (any NaN equals any NaN). Text, for one
+        dot product or sum, stands for every number that prints so.
+    difference : float, str or Datum, optional
+        The difference of two results, printed or a number, with any sign.
+    schedules : sequence of str or Schedule, optional
+        The orders to try, each with and without FMA; a usual set by default.
+    formats : sequence of str or Format, optional
+        The accumulators to try. By default the result's, the terms' and wider ones, and the exact sum rounded once.
+    machines : sequence of str or Machine, optional
+        The models of matrix units to try; by default all that take the format of the factors.
+    targets : sequence of str or callable, optional
+        Functions whose revealed orders are tried too (see `reveal`). By default NumPy's and those of loaded libraries,
+        if nothing else reproduces a result.
+    context : Context or str
+        The rounding of all candidates but the machines, such as that of hardware that flushes subnormal numbers.
+    started : callable, optional
+        Called with the number of candidates and the word "ways"; returns a function that is called with 1 after each.
 
+    Returns
+    -------
+    Attribution
+        The candidates, ranked for each result, and, of two results, the pairs of candidates that give both.
+
+    Raises
+    ------
+    UnsupportedError
+        If operands, results or options do not go together.
+    LiteralError
+        If text is not a number.
+    PlanError, FormatError, MissingPartError
+        As `dot` and `reveal`.
+
+    Notes
+    -----
+    Of large products, 1,024 elements are tried first; of products above 2^30 multiply-adds, no more than these.
+
+    Examples
+    --------
     >>> from floatlab.reduce.results.presets import PRESETS
     >>> found = attribute(*PRESETS["forum"].data, ("0.0559577", "0.0559577569366"), difference="8.19563865662e-08")
     >>> found.verdict.value, [(pair.first.text, pair.second.text) for pair in found.pairs][:2]
@@ -166,7 +197,7 @@ def attribute(
     has_format = any(_brings_format(side) for side in sides.values())
     sources, into = _sources(sides, None if has_format else own)
     into = into if own is None else own
-    shape, evaluator = _bench(sources, into, rules)
+    shape, evaluator = _evaluator(sources, into, rules)
     goals = [goal_of(each, name, into, shape) for each, name in zip(results, names, strict=False)]
     apart = difference_of(difference, len(goals), shape)
     tried = list_candidates(
@@ -187,20 +218,29 @@ def attribute(
     )
     said = tuple(each if isinstance(each, str) else name for each, name in zip(results, names, strict=False))
     return Attribution(
-        shape, into, explanations, pairs, count, most, refutations, tile_edges, context=rules, observed=said
+        shape=shape,
+        format=into,
+        explanations=explanations,
+        pairs=pairs,
+        pair_count=count,
+        candidate_count=most,
+        refutations=refutations,
+        tile_edges=tile_edges,
+        context=rules,
+        observed=said,
     )
 
 
-def _brings_format(x: Any) -> bool:
+def _brings_format(x: object) -> bool:
     return any(isinstance(each, Datum) for each in x) if isinstance(x, list | tuple) else is_floating(x)
 
 
-def _sources(sides: dict[str, Any], format: Format | None) -> tuple[list[Source], Format]:
+def _sources(sides: dict[str, object], format: Format | None) -> tuple[Sides, Format]:
     sources, settings = read_operands(sides, format=format)
     return sources, settings.format
 
 
-def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple[int, ...], Evaluator]:
+def _evaluator(sources: Sides, into: Format, context: Context) -> tuple[tuple[int, ...], Evaluator]:
     """Return the shape of a product, or of sums, and its inputs as matrices."""
     if not all(source.codes.size for source in sources):
         shapes = " and ".join(str(source.codes.shape) for source in sources)
@@ -208,11 +248,11 @@ def _bench(sources: list[Source], into: Format, context: Context) -> tuple[tuple
     left = sources[0].codes
     if len(sources) > 1:
         x, y, shape = as_matrices(*sources)
-        return shape, Evaluator(x, y, into, context)
+        return shape, Evaluator((x, y), into, context)
     if not 1 <= left.ndim <= 2:
         raise UnsupportedError(f"a is a row, or rows, to add up, and this has shape {left.shape}")
     rows = Source(left.reshape(-1, left.shape[-1]), sources[0].format)
-    return left.shape[:-1], Evaluator(rows, None, into, context)
+    return left.shape[:-1], Evaluator((rows,), into, context)
 
 
 def _kind(dimensions: list[int]) -> str:
@@ -263,7 +303,7 @@ def _with_habits(
     explanations: tuple[tuple[Explanation, ...], ...],
     goals: list[Observed],
     kind: str,
-    targets: Sequence[Any] | None,
+    targets: Sequence[object] | None,
 ) -> tuple[tuple[Explanation, ...], ...]:
     """Try the orders of libraries, too, each until a way gives all, on the results that nothing else gives."""
     found = [list(ranked) for ranked in explanations]

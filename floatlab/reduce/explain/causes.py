@@ -1,4 +1,4 @@
-"""Why two observed results differ: pairs of ways that give both, in what they differ, and the paths between them."""
+"""Why two observed results differ: the pairs of candidates that give both, and the causes that separate them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of which some rows or columns were computed in another way: the edges of a library's tiles, as a rule."""
+"""Rows or columns of a product that were computed differently: usually the edges of a library's tiles."""
 
 from __future__ import annotations
 
@@ -78,9 +78,5 @@ def find_tile_edge(
 
 
 def _part(evaluator: Evaluator, axis: int, places: Array) -> Evaluator:
-    left, right = evaluator.left, evaluator.right
-    if axis == 0 or right is None:
-        left = Source(left.codes[places], left.format)
-    else:
-        right = Source(np.ascontiguousarray(right.codes[:, places]), right.format)
-    return Evaluator(left, right, evaluator.into, evaluator.context)
+    sides = evaluator.part(places) if axis == 0 else evaluator.part(np.arange(evaluator.shape[0]), places)
+    return Evaluator(sides, evaluator.into, evaluator.context)

@@ -8,7 +8,6 @@ tree       brackets around two or more term numbers or trees, with spaces betwee
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
 from floatlab.formats import parse_format
@@ -23,10 +22,26 @@ _GLANCE = 60  # characters of a long text around the place of an error
 
 
 def parse_schedule(text: str | Schedule | Plan) -> Schedule:
-    """Return the schedule that an expression means; a Schedule is itself, and a Plan is a tree by hand.
+    """Return the schedule that an expression describes.
 
-    Raises PlanError, whose text shows the place with a caret.
+    Parameters
+    ----------
+    text : str, Schedule or Plan
+        An expression, such as "blocked(64, lanes(8), pairwise)" or "((0 1) (2 3))". A Schedule is returned as it is; a
+        Plan becomes a tree written out.
 
+    Returns
+    -------
+    Schedule
+        The order, for any number of terms that it fits.
+
+    Raises
+    ------
+    PlanError
+        If the text does not parse; the message points at the place with a caret.
+
+    Examples
+    --------
     >>> parse_schedule("blocked(64, lanes(8), pairwise)").inner
     Schedule(lanes(8))
     >>> parse_schedule("((0 1) (2 3))").plan(4).depth
@@ -100,14 +115,14 @@ class _Reader:
             raise self._refuse("sorted stands outermost, since it puts all terms in order", place)
         return self._made(kind, values, place)
 
-    def _made(self, kind: type[Schedule], values: list[Any], place: int) -> Schedule:
+    def _made(self, kind: type[Schedule], values: list[object], place: int) -> Schedule:
         try:
             return kind(*values)
         except PlanError as error:
             raise self._refuse(str(error), place) from None
 
-    def _arguments(self, kind: type[Schedule], place: int, depth: int) -> list[Any]:
-        values: list[Any] = []
+    def _arguments(self, kind: type[Schedule], place: int, depth: int) -> list[object]:
+        values: list[object] = []
         if self._peek() == "(":
             self._take()
             while not (self._peek() == ")" and not values):
@@ -126,7 +141,7 @@ class _Reader:
             raise self._refuse(f"{kind.word} needs {_usage(kind)}", place)
         return values
 
-    def _argument(self, kind: type[Schedule], what: str, depth: int) -> Any:
+    def _argument(self, kind: type[Schedule], what: str, depth: int) -> object:
         token, place = self.tokens[self.next]
         if what == "schedule":
             return self._schedule(depth + 1)
@@ -153,9 +168,9 @@ class _Reader:
             raise self._refuse("numbers in a schedule go to 2^28", place)
         return int(token)
 
-    def _tree(self, place: int) -> list[Any]:
+    def _tree(self, place: int) -> list[object]:
         """Read brackets, however deep, whose first one has been taken."""
-        open_ones: list[list[Any]] = [[]]
+        open_ones: list[list[object]] = [[]]
         places = [place]
         while True:
             token, here = self._take()

@@ -1,4 +1,4 @@
-"""The shortest schedule that gives a plan: known forms, with the numbers that the plan itself suggests."""
+"""The simplest schedule that gives a plan: known forms, with sizes and strides taken from the plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_STRIDES, _MOST_SIZES, _MOST_SHARES = 8, 12, 17
 
 
 def schedule_of(plan: Plan) -> Schedule | None:
-    """Return the first schedule, from simple to composed, that adds the same numbers to each other; None if none does.
+    """Return the first schedule, from simple to composed, whose plan is the same up to sides; None if there is none.
 
     >>> schedule_of(Lanes(4).plan(64)).text, schedule_of(Plan.from_tree(((0, 3), (1, (2, 4)))))
     ('lanes(4)', None)
@@ -60,17 +60,16 @@ def _candidates(plan: Plan) -> Iterator[Schedule]:
 
 
 def _along(plan: Plan) -> list[int]:
-    """Return the ids of the nodes on the way from the first term to the result."""
-    found, inside = [], 0
-    for i, node in enumerate(plan.nodes, plan.terms):
-        if inside in node:
-            found.append(i)
-            inside = i
-    return found
+    """Return the ids of the nodes on the path from the first term to the result."""
+    path = [0]
+    for id, node in enumerate(plan.nodes, plan.terms):
+        if path[-1] in node:
+            path.append(id)
+    return path[1:]
 
 
 def _strides(plan: Plan) -> list[int]:
-    """Return how far apart the terms of a lane may be: the first ones that meet term 0, and powers of two."""
+    """Return the distances that terms of a lane may have: the first ones that meet term 0, and powers of two."""
     n, first = plan.terms, plan.first_terms
     met = (min(first[each] for each in plan.nodes[id - n] if first[each]) for id in _along(plan)[:_MOST_STRIDES])
     found = dict.fromkeys(met) | dict.fromkeys(1 << k for k in range(1, _MOST_STRIDES))
@@ -78,11 +77,8 @@ def _strides(plan: Plan) -> list[int]:
 
 
 def _sizes(plan: Plan) -> list[int]:
-    """Return how long blocks may be: the sizes of the last subtrees with term 0, and powers of two."""
-    n = plan.terms
-    sizes = [1] * n
-    for node in plan.nodes:
-        sizes.append(sum(sizes[each] for each in node))
-    found = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])
-    found |= dict.fromkeys(1 << k for k in range(1, n.bit_length()))
-    return [count for count in found if 2 <= count < n]
+    """Return the lengths that blocks may have: the sizes of the last subtrees with term 0, and powers of two."""
+    n, sizes = plan.terms, plan.sizes
+    counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])
+    counts |= dict.fromkeys(1 << k for k in range(1, n.bit_length()))
+    return [count for count in counts if 2 <= count < n]

@@ -1,4 +1,4 @@
-"""A plan in few words: the tree down to subtrees that have a name, and those by which terms they add in which order."""
+"""A plan in few words: the tree down to subtrees with a known schedule, and the terms and schedule of each of these."""
 
 from __future__ import annotations
 

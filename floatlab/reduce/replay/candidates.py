@@ -1,4 +1,4 @@
-"""Ways to have computed a product or a sum, tried on given inputs: orders, adders and models of matrix units."""
+"""Candidate computations of a product or a sum: orders, adders and models of matrix units."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COMPARED = 1 << 11  # terms; of more, orders are not compared node by node
 
 
 class Candidate(Record):
-    """One way to compute: an order and an adder; without either, the exact sum, rounded once."""
+    """One computation: an order and an adder; without both, the exact sum rounded once."""
 
     schedule: Schedule | None
     adder: Adder | PartlyFused | Joined | TensorCore | None
@@ -99,9 +99,9 @@ def list_candidates(
     elements: int = 1,
     context: Context = DEFAULT,
 ) -> list[Candidate]:
-    """Return what is to be tried on sums of n terms, or products of two factors, simple ways first, each once.
+    """Return the candidates for sums of n terms, or products of two factors, simple ones first, each once.
 
-    All but the models of machines, which have their own rules, round by the context.
+    Models of machines have their own rules; all others round by the context.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))

@@ -1,4 +1,4 @@
-"""The inputs of a product or of sums, and the codes that each way to compute makes of them."""
+"""The inputs of a product, or of sums, and the codes that each candidate computation gives for them."""
 
 from __future__ import annotations
 
@@ -21,72 +21,86 @@ from floatlab.numbers.projection import round_exact
 from floatlab.reduce.plan.orders import Fused
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import simulate
 
-SAMPLE = 1024  # elements of large products that every way is tried on; fewer, where sums are long
+SAMPLE = 1024  # elements of large products on which all candidates are tried; fewer for long sums
 _LEAST = 64
 _TERMS = 1 << 21  # in the sample
 _WHOLE = 1 << 30  # multiply-adds; of larger products only the sample is compared
 
 
 class Evaluator:
-    """The inputs of products, and the codes that each way makes of them, computed once.
+    """The inputs of products, or of sums, and the codes that each candidate gives for them, computed once.
 
-    The factors are (rows, n) and (n, columns); without a second one, the rows are sums. `context` is what ways round by
-    that have no rules of their own.
+    Parameters
+    ----------
+    sides : tuple of Source
+        The factors (rows, n) and (n, columns), or one source whose rows are summed.
+    into : Format
+        The format of the results.
+    context : Context
+        The rounding of candidates without rules of their own.
     """
 
-    def __init__(self, left: Source, right: Source | None, into: Format, context: Context = DEFAULT) -> None:
-        """Choose the elements of the sample: all of them, or some that no pattern in the data can follow."""
-        self.left, self.right, self.into, self.context = left, right, into, context
-        rows, self.terms = left.codes.shape
-        self.shape = (rows, 1 if right is None else right.codes.shape[1])
-        size = self.size = self.shape[0] * self.shape[1]
-        self.places = np.arange(size)
+    def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
+        """Choose the elements of the sample: all, or some in places that no pattern in the data follows."""
+        self.sides, self.into, self.context = sides, into, context
+        rows, self.terms = sides[0].codes.shape
+        self.shape = (rows, sides[1].codes.shape[1] if len(sides) > 1 else 1)
+        self.size = self.shape[0] * self.shape[1]
+        self.places = np.arange(self.size)
         most = min(SAMPLE, max(_LEAST, _TERMS // self.terms))
-        if size > most:
-            self.places = np.sort(np.random.default_rng(754).choice(size, most, replace=False))
+        if self.size > most:
+            self.places = np.sort(np.random.default_rng(754).choice(self.size, most, replace=False))
         self._sampled: dict[Candidate, Array] = {}
         self._whole: dict[Candidate, Array] = {}
 
     @property
     def formats(self) -> tuple[Format, ...]:
         """The formats of the factors, or of the terms."""
-        return (self.left.format,) if self.right is None else (self.left.format, self.right.format)
+        return tuple(side.format for side in self.sides)
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the sample is a part only."""
+        """Whether the sample is not the whole."""
         return bool(len(self.places) < self.size)
 
     @property
     def is_huge(self) -> bool:
-        """Whether the whole is too much to compute."""
+        """Whether the whole takes too long to compute."""
         return bool(self.size * self.terms > _WHOLE)
 
-    @cached_property
-    def _pairs(self) -> tuple[Source, Source | None]:
-        rows, columns = np.divmod(self.places, self.shape[1])
-        x = Source(np.ascontiguousarray(self.left.codes[rows].T), self.left.format)
-        if self.right is None:
-            return x, None
-        return x, Source(np.ascontiguousarray(self.right.codes[:, columns]), self.right.format)
+    def part(self, rows: Array, columns: Array | None = None) -> Sides:
+        """Return rows of the first factor, and columns of the second; without `columns`, the whole second factor."""
+        first, *others = self.sides
+        index = slice(None) if columns is None else columns
+        return (
+            Source(first.codes[rows], first.format),
+            *(Source(np.ascontiguousarray(side.codes[:, index]), side.format) for side in others),
+        )
 
     @cached_property
-    def _factors(self) -> tuple[Source, Source | None]:
-        x = np.ascontiguousarray(self.left.codes.T)
-        if self.right is None:
-            return Source(x, self.left.format), None
-        y = np.ascontiguousarray(self.right.codes)[:, None, :]
-        return Source(x[:, :, None], self.left.format), Source(y, self.right.format)
+    def _pairs(self) -> Sides:
+        """The terms (n, elements) of the sample."""
+        x, *others = self.part(*np.divmod(self.places, self.shape[1]))
+        return Source(np.ascontiguousarray(x.codes.T), x.format), *others
+
+    @cached_property
+    def _factors(self) -> Sides:
+        """The terms of all elements: (n, rows) of sums, (n, rows, 1) and (n, 1, columns) of products."""
+        codes = [np.ascontiguousarray(self.sides[0].codes.T)]
+        if len(self.sides) > 1:
+            codes = [codes[0][:, :, None], np.ascontiguousarray(self.sides[1].codes)[:, None, :]]
+        return tuple(map(Source, codes, self.formats))
 
     def sampled(self, candidate: Candidate) -> Array:
         """Return the codes of the sample; raises what `simulate` raises."""
         plain = candidate.plain
         if plain not in self._sampled:
-            self._sampled[plain] = self._codes(plain, *self._pairs) if plain.schedule else self._exact(self.places)
+            self._sampled[plain] = self._codes(plain, self._pairs) if plain.schedule else self._exact(self.places)
         return self._sampled[plain]
 
     def whole(self, candidate: Candidate) -> Array:
@@ -95,7 +109,7 @@ class Evaluator:
         if not self.is_sampled:
             return self.sampled(plain)
         if plain not in self._whole:
-            made = self._codes(plain, *self._factors).reshape(-1) if plain.schedule else self._exact_product()
+            made = self._codes(plain, self._factors).reshape(-1) if plain.schedule else self._exact_product()
             self._whole[plain] = made
         return self._whole[plain]
 
@@ -103,42 +117,41 @@ class Evaluator:
         """Return the codes of all elements, or, where that is too much, of the sample."""
         return self.sampled(candidate) if self.is_huge else self.whole(candidate)
 
-    def _codes(self, candidate: Candidate, x: Source, y: Source | None) -> Array:
-        if candidate.machines and y is not None:
-            x, y = (_read(side, candidate.machines[0]) for side in (x, y))
+    def _codes(self, candidate: Candidate, sides: Sides) -> Array:
+        if candidate.machines and len(sides) > 1:
+            sides = tuple(_read(side, candidate.machines[0]) for side in sides)
         assert candidate.schedule is not None
         assert candidate.adder is not None
-        adder, made = candidate.adder, candidate.adder.accumulator
-        separate = isinstance(adder, Adder) and not adder.fma and adder.products != made
-        if y is not None and isinstance(adder, Adder) and separate and x.codes.ndim == 2:
+        adder, format = candidate.adder, candidate.adder.accumulator
+        separate = isinstance(adder, Adder) and not adder.fma and adder.products != format
+        if isinstance(adder, Adder) and separate and sides[0].codes.ndim == 2 == len(sides):
             # Products that are rounded on their own are terms of a sum, which the processor's formats add.
-            terms = operate("multiply", [x, y], adder.products, context=adder.context, as_codes=True)
-            codes = simulate(Source(terms, adder.products), None, candidate.schedule, adder)
-        else:
-            codes = simulate(x, y, candidate.schedule, adder)
+            terms = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
+            sides = (Source(terms, adder.products),)
+        codes = simulate(sides, candidate.schedule, adder)
         rules = DEFAULT if candidate.machines else self.context
-        return codes if made == self.into else np.asarray(encode(Source(codes, made), self.into, context=rules))
+        return codes if format == self.into else np.asarray(encode(Source(codes, format), self.into, context=rules))
 
     def _exact(self, places: Iterable[int]) -> Array:
-        found = [self._one(*divmod(int(place), self.shape[1])) for place in places]
-        return np.array(found, container(self.into))
+        codes = [self._exact_code(*divmod(int(place), self.shape[1])) for place in places]
+        return np.array(codes, container(self.into))
 
-    def _one(self, i: int, j: int) -> int:
+    def _exact_code(self, row: int, column: int) -> int:
         """Return the code of one exact sum."""
-        x = Source(self.left.codes[i], self.left.format)
-        y = None if self.right is None else Source(self.right.codes[:, j], self.right.format)
-        totals = exact_totals(x, y)
-        if totals is None or not totals[0]:  # specials, and which zero it is
-            fused = Adder(self.into, fma=y is not None, context=self.context)
-            return int(simulate(x, y, Fused(max(self.terms, 2)), fused)[()])
+        first, *others = self.sides
+        sides = Source(first.codes[row], first.format), *(Source(s.codes[:, column], s.format) for s in others)
+        totals = exact_totals(*sides)
+        if totals is None or not totals[0]:  # infinities and NaNs; and zeros, whose sign has a rule
+            fused = Adder(self.into, fma=len(sides) > 1, context=self.context)
+            return int(simulate(sides, Fused(max(self.terms, 2)), fused)[()])
         return round_exact(totals[0], self.into, self.context).code
 
     def _exact_product(self) -> Array:
         """Round pairs of binary64 where what they miss cannot matter, and the exact sums elsewhere."""
-        if self.right is None:
+        if len(self.sides) == 1:
             return self._exact(range(self.size))
         n = self.terms
-        a, b = (decode(side.codes, side.format, np.float64) for side in (self.left, self.right))
+        a, b = (decode(side.codes, side.format, np.float64) for side in self.sides)
         narrow = all(holds(SINGLE, each) for each in self.formats)
         unsure = np.ones(self.shape, np.bool_)
         codes = np.zeros(self.shape, container(self.into))
@@ -152,7 +165,7 @@ class Evaluator:
                 ]
             codes, unsure = ends[0], (ends[0] != ends[1]) | ~np.isfinite(high) | (high == 0)
         for i, j in np.argwhere(unsure).tolist():
-            codes[i, j] = self._one(i, j)
+            codes[i, j] = self._exact_code(i, j)
         return codes.reshape(-1)
 
 

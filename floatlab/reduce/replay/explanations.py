@@ -1,4 +1,4 @@
-"""An explanation: a way to compute, and how many elements of what was observed it gives bit for bit."""
+"""An explanation: a candidate computation, and how many elements of an observed result it gives bit for bit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from floatlab.reduce.simulate.tensor_cores import TensorCore
 
 
 class Explanation(Individual):
-    """One way to compute, and how many of the observed elements it gives bit for bit.
+    """A candidate computation, and how many of the observed elements it gives bit for bit.
 
     `total` elements were compared, of `elements`: for large products that do not match, and for huge ones, a sample.
     `codes` has the results that were compared, in C order; None where they were the sample, but the whole is not huge.
@@ -107,18 +107,29 @@ class Explanation(Individual):
 
 
 def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: bool = False) -> Explanation:
-    """Return what a way explains of a result: the sample, and the whole where it gives all of that, or `wholly`.
+    """Return how much of a result a candidate gives: of the sample, and of the whole if that fits or with `wholly`.
 
     Of a huge product the sample is all that is compared.
     """
+
+    def report(matching: int, total: int, codes: Array | None) -> Explanation:
+        return Explanation(
+            candidate=candidate,
+            format=evaluator.into,
+            matching=matching,
+            total=total,
+            elements=evaluator.size,
+            codes=codes,
+        )
+
     codes = evaluator.sampled(candidate)
     matching = _matching(codes, _at(goal, evaluator), evaluator.into)
     if evaluator.is_sampled and not evaluator.is_huge:
         if matching < len(codes) and not wholly:
-            return Explanation(candidate, evaluator.into, matching, len(codes), evaluator.size, None)
+            return report(matching, len(codes), None)
         codes = evaluator.whole(candidate)
         matching = _matching(codes, goal, evaluator.into)
-    return Explanation(candidate, evaluator.into, matching, len(codes), evaluator.size, codes)
+    return report(matching, len(codes), codes)
 
 
 def replay_along(

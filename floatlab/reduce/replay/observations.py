@@ -1,10 +1,9 @@
-"""Results as they were observed: bits, or printed decimals, which stand for every number that prints so."""
+"""Observed results: bits, or printed decimals, each of which stands for all numbers that print so."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def parse_printed(text: str) -> Printed | None:
     return Printed(plain, int(whole + fraction) * (-1 if sign == "-" else 1), place)
 
 
-def format_of_result(observed: Any, name: str) -> Format | None:
+def format_of_result(observed: object, name: str) -> Format | None:
     """Return the format that a result brings; None for text and plain numbers."""
     if isinstance(observed, Datum):
         return observed.format
@@ -89,7 +88,7 @@ def format_of_result(observed: Any, name: str) -> Format | None:
     return source_of(observed, name).format
 
 
-def goal_of(observed: Any, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
+def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -> Observed:
     """Return what a result of a product must be: the codes of all its elements, or a printed decimal.
 
     Raises UnsupportedError for what is no result of this shape or no number of the format, and LiteralError for text.
@@ -120,7 +119,7 @@ def goal_of(observed: Any, name: str, into: Format, shape: tuple[int, ...]) -> O
     return Source(found.codes.reshape(-1), into)
 
 
-def _exactly(value: Any, name: str, into: Format) -> Datum:
+def _exactly(value: object, name: str, into: Format) -> Datum:
     found = read(value, into)
     if found.flags & Flags.INEXACT:
         raise UnsupportedError(
@@ -129,7 +128,7 @@ def _exactly(value: Any, name: str, into: Format) -> Datum:
     return found.result
 
 
-def difference_of(difference: Any, results: int, shape: tuple[int, ...]) -> Printed | Fraction | None:
+def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> Printed | Fraction | None:
     """Return how far two results are apart: a printed decimal without its sign, or a number; None if not said."""
     if difference is None:
         return None

@@ -1,4 +1,4 @@
-"""How wrong a reduction can be: bounds that hold, and that say nothing where they would not.
+"""Bounds on the error of a reduction; None where no bound is proved.
 
 A rounding makes x into x·(1 + d) + e with |d| ≤ u and |e| ≤ η: u is 2^−p to nearest and 2^(1−p) in other directions, η
 the smallest step above zero. A term that goes through h roundings is thus off by a factor of at most 1/(1 − h·u)

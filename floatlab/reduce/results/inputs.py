@@ -1,10 +1,10 @@
-"""What is asked of a reduction, settled: formats, adder and schedule, and the terms as codes."""
+"""The inputs of a reduction: formats, adder and schedule as they are settled, and the terms as codes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from floatlab.numbers.reading import whole_number
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine, parse_machine
 from floatlab.reduce.simulate.simulation import AnyAdder
@@ -35,7 +37,7 @@ _ONE_BY_ONE = (Datum, Derivation, Literal, Exact, str, Fraction, Decimal, int, n
 
 
 class Settings(Record):
-    """What is settled before terms are read: formats, adder, schedule, machine."""
+    """The result's format, the adder, the schedule and the machine of a reduction."""
 
     format: Format
     adder: AnyAdder
@@ -44,24 +46,36 @@ class Settings(Record):
 
 
 def read_operands(
-    operands: dict[str, Any], schedule: Any = None, format: Any = None, *, terms: Any = None, accumulator: Any = None,
-    products: Any = None, fma: bool = False, adder: str = "rounded", context: AnyContext = None,
-    machine: Any = None,
-) -> tuple[list[Source], Settings]:  # fmt: skip
-    """Return the terms of operands, by their names, and what is asked; raises what `sum` and `dot` raise."""
-    for name, value, kind in (("adder", adder, str), ("fma", fma, bool | np.bool_)):
+    operands: dict[str, object],
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    *,
+    terms: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    products: Format | str | None = None,
+    fma: bool = False,
+    adder: str = "rounded",
+    context: AnyContext = None,
+    machine: str | Machine | None = None,
+) -> tuple[Sides, Settings]:
+    """Return the terms of named operands, and the settings of the reduction; raises what `sum` and `dot` raise."""
+    for name, value, kind, words in (
+        ("adder", adder, str, "a name such as kahan"), ("fma", fma, bool | np.bool_, "True or False"),
+    ):  # fmt: skip
         if not isinstance(value, kind):
-            told = "a name such as kahan" if kind is str else "True or False"
-            raise UnsupportedError(f"{name} is {told}, not {type(value).__name__}")
+            raise UnsupportedError(f"{name} is {words}, not {type(value).__name__}")
     rules, model = rules_of(context, "RNE"), None if machine is None else parse_machine(machine)
-    given = [_given(x, name) for name, x in operands.items()]
+    inputs = [_given(x, name) for name, x in operands.items()]
     if model is not None:
-        asked = {"accumulator": accumulator, "products": products, "context": context, "terms": terms}
-        asked |= {"fma": fma or None, "adder": None if adder == "rounded" else adder}
-        for name, value in asked.items():
-            if value is not None:
-                told = "the context (rounding, overflow, …)" if name == "context" else name
-                raise UnsupportedError(f"{told} is fixed by the machine {model.name}: leave it out, or the machine")
+        fixed: dict[str, object] = {"accumulator": accumulator, "products": products, "terms": terms}
+        fixed |= {
+            "the context (rounding, overflow, …)": context,
+            "fma": fma or None,
+            "adder": None if adder == "rounded" else adder,
+        }
+        for name, option in fixed.items():
+            if option is not None:
+                raise UnsupportedError(f"{name} is fixed by the machine {model.name}: leave it out, or the machine")
         made: AnyAdder = model.adder
         into = made.accumulator if format is None else parse_format(format)
         wanted: Format | None = model.terms
@@ -69,7 +83,7 @@ def read_operands(
         order = model.schedule if schedule is None else parse_schedule(schedule)
     else:
         own = None if format is None else parse_format(format)
-        into = own or common_format([each.format for each in given if each.format] or [SINGLE])
+        into = own or common_format([each.format for each in inputs if each.format] or [SINGLE])
         wanted = parse_format(terms) if terms is not None else own
         held = into if accumulator is None else parse_format(accumulator)
         apart = held if products is None else parse_format(products)
@@ -82,20 +96,20 @@ def read_operands(
         reading = reading_context(rules)
         order = parse_schedule("serial" if schedule is None else schedule)
     exactly = model is not None or terms is not None
-    sources = [_terms(each, wanted, into, exactly, reading) for each in given]
-    return sources, Settings(into, made, order, model)
+    sides = tuple(_terms(each, wanted, into, exactly, reading) for each in inputs)
+    return sides, Settings(into, made, order, model)
 
 
 class _Given(Record):
-    """An operand as it was given: the format that it brings, if any, and its numbers, in an array or one by one."""
+    """An operand before it is read: the format that it brings, if any, and its numbers, in an array or one by one."""
 
-    x: Any
+    x: object
     name: str
     format: Format | None
     source: Source | None  # None where each number is to be read by itself
 
 
-def _given(x: Any, name: str) -> _Given:
+def _given(x: object, name: str) -> _Given:
     """Look at an operand; raises what `source_of` and `common_format` raise.
 
     A Datum, a Python float, and a number of NumPy have formats; a list has what its numbers have in common. Text,
@@ -149,7 +163,7 @@ def _integers(given: _Given) -> set[int]:
     return set(map(int, np.unique(given.source.codes.view(np.float64)).tolist()))
 
 
-def _leaves(x: Any, depth: int = 0) -> list[Any]:
+def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
     if depth == _DEEPEST:
         return []  # NumPy, which has no more axes, says so
     if not any(isinstance(each, list | tuple) for each in x):
@@ -157,12 +171,12 @@ def _leaves(x: Any, depth: int = 0) -> list[Any]:
     return [leaf for each in x for leaf in (_leaves(each, depth + 1) if isinstance(each, list | tuple) else [each])]
 
 
-def _encoded(x: Any, name: str, format: Format, reading: Context) -> Source:
+def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
     """Read numbers one by one; the origin is a format where all of them bring it."""
     origins: set[Format | None] = set()
     inexact = 0
 
-    def one(value: Any) -> Any:
+    def one(value: object) -> object:
         nonlocal inexact
         if isinstance(value, list | tuple):
             return [one(each) for each in value]

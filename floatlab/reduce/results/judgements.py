@@ -1,4 +1,4 @@
-"""Should I worry? How far a product is from another, in units of rounding, and what makes as much of a difference.
+"""Should I worry? How far two products are apart, in units of rounding, and which causes make such a difference.
 
 The number is q = |d| / (u·(|A|·|B|)), element by element: d is the difference, u half the format's ulp of 1, and
 |A|·|B| the product of magnitudes, which the rounding errors of any order are proportional to (Higham, *Accuracy and
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ _FEW = 0.05  # of the elements: so few that are beyond rounding are told apart f
 
 
 class DifferenceCause(Enum):
-    """Why two products differ."""
+    """A cause for which two products may differ."""
 
     ORDER = "order"  # of the additions, fused or not: rounding
     SINGLE = "fp32 arithmetic"  # of a wider product: inputs and sums in fp32
@@ -101,7 +100,9 @@ class Judgement(Answering, Record):
 
 
 @in_default_mode
-def judge_difference(a: Any, b: Any, actual: Any, expected: Any = None, format: Format | None = None) -> Judgement:
+def judge_difference(
+    a: object, b: object, actual: object, expected: object = None, format: Format | None = None
+) -> Judgement:
     """Return how far a product of a (rows, n) and b (n, columns) is from another one, or from the exact product.
 
     All are float arrays; `format`, whose u it is, is that of `actual` where none is given. Raises UnsupportedError for
@@ -121,7 +122,7 @@ def judge_difference(a: Any, b: Any, actual: Any, expected: Any = None, format: 
 class ProductJudge:
     """Two factors, and what each cause does to their product: any number of products can be judged by it."""
 
-    def __init__(self, a: Any, b: Any, format: Format) -> None:
+    def __init__(self, a: object, b: object, format: Format) -> None:
         """Take matrices a (rows, n) and b (n, columns), or parts of them; raises as `judge`."""
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:
@@ -137,7 +138,7 @@ class ProductJudge:
         """What each cause does to these inputs."""
         return _effects(self._x, self._y, self._high, self._low, self._size, self.format)
 
-    def judged(self, actual: Any, expected: Any = None) -> Judgement:
+    def judged(self, actual: object, expected: object = None) -> Judgement:
         """Return how far a product is from another one, or from the exact product; raises as `judge`."""
         first = _matrix(actual, "actual")
         if first.shape != self.shape:
@@ -176,11 +177,21 @@ class ProductJudge:
         causes = _explained(usual, self.effects)
         place = np.unravel_index(int(q.argmax()), q.shape) if q.size else None
         at = None if place is None else (int(rows[place[0]]), int(columns[place[1]]))
-        count = self.shape[0] * self.shape[1]
-        return Judgement(self.terms, self.format, rms, largest, self.effects, causes, q.size, count, beyond, at)
+        return Judgement(
+            terms=self.terms,
+            format=self.format,
+            rms=rms,
+            largest=largest,
+            effects=self.effects,
+            causes=causes,
+            looked_at=q.size,
+            elements=self.shape[0] * self.shape[1],
+            beyond=beyond,
+            at=at,
+        )
 
 
-def _matrix(x: Any, name: str) -> Array:
+def _matrix(x: object, name: str) -> Array:
     array = np.asarray(x)
     if array.ndim != 2 or format_of(array.dtype) is None:
         raise UnsupportedError(f"{name} is a matrix of floats, not {array.dtype.name} of shape {array.shape}")

@@ -1,4 +1,4 @@
-"""The exact product of two matrices, and what products of theirs are measured by: ulps, and units of rounding."""
+"""The exact product of two matrices, and the errors of computed products: in ulps, and in units of rounding."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class ProductErrors(Record):
 
 
 class ExactProduct:
-    """The exact product of x (rows, n) and y (n, columns), or rows spread over it."""
+    """The exact product of x (rows, n) and y (n, columns); of a large one, rows spread over it."""
 
     def __init__(self, x: Source, y: Source, format: Format) -> None:
-        """Multiply exactly; `format` is that of the products to be measured."""
+        """Multiply exactly; `format` is the format of the computed products."""
         (rows, n), columns = x.codes.shape, y.codes.shape[1]
         self.format, self.shape = format, (rows, columns)
         most = min(rows, max(1, MOST_EXACT // max(1, n * columns)))
@@ -66,14 +66,19 @@ class ExactProduct:
             q = np.where(error == 0, 0.0, quotients(error, self._size, fmt))
         fine = np.isfinite(ulps) & np.isfinite(q)
         if not fine.any():
-            return ProductErrors(0, 0, 0.0, 0.0, 0.0, 0.0, ())
+            return ProductErrors(looked_at=0, nearest=0, largest=0.0, rms=0.0, q_largest=0.0, q_rms=0.0, worst=())
         sized = np.where(fine, ulps, -1.0).reshape(-1)
         first = np.argsort(-sized, kind="stable")[:worst]
         places = tuple(int(self.rows[i // columns] * columns + i % columns) for i in first.tolist() if sized[i] > 0)
-        root = [root_mean_square(each[fine]) for each in (ulps, q)]
-        nearest = int((ulps[fine] <= 0.5).sum())
+        ulps, q = ulps[fine], q[fine]
         return ProductErrors(
-            int(fine.sum()), nearest, float(ulps[fine].max()), root[0], float(q[fine].max()), root[1], places
+            looked_at=ulps.size,
+            nearest=int((ulps <= 0.5).sum()),
+            largest=float(ulps.max()),
+            rms=root_mean_square(ulps),
+            q_largest=float(q.max()),
+            q_rms=root_mean_square(q),
+            worst=places,
         )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:

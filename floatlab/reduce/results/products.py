@@ -1,4 +1,4 @@
-"""A matrix product beside the exact one: how far its elements are from it, and which are farthest."""
+"""A matrix product compared with the exact one: the errors of its elements, and the worst of them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
+from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.inputs import Settings, as_matrices, read_operands
 from floatlab.reduce.results.product_error import ExactProduct, ProductErrors
 from floatlab.reduce.results.reduction import Reduction
 from floatlab.reduce.results.totals import multiply_matrices, reduce_terms
 from floatlab.reduce.simulate.adders import Adder, stream_context
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
 
@@ -52,10 +56,10 @@ class Product(Answering, Individual):
         """How many products are added for each element."""
         return int(self.x.codes.shape[1])
 
-    def _factors(self, place: int) -> list[Source]:
+    def _factors(self, place: int) -> Sides:
         """Return the row and the column that make an element."""
         row, column = divmod(place, self.y.codes.shape[1])
-        return [Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)]
+        return Source(self.x.codes[row], self.x.format), Source(self.y.codes[:, column], self.y.format)
 
     def element(self, place: int) -> ProductElement:
         """Return an element by its place in C order, with its exact sum.
@@ -97,8 +101,14 @@ class Product(Answering, Individual):
 
 
 @in_default_mode
-def matrix_product(a: Any, b: Any, schedule: Any = None, format: Any = None, **asked: Any) -> Product:
-    """Return the matrix product that `matmul` makes, with what it was made of; arguments and errors are `matmul`'s."""
-    sources, settings = read_operands({"a": a, "b": b}, schedule, format, **asked)
+def matrix_product(
+    a: object,
+    b: object,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    **options: Any,
+) -> Product:
+    """Return the product that `matmul` makes, with its factors and settings; takes and raises what `matmul` does."""
+    sources, settings = read_operands({"a": a, "b": b}, schedule, format, **options)
     x, y, shape = as_matrices(*sources)
     return Product(x, y, settings, multiply_matrices(x, y, settings).reshape(shape))

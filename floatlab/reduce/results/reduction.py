@@ -1,4 +1,4 @@
-"""A reduction: what was added in which order, what came out, and what went wrong on the way."""
+"""A reduction: its terms, its order, its result, and the errors on the way."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.bounds import final_bound, first_bound, running_bound
 from floatlab.reduce.results.worst_nodes import worst_nodes
 from floatlab.reduce.simulate.adders import Adder, Node, Term, stream_context
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
 from floatlab.reduce.simulate.machines import Machine
@@ -37,13 +38,22 @@ class Reduction(Answering, Individual):
     """
 
     operation: str
-    x: Source
-    y: Source | None
+    sides: Sides  # the terms, or the two factors
     schedule: Schedule
     adder: AnyAdder
     accumulated: Datum  # in the accumulator's format
     result: Datum
     machine: Machine | None = None
+
+    @property
+    def x(self) -> Source:
+        """The terms of a sum, or the first factors of a dot product."""
+        return self.sides[0]
+
+    @property
+    def y(self) -> Source | None:
+        """The second factors of a dot product; None for a sum."""
+        return self.sides[1] if len(self.sides) > 1 else None
 
     def __float__(self) -> float:
         """Return the result as a float."""
@@ -56,21 +66,20 @@ class Reduction(Answering, Individual):
 
     def __len__(self) -> int:
         """Return the number of terms."""
-        return len(self.x.codes)
+        return len(self.sides[0].codes)
 
     @property
     def terms(self) -> list[Term]:
         """The terms, as data."""
-        sides = [self.x] if self.y is None else [self.x, self.y]
-        rows = zip(*(side.codes.tolist() for side in sides), strict=True)
-        return [Term(*(Datum(s.format, code) for s, code in zip(sides, row, strict=True))) for row in rows]
+        rows = zip(*(side.codes.tolist() for side in self.sides), strict=True)
+        return [Term(*(Datum(s.format, code) for s, code in zip(self.sides, row, strict=True))) for row in rows]
 
     @property
     def settled(self) -> Schedule:
         """The schedule, with the order of these very terms where it depends on them."""
         if not isinstance(self.schedule, Sorted):
             return self.schedule
-        return Permuted(tuple(places_of(self.x, self.y, self.schedule).tolist()), self.schedule.inner)
+        return Permuted(tuple(places_of(self.sides, self.schedule).tolist()), self.schedule.inner)
 
     @property
     def batches(self) -> Batches:
@@ -108,7 +117,7 @@ class Reduction(Answering, Individual):
         (-99999.0, [((0, 1), -1.0)])
         """
         if len(self) > MAX_TRACED and isinstance(self.adder, Adder):
-            return worst_nodes(self.x, self.y, self.batches, self.adder, count)
+            return worst_nodes(self.sides, self.batches, self.adder, count)
         errors = {node.id: abs(node.error or Fraction(0)) for node in self.nodes}
         return nlargest(count, (node for node in self.nodes if errors[node.id]), key=lambda node: errors[node.id])
 
@@ -178,10 +187,9 @@ class Reduction(Answering, Individual):
         totals = _totals(self)
         if totals is None or not isinstance(self.adder, Adder):
             return None
-        sides = [self.x.format] if self.y is None else [self.x.format, self.y.format]
-        own = [] if self.y is not None else sides
-        found = first_bound(self.batches, totals[1], self.y is not None, own, self.adder)
-        return self._finally(found, totals[0])
+        own = [side.format for side in self.sides] if len(self.sides) == 1 else []
+        bound = first_bound(self.batches, totals[1], len(self.sides) > 1, own, self.adder)
+        return self._finally(bound, totals[0])
 
     @property
     def running_bound(self) -> Fraction | None:
@@ -204,8 +212,8 @@ def _nodes(reduction: Reduction) -> list[Node]:
 
 @lru_cache(maxsize=8)
 def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | None:
-    found = exact_totals(reduction.x, reduction.y)
-    return None if found is None else (found[0].as_fraction(), found[1].as_fraction())
+    totals = exact_totals(*reduction.sides)
+    return None if totals is None else (totals[0].as_fraction(), totals[1].as_fraction())
 
 
 def draw_after_nodes(schedule: Schedule, terms: int) -> int:

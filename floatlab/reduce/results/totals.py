@@ -1,8 +1,6 @@
-"""`sum`, `dot` and `matmul` in a stated order, with stated roundings, bit for bit."""
+"""`sum`, `dot` and `matmul`: bit-exact in a stated order, with stated roundings."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -19,19 +17,27 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.inputs import Settings, as_matrices, check_row, check_size, read_operands
 from floatlab.reduce.results.reduction import Reduction, draw_after_nodes
 from floatlab.reduce.simulate.adders import stream_context
+from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, simulate
 
 
-def reduce_terms(operation: str, sources: list[Source], settings: Settings) -> Reduction:
-    """Return the sum of one row of terms, or the dot product of two, as the settings say; errors are `sum`'s."""
-    x, y = sources[0], sources[1] if len(sources) > 1 else None
-    code = int(simulate(x, y, settings.schedule, settings.adder)[()])
-    found = result = Datum(settings.adder.accumulator, code)
-    if found.format != settings.format:
-        last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, len(x.codes)))
-        result = convert(found, settings.format, last).result
-    return Reduction(operation, x, y, settings.schedule, settings.adder, found, result, settings.machine)
+def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
+    """Return the sum of one row of terms, or the dot product of two rows; raises what `sum` raises."""
+    code = int(simulate(sides, settings.schedule, settings.adder)[()])
+    accumulated = result = Datum(settings.adder.accumulator, code)
+    if accumulated.format != settings.format:
+        last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, len(sides[0].codes)))
+        result = convert(accumulated, settings.format, last).result
+    return Reduction(
+        operation=operation,
+        sides=sides,
+        schedule=settings.schedule,
+        adder=settings.adder,
+        accumulated=accumulated,
+        result=result,
+        machine=settings.machine,
+    )
 
 
 def multiply_matrices(x: Source, y: Source, settings: Settings) -> Array:
@@ -39,7 +45,7 @@ def multiply_matrices(x: Source, y: Source, settings: Settings) -> Array:
     (rows, n), columns = x.codes.shape, y.codes.shape[1]
     check_size(rows, columns)
     sides = Source(x.codes.T[:, :, None], x.format), Source(y.codes[:, None, :], y.format)
-    codes = simulate(*sides, settings.schedule, settings.adder)
+    codes = simulate(sides, settings.schedule, settings.adder)
     if settings.format == settings.adder.accumulator:
         return codes
     last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, n))
@@ -55,14 +61,13 @@ def reorder(found: Reduction, schedule: Schedule | None = None, adder: AnyAdder 
     >>> float(found), float(reorder(found, PAIRWISE))
     (16777216.0, 16777218.0)
     """
-    sides = [found.x] if found.y is None else [found.x, found.y]
     settings = Settings(found.result.format, adder or found.adder, schedule or found.schedule, None)
-    return reduce_terms(found.operation, sides, settings)
+    return reduce_terms(found.operation, found.sides, settings)
 
 
 @in_default_mode
 def sum(
-    x: Any,
+    x: object,
     schedule: str | Schedule | Plan | None = None,
     format: Format | str | None = None,
     *,
@@ -71,16 +76,41 @@ def sum(
     adder: str = "rounded",
     context: AnyContext = None,
 ) -> Reduction:
-    """Return the sum of a row of numbers in an order: serial, or what the schedule says.
+    """Return the sum of a row of numbers, added in a stated order.
 
-    `format` is the result's; without it, what the operands have in common, binary32 where none brings a format. Arrays
-    bring that of their dtype, lists of Python floats binary64; text, fractions and integers bring none. What brings
-    none, or one that a named `format` does not hold, is read into `terms`, or else `format`, to nearest; integers must
-    be numbers of it. `context` may be a direction's name. Partial
-    sums are rounded to `accumulator`, by default `format`, and the last one then to `format`. `adder` is rounded, or
-    one of the compensated sums kahan, neumaier, klein, double, which are serial. Raises PlanError for a schedule that
-    does not parse or has no order for so many terms, and UnsupportedError, FormatError or LiteralError for operands.
+    Parameters
+    ----------
+    x : array_like
+        The terms, one row of n ≥ 1 numbers. Arrays bring the format of their dtype, lists of Python floats binary64;
+        text, fractions and integers bring none.
+    schedule : str, Schedule or Plan, optional
+        The order of the additions (see `parse_schedule`); serial by default.
+    format : Format or str, optional
+        The result's format; by default the smallest that holds all formats of the terms, binary32 if they bring none.
+    terms : Format or str, optional
+        The format into which terms are read; by default their own where `format` holds it, else `format`. They are
+        rounded to nearest; integers must be numbers of the format.
+    accumulator : Format or str, optional
+        The format of partial sums, `format` by default. The last sum is then rounded to `format`.
+    adder : str
+        "rounded", or a compensated sum, which is serial: "kahan", "neumaier", "klein" or "double".
+    context : Context or str, optional
+        The rounding of the additions: a Context, or the name of a direction.
 
+    Returns
+    -------
+    Reduction
+        The result, with the plan, the nodes and their errors.
+
+    Raises
+    ------
+    PlanError
+        If the schedule does not parse, or has no order for n terms.
+    UnsupportedError, FormatError, LiteralError
+        If the terms cannot be read, or the adder cannot add them.
+
+    Examples
+    --------
     >>> x = [2**24, 1, 1, 1]
     >>> [float(sum(x, schedule)) - 2**24 for schedule in ("serial", "reversed", "pairwise")]
     [0.0, 4.0, 2.0]
@@ -98,8 +128,8 @@ def sum(
 
 @in_default_mode
 def dot(
-    a: Any,
-    b: Any,
+    a: object,
+    b: object,
     schedule: str | Schedule | Plan | None = None,
     format: Format | str | None = None,
     *,
@@ -111,13 +141,34 @@ def dot(
     context: AnyContext = None,
     machine: str | Machine | None = None,
 ) -> Reduction:
-    """Return the dot product of two rows of numbers in an order, with or without fused multiply-adds.
+    """Return the dot product of two rows of numbers, added in a stated order, with or without fused multiply-add.
 
-    Products are rounded to `products`, by default the accumulator's format; with `fma`, those that meet a partial sum
-    are not (see `floatlab.reduce.simulate.adders`). A `machine`, such as `hopper.f16.f32`, is a model of a matrix unit,
-    and fixes everything but the schedule and the result's format. The other arguments, and the errors, are those of
-    `sum`.
+    The parameters that `sum` has too mean the same here.
 
+    Parameters
+    ----------
+    a, b : array_like
+        The factors, one row of n numbers each.
+    fma : bool
+        Whether a product that meets a partial sum is fused onto it, without being rounded (see `Adder`).
+    products : Format or str, optional
+        The format of products that are rounded on their own; the accumulator's by default.
+    machine : str or Machine, optional
+        A model of a matrix unit, such as "hopper.f16.f32". It fixes everything but the schedule and the result's
+        format.
+
+    Returns
+    -------
+    Reduction
+        The result, with the plan, the nodes and their errors.
+
+    Raises
+    ------
+    PlanError, UnsupportedError, FormatError, LiteralError
+        As `sum`, and if the rows differ in length.
+
+    Examples
+    --------
     >>> from floatlab.reduce.results.presets import PRESETS
     >>> a, b = PRESETS["forum"].data
     >>> [hex(dot(a, b, fma=fma).result.code) for fma in (False, True)]
@@ -139,8 +190,8 @@ def dot(
 
 @in_default_mode
 def matmul(
-    a: Any,
-    b: Any,
+    a: object,
+    b: object,
     schedule: str | Schedule | Plan | None = None,
     format: Format | str | None = None,
     *,
@@ -152,11 +203,29 @@ def matmul(
     context: AnyContext = None,
     machine: str | Machine | None = None,
 ) -> Array:
-    """Return the matrix product of vectors or matrices, each element as `dot` makes it, as floats.
+    """Return the matrix product of vectors or matrices; each element is what `dot` gives.
 
-    The dtype is NumPy's for the result's format, or the narrowest of float32 and float64 that holds it. Under SR,
-    element i in C order draws from the seed's stream as `dot` with a seed moved on i times.
+    Parameters
+    ----------
+    a, b : array_like
+        Factors of one or two axes, of shapes (…, n) and (n, …). The other parameters are those of `dot`.
 
+    Returns
+    -------
+    numpy.ndarray
+        The product, in NumPy's dtype for the result's format, or the narrower of float32 and float64 that holds it.
+
+    Raises
+    ------
+    PlanError, UnsupportedError, FormatError, LiteralError
+        As `dot`, and if the shapes do not go together.
+
+    Notes
+    -----
+    Under stochastic rounding, element i in C order draws as `dot` does with element i of the seed's stream.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.random((50, 60), np.float32), rng.random((60, 40), np.float32)
     >>> bool((matmul(a, b, fma=True) == matmul(a, b)).all())

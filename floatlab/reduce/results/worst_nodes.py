@@ -1,4 +1,4 @@
-"""Where the error of a long sum came from: the nodes that missed most, found on arrays, and then told exactly."""
+"""Where the error of a long sum arose: its worst nodes, ranked on arrays and then evaluated exactly."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.pairs import two_product, two_sum
 from floatlab.arrays.lanes.reading import DOUBLE, container
-from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.simulate.adders import Adder, Node, Term
-from floatlab.reduce.simulate.engines import FloatEngine, engine_for
+from floatlab.reduce.simulate.code_engine import Sides
+from floatlab.reduce.simulate.float_engine import FloatEngine, engine_for
 from floatlab.reduce.simulate.simulation import evaluate
 
 _CLOSE = 4  # how many times as many nodes as were asked for are told exactly, since the ranking is not
 
 
-def worst_nodes(x: Source, y: Source | None, batches: Batches, adder: Adder, count: int) -> list[Node]:
+def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> list[Node]:
     """Return the nodes of one long sum whose roundings missed most, the worst first.
 
     Raises UnsupportedError for formats that binary64 does not hold, and nodes of more than two numbers.
@@ -28,16 +28,15 @@ def worst_nodes(x: Source, y: Source | None, batches: Batches, adder: Adder, cou
     >>> from floatlab.arrays.sources import source_of
     >>> from floatlab.reduce.plan.schedules import SERIAL
     >>> x = source_of(np.float32([2**24, 1, 2**30, 1]))
-    >>> [(node.id, float(node.error)) for node in worst_nodes(x, None, SERIAL.batches(4), Adder(), 2)]
+    >>> [(node.id, float(node.error)) for node in worst_nodes((x,), SERIAL.batches(4), Adder(), 2)]
     [(4, -1.0), (6, -1.0)]
     """
     n, format = batches.terms, adder.accumulator
-    sides = [x] if y is None else [x, y]
     if not all(holds(DOUBLE, each) for each in (format, *(side.format for side in sides))):
         raise UnsupportedError(f"nodes of {n:,} terms are ranked in binary64, which does not hold these formats")
     if any(chains.rest.shape[1] > 1 for chains in batches.each):
         raise UnsupportedError(f"nodes of more than two numbers are not ranked in sums of {n:,} terms")
-    engine = engine_for(x, y, adder)
+    engine = engine_for(sides, adder)
     numbers = np.empty(n + batches.nodes, engine.blank(1).dtype)
     numbers[:n] = engine.leaf(np.arange(n))
 
@@ -60,7 +59,7 @@ def worst_nodes(x: Source, y: Source | None, batches: Batches, adder: Adder, cou
     return sorted((node for node in nodes if node.error), key=lambda node: (-abs(node.error or 0), node.id))[:count]
 
 
-def _missed(sides: list[Source], adder: Adder, pairs: Array, numbers: Array) -> Array:
+def _missed(sides: Sides, adder: Adder, pairs: Array, numbers: Array) -> Array:
     """Return about how much each node missed, products that were rounded for it included; 0 beyond numbers."""
     n = len(sides[0].codes)
     values = [decode(side.codes, side.format, np.float64) for side in sides]

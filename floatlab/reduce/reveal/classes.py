@@ -1,4 +1,4 @@
-"""Probes of a real implementation, read at elements of its result that answer alike.
+"""Probes of a real implementation, read at the elements of its result that share a tree.
 
 A library may add the elements of one product along different trees: at the edges of its tiles, for instance. A probe
 is a row of the left matrix, so one product answers as many probes as it has rows, but only elements that share a tree
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from floatlab.formats import Format
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.targets import ROWS, Target
+from floatlab.reduce.timing.devices import Foreign
 
 _PROBES_A_TERM = 64  # on average; more, and the order is too irregular
 _BATCH = 64
@@ -41,13 +41,13 @@ class _Masks:
 
 
 class Prober:
-    """Asks a target how many terms meet in which subtree.
+    """Probes how many terms of a target meet in which subtree.
 
     `alike` says of a product which elements answer as the first one does, as far as they have been asked; `places` are
     those that are read, one a row at most.
     """
 
-    def __init__(self, target: Target, terms: int, dtype: Any, format: Format) -> None:
+    def __init__(self, target: Target, terms: int, dtype: Foreign, format: Format) -> None:
         self.target, self.terms, self.dtype, self.format = target, terms, dtype, format
         self.masks, self.probes = _Masks(format), 0
         self.ones = np.ones(terms)
@@ -112,10 +112,8 @@ class Prober:
 
     def _searched(self, most: int) -> Plan:
         plan = plan_of(self._meetings, self.terms, most)
-        parents = {each: i for i, node in enumerate(plan.nodes, plan.terms) for each in node}
-        sizes = [1] * plan.terms
-        for node in plan.nodes:
-            sizes.append(sum(sizes[each] for each in node))
+        parents = {child: i for i, node in enumerate(plan.nodes, plan.terms) for child in node}
+        sizes = plan.sizes
         for (i, j), size in self._first.items():
             one, other = i, j
             while one != other:  # a node comes after all that it adds
@@ -172,7 +170,7 @@ class Prober:
 
     def _met(self, i: int, others: Array, ask: Callable[[Array], Array]) -> Array:
         """Return the sizes (others, …) where term i meets others, as `ask` answers rows of terms."""
-        outside: Any = 0
+        outside: Array | int = 0
         for part in self.parts:
             rows = np.zeros((len(others), self.terms))
             rows[:, part] = self.masks.unit

@@ -1,8 +1,7 @@
-"""Reveal how a real implementation accumulates: its tree by probing, and the rest by replaying it on random data.
+"""How a real implementation accumulates: its tree by probing, and its arithmetic by replaying it on random data.
 
-A claim is made only after its replay: simulated under the revealed plan, with or without fused multiply-adds and with a
-wider accumulator or not, the results must be the real ones bit for bit. What does not match wholly is told as the share
-that does.
+A claim is made only after its replay: simulated along the revealed plan, with or without fused multiply-add and in this
+accumulator or a wider one, all results must be the real ones bit for bit. Otherwise the share that matches is stated.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 from math import prod
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -37,14 +35,14 @@ _TRIALS = 32
 
 
 class Findings(Answering, Record):
-    """What is known of a target: its plan, how it may be written, and what its replays came to."""
+    """What `examine` found out about a target: its plan, and how its replays compare with its results."""
 
     target: Target
     format: Format
     plan: Plan
     schedule: Schedule | None  # the shortest expression found that equals the plan
     replays: tuple[Explanation, ...]  # the best first; of a product of its first element
-    agreeing: int | None  # elements of the result that the claim gives in all trials; None without a claim
+    agreeing: int | None  # elements of the result that the claim gives in every trial; None without a claim
     flushes: bool  # subnormal results become zero
     probes: int
     seconds: float
@@ -62,19 +60,52 @@ class Findings(Answering, Record):
 
     @property
     def claim(self) -> Explanation | None:
-        """The replay that all results equal; None where there is none, and then nothing is claimed."""
+        """The replay that gives all results; None if no replay does, and then nothing is claimed."""
         best = self.replays[0] if self.replays else None
         return best if best is not None and best.fits else None
 
 
-def reveal(target: Any, n: int = 64, dtype: str = "float32", *, kind: str | None = None, device: str = "cpu") -> Plan:
-    """Return the plan by which a function adds n terms: a sum, dot product, or (first element of a) matrix product.
+def reveal(
+    target: object, n: int = 64, dtype: str = "float32", *, kind: str | None = None, device: str = "cpu"
+) -> Plan:
+    """Return the plan in which a function adds n terms, found by probing it.
 
-    `target` is a function, or a name: `numpy.sum`, `torch.matmul`, `module:function`; `kind` (sum, dot, matvec, matmul)
-    says what it takes where its name does not. Raises PlanError for what is no sum along a tree, UnsupportedError for
-    what cannot be called so, MissingPartError for a library that is absent. The plan is what masks see: a sum that puts
-    its terms in order first, say, looks like one node of them all; `examine` replays it on random data, too.
+    The function is a sum, a dot product or a matrix product; of a matrix product, the plan is the first element's.
 
+    Parameters
+    ----------
+    target : callable or str
+        A function, or its name: "numpy.sum", "torch.matmul", "module:function".
+    n : int
+        The number of terms, from 1 to 65,536.
+    dtype : str
+        The type of the terms: "float16", "float32", "float64" or "bfloat16".
+    kind : {"sum", "dot", "matvec", "matmul"}, optional
+        What the function takes, if its name does not tell.
+    device : str
+        The device on which its library computes, such as "cuda:1".
+
+    Returns
+    -------
+    Plan
+        The order that the probes see. `fl.examine` returns it with the verdict of a replay on random data: whether
+        a simulation along this plan gives the bits of the function.
+
+    Raises
+    ------
+    PlanError
+        If the function is not a sum along a tree.
+    UnsupportedError
+        If the function cannot be called so.
+    MissingPartError
+        If its library is not installed.
+
+    Notes
+    -----
+    Probes are terms that swamp others, so a function that first sorts its terms looks like one node of them all.
+
+    Examples
+    --------
     >>> reveal(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).text
     '(((0 1) 2) 3)'
     """
@@ -109,7 +140,7 @@ def prober_of(target: Target, n: int, dtype: str) -> Prober:
 
 
 def examine(
-    target: Any,
+    target: object,
     n: int = 64,
     dtype: str = "float32",
     *,
@@ -118,9 +149,32 @@ def examine(
     seed: int = 1,
     trials: int = _TRIALS,
 ) -> Findings:
-    """Return all that can be found out about a function: its plan, and what its replays on random data say.
+    """Return the plan in which a function adds, and whether replays along it on random data give its bits.
 
-    Arguments and errors are `reveal`'s; random data are numbers of a normal distribution, seeded.
+    Parameters
+    ----------
+    target, n, dtype, kind, device
+        As for `reveal`.
+    seed : int
+        The seed of the random data, which are normally distributed.
+    trials : int
+        The number of random sums.
+
+    Returns
+    -------
+    Findings
+        The plan, the schedule that gives it, the replays, and the claim: the replay that equals every result, or None.
+
+    Raises
+    ------
+    PlanError, UnsupportedError, MissingPartError
+        As `reveal`.
+
+    Examples
+    --------
+    >>> found = examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4)
+    >>> found.schedule.text, found.claim
+    ('serial', Explanation((((0 1) 2) 3): 32 of 32))
     """
     began = perf_counter()
     asked = target_of(target, kind, device)
@@ -135,13 +189,20 @@ def examine(
                 found = data.replays(plan)
         agreeing = data.agreeing(found[0]) if found[0].fits else None
         return Findings(
-            asked, prober.format, plan, schedule_of(plan), tuple(found), agreeing, _flushes(prober), prober.probes,
-            perf_counter() - began,
-        )  # fmt: skip
+            target=asked,
+            format=prober.format,
+            plan=plan,
+            schedule=schedule_of(plan),
+            replays=tuple(found),
+            agreeing=agreeing,
+            flushes=_flushes(prober),
+            probes=prober.probes,
+            seconds=perf_counter() - began,
+        )
 
 
 class _Trials:
-    """Random sums, and what a target makes of them: of products the first element, and all the others beside it.
+    """Random sums and a target's results for them: the first element of each product, and the whole product.
 
     Trial t has sum t in the first row and those that follow it in the others, so that every element meets all sums.
     """
@@ -164,8 +225,8 @@ class _Trials:
             self.whole = self.real
         if not steady:
             raise NotASum(f"{target.name} gives two results for the same terms")
-        column = None if target.kind == "sum" else Source(self.sides[1].codes[:, None], prober.format)
-        self.evaluator = Evaluator(self.sides[0], column, self.real.format)
+        first, column = self.sides[0], Source(self.sides[1].codes[:, None], prober.format)
+        self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
         """Return which sums stand in the rows of a product."""

@@ -1,11 +1,10 @@
-"""Real implementations of sums and products, asked from outside: by name, on whatever library is installed."""
+"""Real implementations of sums and products, by name, in any installed library."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, FormatError, RefusedError, UnsupportedError, guess, quoted
 from floatlab.formats import parse_format
 from floatlab.record import Record
-from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, device_of, first_line
+from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, Foreign, device_of, first_line
 
 # What a function takes: a vector, two of them, a matrix and a vector, two matrices.
 KINDS = ("sum", "dot", "matvec", "matmul")
@@ -32,11 +31,11 @@ class Target(Record):
     """A function under examination: what it is called, what it takes, and where its library makes arrays."""
 
     name: str
-    call: Callable[..., Any]
+    call: Callable[..., Foreign]
     kind: str
     device: Device
 
-    def dtype(self, name: str) -> Any:
+    def dtype(self, name: str) -> Foreign:
         """Return the library's dtype of a name, a format's or its own; raises UnsupportedError where it has none."""
         with suppress(FormatError):  # of other names the device says what it knows
             name = DTYPES.get(parse_format(name).name, name)
@@ -51,7 +50,7 @@ class Target(Record):
         """
         return {"matvec": (ROWS,), "matmul": (ROWS, COLUMNS)}.get(self.kind, ())
 
-    def sums(self, x: Array, y: Array, dtype: Any, places: Array | None = None) -> Source:
+    def sums(self, x: Array, y: Array, dtype: Foreign, places: Array | None = None) -> Source:
         """Return what the target makes of each row of x (sums, terms) with y (terms,), as codes.
 
         Of a product one element is read per row of x: that at `places` (elements, dimensions), by default the first
@@ -75,7 +74,7 @@ class Target(Record):
         assert format is not None
         return Source(np.concatenate(parts), format)
 
-    def product(self, x: Array, y: Array, dtype: Any) -> Source:
+    def product(self, x: Array, y: Array, dtype: Foreign) -> Source:
         """Return the codes (see `shape`) of the target's product of x (rows, terms) and y, which stands in each column.
 
         Raises what `sums` raises.
@@ -88,7 +87,7 @@ class Target(Record):
             raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not {self.shape}")
         return made
 
-    def _numbers(self, x: Array, y: Array, dtype: Any) -> Source:
+    def _numbers(self, x: Array, y: Array, dtype: Foreign) -> Source:
         # Arrays are made for each call: a target may write into what it is given.
         others = () if self.kind == "sum" else (y,)
         array = self.device.array
@@ -98,7 +97,7 @@ class Target(Record):
         found = [self._scalar(each) for each in results]
         return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
 
-    def _called(self, *given: Any) -> Any:
+    def _called(self, *given: Foreign) -> Foreign:
         try:
             return self.call(*given)
         except KeyboardInterrupt:
@@ -106,7 +105,7 @@ class Target(Record):
         except BaseException as trouble:  # sys.exit, too: it is the target that leaves, not we
             raise UnsupportedError(f"{self.name} raises {_told(trouble)}") from trouble
 
-    def _fetched(self, found: Any) -> Source:
+    def _fetched(self, found: Foreign) -> Source:
         try:
             return self.device.fetch(found, f"the result of {self.name}")
         except (KeyboardInterrupt, FloatlabError):
@@ -114,7 +113,7 @@ class Target(Record):
         except BaseException as trouble:  # what was computed late, or only looks like an array
             raise UnsupportedError(f"the result of {self.name} cannot be read: {_told(trouble)}") from trouble
 
-    def _scalar(self, found: Any) -> Source:
+    def _scalar(self, found: Foreign) -> Source:
         made = self._fetched(found)
         if made.codes.size != 1:
             raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not one number")
@@ -125,7 +124,7 @@ def _repeated(y: Array) -> Array:
     return np.broadcast_to(y[:, None], (len(y), COLUMNS))
 
 
-def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target:
+def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Target:
     """Return the target that a name (`numpy.sum`, `torch.matmul`, `module:function`) or a function stands for.
 
     `kind` says what it takes where its name does not: one of KINDS. Raises UnsupportedError for what is no function
@@ -151,7 +150,7 @@ def target_of(what: Any, kind: str | None = None, device: str = "cpu") -> Target
     return Target(name, call, kind or _KNOWN.get(last, "sum"), place)
 
 
-def _name_of(call: Any) -> str:
+def _name_of(call: object) -> str:
     module, name = getattr(call, "__module__", None), getattr(call, "__name__", None)
     parts = (module.partition(".")[0] if isinstance(module, str) else "", name if isinstance(name, str) else "")
     return ".".join(filter(None, (parts[0], parts[1] or type(call).__name__)))
@@ -167,7 +166,7 @@ def _told(trouble: BaseException) -> str:
     return said if said.startswith(kind) else f"{kind}: {said}"
 
 
-def import_target(name: str) -> Any:
+def import_target(name: str) -> Foreign:
     """Return what a library's or a module's name stands for; raises UnsupportedError and MissingPartError.
 
     Raises RefusedError in a confined process for all but the usual functions of the libraries: other names import code,
@@ -188,7 +187,7 @@ def import_target(name: str) -> Any:
     if module in LIBRARIES:
         device_of(module)  # it says what to install
     try:
-        found: Any = import_module("jax.numpy" if module == "jax" else module)
+        found: Foreign = import_module("jax.numpy" if module == "jax" else module)
     except KeyboardInterrupt:
         raise
     except BaseException as trouble:  # a module may do anything while it is imported
@@ -205,7 +204,7 @@ def import_target(name: str) -> Any:
     return found
 
 
-def _near(word: str, where: Any) -> str:
+def _near(word: str, where: object) -> str:
     with suppress(Exception):  # modules may have any __dir__
         return guess(word, [each for each in dir(where) if not each.startswith("_")])
     return ""

@@ -1,4 +1,4 @@
-"""What a node of a plan does, one number at a time and with its derivation: the lane that shows the way.
+"""What a node of a plan does: the traced scalar evaluator, one number at a time, with derivations.
 
 A node of two rounds once. Without fma it adds the values of its arguments, a product having been rounded to
 `products` before. With fma it fuses the product that is its *last* argument onto the value of the other one, and
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import chain
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from floatlab.arith import add, fma, multiply
 from floatlab.arith.operands import Work, holds
@@ -50,9 +50,9 @@ class Term(Record):
 
 
 class Node(Record):
-    """What became of a node: the ids of its arguments, its value, and the roundings on the way.
+    """An evaluated node: the ids of its arguments, its value, and the derivations of its roundings.
 
-    `given` is the exact sum of what it was given, where its value has no derivation: in tensor cores.
+    In tensor cores the value has no derivation; `given` is then the exact sum of the arguments.
     """
 
     id: int
@@ -63,7 +63,7 @@ class Node(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """What the roundings of this node missed, exactly (value − exact sum of what was given); None beyond numbers.
+        """The error of this node's roundings, exactly: value − exact sum of the arguments; None if not finite.
 
         The errors of all nodes of rounded additions add up to the error of the result, unless an operand is flushed.
         """
@@ -82,14 +82,20 @@ class Node(Record):
         return total
 
 
-class NodeRule(Protocol):
-    """What evaluates one node of a plan."""
+class NodeRule(Record):
+    """What evaluates the nodes of a plan one by one."""
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the node of an id, whose arguments are given by their ids and values."""
+        """Return the node of an id, given the ids and the values of its arguments."""
+        raise NotImplementedError
+
+    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
+        """Return every node of a plan, as `fold`, and the result."""
+        nodes = fold(plan, terms, self, element)
+        return nodes, nodes[-1].value
 
 
-class Adder(Record):
+class Adder(NodeRule):
     """Rounded addition, with or without fused multiply-add, which `pairs` says of two products that meet, too.
 
     `accumulator` is the format of partial sums, `products` that of products which are rounded on their own; terms
@@ -135,7 +141,7 @@ class Adder(Record):
         return value, found
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return what becomes of a node; of one argument, which is a term, its value."""
+        """Return the evaluated node; with a single argument, which is a term, its reading."""
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))
@@ -160,16 +166,11 @@ class Adder(Record):
             found.append(add(left, right, self.accumulator, context))
         return Node(id, ids, found[-1].result, tuple(found))
 
-    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return every node of a plan, as `fold`, and the result."""
-        nodes = fold(plan, terms, self, element)
-        return nodes, nodes[-1].value
-
 
 class PartlyFused(Record):
-    """What adds products of which some are fused onto a sum, those of the terms `fused`, and the others rounded first.
+    """Addition of products, of which those of the terms `fused` are fused onto a sum and the others rounded first.
 
-    Compiled loops come to that: vectors with fused multiply-add, then a remainder without.
+    Compiled loops do this: vectors with fused multiply-add, then a remainder without.
     """
 
     accumulator: Format
@@ -191,9 +192,9 @@ class PartlyFused(Record):
 
 
 class Joined(Record):
-    """What adds a sum whose last node joins two that were made in two ways, such as a remainder in a wider format.
+    """Addition whose last node joins two sums with different adders, such as a remainder in a wider format.
 
-    `first` and `second` make the operands of the last node, which is added in the wider accumulator of the two.
+    `first` and `second` make the operands of the last node, which is added in the wider of their accumulators.
     """
 
     first: Adder | PartlyFused
@@ -272,6 +273,6 @@ def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -
 
 
 def check_count(wanted: int, given: int) -> None:
-    """Refuse as many terms as a plan is not for; raises PlanError."""
+    """Raise PlanError unless a plan has the number of terms given."""
     if wanted != given:
         raise PlanError(f"the plan is for {wanted} terms, and there are {given}")

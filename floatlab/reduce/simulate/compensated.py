@@ -9,7 +9,7 @@ written once, over operations that round: on single numbers with derivations, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,23 @@ from floatlab.record import Record
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Node, Term, check_count
-from floatlab.reduce.simulate.engines import MANY, ROWS, SOME, CodeEngine, FloatEngine
+from floatlab.reduce.simulate.code_engine import MANY, MOST_WALKED, ROWS, CodeEngine
+from floatlab.reduce.simulate.float_engine import FloatEngine
+
+X = TypeVar("X")
+
+
+class Operations(Protocol[X]):
+    """Rounded operations on numbers of one kind."""
+
+    def add(self, a: X, b: X) -> X:
+        """Return a rounded sum."""
+
+    def subtract(self, a: X, b: X) -> X:
+        """Return a rounded difference."""
+
+    def by_size(self, a: X, b: X) -> tuple[X, X]:
+        """Return the operand of larger magnitude, and the other one."""
 
 
 class CompensationRule(Record):
@@ -41,34 +57,34 @@ class CompensationRule(Record):
     straight: bool = False
 
 
-def _kahan(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
     s, c = state
     y = do.subtract(x, c)
     t = do.add(s, y)
     return t, do.subtract(do.subtract(t, s), y)
 
 
-def _missed(do: Any, s: Any, x: Any) -> tuple[Any, Any]:
-    """Return a sum and what it misses, the smaller one's digits that were lost."""
+def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
+    """Return a rounded sum and what it misses: the digits of the smaller operand that were lost."""
     t = do.add(s, x)
     large, small = do.by_size(s, x)
     return t, do.add(do.subtract(large, t), small)
 
 
-def _neumaier(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+def _neumaier(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
     s, c = state
-    t, e = _missed(do, s, x)
+    t, e = _add_with_rest(do, s, x)
     return t, do.add(c, e)
 
 
-def _klein(do: Any, state: tuple[Any, Any, Any], x: Any) -> tuple[Any, ...]:
+def _klein(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
     s, c, cc = state
-    s, e = _missed(do, s, x)
-    c, e = _missed(do, c, e)
+    s, e = _add_with_rest(do, s, x)
+    c, e = _add_with_rest(do, c, e)
     return s, c, do.add(cc, e)
 
 
-def _double(do: Any, state: tuple[Any, Any], x: Any) -> tuple[Any, ...]:
+def _double(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
     s, e = state
     t = do.add(s, x)  # Knuth's TwoSum
     b = do.subtract(t, s)
@@ -246,7 +262,7 @@ class Compensated(Record):
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
         """Return what few sums are after many terms, in one go; None where no compiled walk goes so far."""
-        if engine.drawn or len(order) < MANY or state[0].size > SOME or not holds(DOUBLE, self.accumulator):
+        if engine.drawn or len(order) < MANY or state[0].size > MOST_WALKED or not holds(DOUBLE, self.accumulator):
             return None
         names = [f"state {i}" for i in range(len(state))]
         line = _Stages(self.accumulator, self.context).recurrence(RULES[self.rule], names)

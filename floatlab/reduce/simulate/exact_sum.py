@@ -1,4 +1,4 @@
-"""Exact sums of long arrays: significands are gathered by exponent, as integers that never overflow.
+"""Exact sums of long arrays: significands are summed by exponent, in integers that never overflow.
 
 A superaccumulator in NumPy (U. W. Kulisch, *Computer Arithmetic and Validity*, 2008): digits are split into limbs of 27
 bits, limbs with the same place are counted up in binary64, where that is exact, and Python's integers join the places.
@@ -22,7 +22,7 @@ _CHUNK = 1 << 17  # 2^17 limbs of 36 bits stay below 2^53
 
 
 def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | None:
-    """Return Σ x and Σ |x|, or Σ x·y and Σ |x·y|, exactly; None where a term is no number.
+    """Return Σ x and Σ |x|, or Σ x·y and Σ |x·y|, exactly; None if a term is not finite.
 
     Terms stand in one row each.
 

@@ -1,4 +1,4 @@
-"""Machines: published models of matrix units, a row each with its source. A model, not the machine: always say so.
+"""Machines: published models of matrix units, one row each with its source. Results are always shown as a model's.
 
 A row's name is architecture.input.output, as in `hopper.f16.f32`; `h100.f16.f32` is the same row.
 """
@@ -27,17 +27,39 @@ _BOTH = f"{KHATTAK}; {MMA_SIM}"
 
 @methods_in_default_mode
 class Machine(Record):
-    """A model of a matrix unit for one input and one output format."""
+    """A model of a matrix unit for one input and one output format.
+
+    Parameters
+    ----------
+    name : str
+        Architecture, input and output format: "hopper.f16.f32".
+    hardware : tuple of str
+        The products that the model describes.
+    terms : Format
+        The format of the factors.
+    order : str
+        The schedule of the additions, as an expression.
+    adder : TensorCore or Adder
+        What each node does.
+    source : str
+        The publication that the model follows.
+    is_checked : bool
+        Whether the model gives recorded outputs of the hardware bit for bit.
+    note : str
+        A remark for users.
+    adds_apart : bool
+        Whether c is added afterwards, to nearest, instead of in the first block.
+    """
 
     name: str
-    hardware: tuple[str, ...]  # the products that the model is for
+    hardware: tuple[str, ...]
     terms: Format
-    order: str  # a schedule
+    order: str
     adder: TensorCore | Adder
     source: str
-    is_checked: bool  # against outputs recorded on hardware, bit for bit
+    is_checked: bool
     note: str = ""
-    adds_apart: bool = False  # recorded outputs take c afterwards, to nearest, and not in the first block
+    adds_apart: bool = False
 
     @property
     def schedule(self) -> Schedule:
@@ -67,7 +89,7 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         core = self.adder
         if not isinstance(core, TensorCore):
             raise UnsupportedError(f"{self.name} has no fused sum: dot simulates it")
-        engine = TensorEngine(x, y, core)
+        engine = TensorEngine((x, y), core)
         size = self.schedule._values()[0]
         found = np.asarray(c.codes)[None]
         if self.adds_apart:
@@ -83,81 +105,81 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
 _SHORT = {"f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn", "e5m2": "e5m2", "f32": "binary32"}
 
 
+_HARDWARE = {
+    "volta": ("V100",), "turing": ("T4",), "ampere": ("A100", "A2"), "ada": ("L40S", "RTX 4000 Ada"),
+    "hopper": ("H100", "H200"), "blackwell": ("B200",), "cdna1": ("MI100",), "cdna2": ("MI210", "MI250"),
+    "cdna3": ("MI300",),
+}  # fmt: skip
+
+
 def _core(
-    family: str, hardware: tuple[str, ...], inputs: str, block: int, bits: int, source: str, checked: bool,
-    output: str = "f32", note: str = "", result_bits: int | None = None, apart: bool = False,
-) -> list[Machine]:  # fmt: skip
-    into = parse_format(_SHORT[output])
+    block: int, fraction_bits: int, output: str = "f32", result_bits: int | None = None
+) -> tuple[str, TensorCore]:
+    """Return the order and the arithmetic of a tensor core that adds blocks of products."""
     direction = "RTZ" if output == "f32" else "RNE"
-    core = TensorCore(into, bits, direction, result_bits)
+    return f"fused({block})", TensorCore(parse_format(_SHORT[output]), fraction_bits, direction, result_bits)
+
+
+def _rows(
+    family: str, inputs: str, order: str, adder: TensorCore | Adder, note: str = "", *, source: str = _BOTH,
+    adds_apart: bool = False,
+) -> list[Machine]:  # fmt: skip
+    output = {"binary32": "f32", "binary16": "f16"}[adder.accumulator.name]
     return [
         Machine(
-            f"{family}.{each}.{output}", hardware, parse_format(_SHORT[each]), f"fused({block})", core, source, checked,
-            note, apart,
+            name=f"{family}.{name}.{output}",
+            hardware=_HARDWARE[family],
+            terms=parse_format(_SHORT[name]),
+            order=order,
+            adder=adder,
+            source=source,
+            is_checked=KHATTAK in source,
+            note=note,
+            adds_apart=adds_apart,
         )
-        for each in inputs.split()
-    ]  # fmt: skip
+        for name in inputs.split()
+    ]
 
 
-_FLUSHING = Context(flush_inputs=True, flush_results=True)
-_CDNA2 = "subnormal numbers are flushed, before and after each operation"
+_FLUSHING = Adder("binary32", context=Context(flush_inputs=True, flush_results=True))
+_EXACT = Adder("binary32", fma=True)
+_ONCE = "and the accumulator are exact, and rounded once to nearest even"
+_CUT = "the result is cut after 13 fraction digits"
+_FLUSHED = "subnormal numbers are flushed, before and after each operation"
+_APART = "recorded outputs take c afterwards, to nearest"
+_TWO_SUMS = "products are added first; their sum and the accumulator are cut toward −∞"
+_CDNA3 = TensorCore(SINGLE, 24, "RNE", sum_bits=31)
 
 MACHINES = {
     row.name: row
     for row in (
-        *_core("volta", ("V100",), "f16", 4, 23, _BOTH, True),
-        *_core("volta", ("V100",), "f16", 4, 23, _BOTH, True, "f16"),
-        *_core("turing", ("T4",), "f16", 8, 24, MMA_SIM, False),
-        *_core("turing", ("T4",), "f16", 8, 24, MMA_SIM, False, "f16"),
-        *_core("ampere", ("A100", "A2"), "f16 bf16", 8, 24, _BOTH, True),
-        *_core("ampere", ("A100", "A2"), "tf32", 4, 24, _BOTH, True),
-        *_core("ampere", ("A100", "A2"), "f16", 8, 24, _BOTH, True, "f16"),
-        *_core("ada", ("L40S", "RTX 4000 Ada"), "f16 bf16", 8, 24, _BOTH, True),
-        *_core("ada", ("L40S", "RTX 4000 Ada"), "tf32", 4, 24, _BOTH, True),
-        *_core("ada", ("L40S", "RTX 4000 Ada"), "f16", 8, 24, _BOTH, True, "f16"),
-        *_core(
-            "ada", ("L40S", "RTX 4000 Ada"), "e4m3 e5m2", 16, 13, _BOTH, True,
-            note="the result is cut after 13 fraction digits", result_bits=13,
-        ),
-        *_core("ada", ("L40S", "RTX 4000 Ada"), "e4m3 e5m2", 16, 13, _BOTH, True, "f16"),
-        *_core("hopper", ("H100", "H200"), "f16 bf16", 16, 25, _BOTH, True),
-        *_core("hopper", ("H100", "H200"), "tf32", 8, 25, _BOTH, True),
-        *_core("hopper", ("H100", "H200"), "f16", 16, 25, _BOTH, True, "f16"),
-        *_core(
-            "hopper", ("H100", "H200"), "e4m3 e5m2", 32, 13, _BOTH, True,
-            note="the result is cut after 13 fraction digits; recorded outputs are without c", result_bits=13,
-        ),
-        *_core("blackwell", ("B200",), "f16 bf16", 16, 25, _BOTH, True),
-        *_core("blackwell", ("B200",), "tf32", 8, 25, _BOTH, True),
-        *_core("blackwell", ("B200",), "f16", 16, 25, _BOTH, True, "f16"),
-        *_core(
-            "blackwell", ("B200",), "e4m3 e5m2", 32, 25, _BOTH, True,
-            note="recorded outputs take c afterwards, to nearest", apart=True,
-        ),
-        Machine(
-            "cdna1.f16.f32", ("MI100",), parse_format("binary16"), "fused(4)", Adder("binary32", fma=True), MMA_SIM,
-            False, "sums of four products and the accumulator are exact, and rounded once to nearest even",
-        ),
-        Machine(
-            "cdna1.bf16.f32", ("MI100",), parse_format("bfloat16"), "fused(2)", Adder("binary32", fma=True), MMA_SIM,
-            False, "sums of two products and the accumulator are exact, and rounded once to nearest even",
-        ),
-        Machine(
-            "cdna2.f16.f32", ("MI210", "MI250"), parse_format("binary16"), "blocked(4, pairwise)",
-            Adder("binary32", context=_FLUSHING), MMA_SIM, False, _CDNA2,
-        ),
-        Machine(
-            "cdna2.bf16.f32", ("MI210", "MI250"), parse_format("bfloat16"), "blocked(4, pairwise)",
-            Adder("binary32", context=_FLUSHING), MMA_SIM, False, f"{_CDNA2}; instructions ending in _1k",
-        ),
-        *(
-            Machine(
-                f"cdna3.{each}.f32", ("MI300",), parse_format(_SHORT[each]), f"fused({block})",
-                TensorCore(SINGLE, 24, "RNE", sum_bits=31), MMA_SIM, False,
-                "products are added first; their sum and the accumulator are cut toward −∞",
-            )
-            for each, block in (("f16", 8), ("bf16", 8), ("tf32", 4))
-        ),
+        *_rows("volta", "f16", *_core(4, 23)),
+        *_rows("volta", "f16", *_core(4, 23, "f16")),
+        *_rows("turing", "f16", *_core(8, 24), source=MMA_SIM),
+        *_rows("turing", "f16", *_core(8, 24, "f16"), source=MMA_SIM),
+        *_rows("ampere", "f16 bf16", *_core(8, 24)),
+        *_rows("ampere", "tf32", *_core(4, 24)),
+        *_rows("ampere", "f16", *_core(8, 24, "f16")),
+        *_rows("ada", "f16 bf16", *_core(8, 24)),
+        *_rows("ada", "tf32", *_core(4, 24)),
+        *_rows("ada", "f16", *_core(8, 24, "f16")),
+        *_rows("ada", "e4m3 e5m2", *_core(16, 13, result_bits=13), _CUT),
+        *_rows("ada", "e4m3 e5m2", *_core(16, 13, "f16")),
+        *_rows("hopper", "f16 bf16", *_core(16, 25)),
+        *_rows("hopper", "tf32", *_core(8, 25)),
+        *_rows("hopper", "f16", *_core(16, 25, "f16")),
+        *_rows("hopper", "e4m3 e5m2", *_core(32, 13, result_bits=13), f"{_CUT}; recorded outputs are without c"),
+        *_rows("blackwell", "f16 bf16", *_core(16, 25)),
+        *_rows("blackwell", "tf32", *_core(8, 25)),
+        *_rows("blackwell", "f16", *_core(16, 25, "f16")),
+        *_rows("blackwell", "e4m3 e5m2", *_core(32, 25), _APART, adds_apart=True),
+        *_rows("cdna1", "f16", "fused(4)", _EXACT, f"sums of four products {_ONCE}", source=MMA_SIM),
+        *_rows("cdna1", "bf16", "fused(2)", _EXACT, f"sums of two products {_ONCE}", source=MMA_SIM),
+        *_rows("cdna2", "f16", "blocked(4, pairwise)", _FLUSHING, _FLUSHED, source=MMA_SIM),
+        *_rows("cdna2", "bf16", "blocked(4, pairwise)", _FLUSHING, f"{_FLUSHED}; instructions ending in _1k",
+               source=MMA_SIM),
+        *_rows("cdna3", "f16 bf16", "fused(8)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
+        *_rows("cdna3", "tf32", "fused(4)", _CDNA3, _TWO_SUMS, source=MMA_SIM),
     )
 }  # fmt: skip
 
@@ -166,15 +188,11 @@ NOT_MODELLED = (
     "hopper.e4m3.f16", "hopper.e5m2.f16", "blackwell.e4m3.f16", "blackwell.e5m2.f16",
 )  # fmt: skip
 
-_FAMILIES = {
-    "v100": "volta", "t4": "turing", "a100": "ampere", "a2": "ampere", "l40s": "ada", "h100": "hopper",
-    "h200": "hopper", "b200": "blackwell", "mi100": "cdna1", "mi210": "cdna2", "mi250": "cdna2",
-    "mi300": "cdna3",
-}  # fmt: skip
+_FAMILIES = {product.lower(): family for family, products in _HARDWARE.items() for product in products}
 
 
 def parse_machine(name: str | Machine) -> Machine:
-    """Return the row that a name means; raises UnsupportedError for one that there is not.
+    """Return the row of a name; raises UnsupportedError for an unknown one.
 
     >>> parse_machine("A100.bf16.f32").order, parse_machine("ampere.bf16.f32").adder.fraction_bits
     ('fused(8)', 24)

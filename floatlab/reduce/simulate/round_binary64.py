@@ -1,7 +1,7 @@
-"""Sums rounded in Python's own floats: a number of binary64 to a narrower format, and several numbers added at once.
+"""Sums rounded in Python's own floats: binary64 to a narrower format, serial sums, and several numbers added at once.
 
-`math.fsum` gives the number of binary64 that is nearest to an exact sum, and of what that misses the sign. Rounded to
-odd, 53 digits then stand for all of them (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved
+`math.fsum` gives the binary64 number nearest to an exact sum, and the sign of the remainder. Rounded to odd, these 53
+digits round further as the exact sum does (S. Boldo, G. Melquiond, *Emulation of FMA and correctly rounded sums: proved
 algorithms using rounding to odd*, IEEE Transactions on Computers 57(4), 2008).
 """
 
@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from math import fsum, isfinite, ldexp
 
+from floatlab.arith.operands import holds
 from floatlab.arrays.lanes.pairs import is_enough
 from floatlab.arrays.lanes.reading import DOUBLE
 from floatlab.formats import Format
@@ -20,7 +21,7 @@ FLOAT, WORD = struct.Struct("=d"), struct.Struct("=Q")
 
 
 def nearest_normal(format: Format) -> Callable[[float], float | None]:
-    """Return what rounds numbers of binary64 to nearest even in a format, from its normal ones on; None for overflow.
+    """Return a function that rounds binary64 to the format, to nearest even, in its normal range; None on overflow.
 
     >>> from floatlab.formats import parse_format
     >>> near = nearest_normal(parse_format("fp16"))
@@ -37,6 +38,37 @@ def nearest_normal(format: Format) -> Callable[[float], float | None]:
         return found if -most <= found <= most else None
 
     return near
+
+
+def can_add_serially(format: Format, context: Context) -> bool:
+    """Say whether `added_one_by_one` adds in a format as a context says.
+
+    Sums of p digits that are rounded to 53 first come out the same if 53 >= 2p + 2; and sums below the normal numbers
+    are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)
+    """
+    plain = context.rounding is Direction.RNE and not (context.flush_inputs or context.flush_results)
+    return plain and format.signed and 2 <= format.precision <= 25 and format.subnormals and holds(DOUBLE, format)
+
+
+def add_serially(total: float, terms: list[float], format: Format) -> list[float]:
+    """Return the sums of numbers of a format, added one after the other, up to the first that overflows.
+
+    Each is rounded to nearest even in Python's own floats.
+
+    >>> from floatlab.formats import parse_format
+    >>> add_serially(2046.0, [1.0, 1.0, 1.0, 3.0, 65504.0], parse_format("fp16"))
+    [2047.0, 2048.0, 2048.0, 2052.0]
+    """
+    nearest, normal = nearest_normal(format), 2.0**format.emin
+    found = []
+    for term in terms:
+        near = total + term
+        rounded = near if -normal < near < normal else nearest(near)
+        if rounded is None:
+            break
+        total = rounded
+        found.append(total)
+    return found
 
 
 def odd_sum(numbers: Sequence[float]) -> float | None:
@@ -60,9 +92,9 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 
 
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
-    """Return what rounds exact sums of binary64 numbers once; itself None where it would not do what a context asks.
+    """Return a function that adds binary64 numbers exactly and rounds once; None if the context needs other rules.
 
-    It gives None for zeros, whose signs have a rule, and for what overflows or is not finite.
+    The function gives None for a sum of zero, whose sign has a rule, and for overflow, infinities and NaNs.
 
     >>> from floatlab.formats import parse_format
     >>> add = exact_adder(parse_format("fp16"), Context())

@@ -1,4 +1,4 @@
-"""Reductions simulated on arrays: any schedule and adder, level by level, for many sums at once.
+"""Reductions simulated on arrays, in any schedule and with any adder, for many sums at once.
 
 The three ways to evaluate a plan agree bit for bit: `adders.fold` (one number at a time, with derivations), this one
 through codes (any format, direction and rule), and this one through the processor's own floats.
@@ -7,8 +7,8 @@ through codes (any format, direction and rule), and this one through the process
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,9 @@ from floatlab.reduce.plan.orders import ByHand, Schedule, Sorted
 from floatlab.reduce.plan.outline import subtree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
+from floatlab.reduce.simulate.code_engine import CodeEngine, Sides, spread, spread_over, take
 from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.engines import CodeEngine, engine_for, spread, spread_over
+from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 
 AnyAdder = Adder | Compensated | TensorCore
@@ -153,82 +154,98 @@ def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
 
 
 @in_default_mode
-def simulate(x: Source, y: Source | None, schedule: Schedule, adder: AnyAdder | PartlyFused | Joined) -> Array:
-    """Return the codes of the sums of terms (n, *batch), or of products of such terms, in the accumulator's format.
+def simulate(sides: Sides, schedule: Schedule, adder: AnyAdder | PartlyFused | Joined) -> Array:
+    """Return the codes of sums of terms, or of products, in the accumulator's format.
 
-    x and y may be any that broadcast beyond their first axis. Raises PlanError where the schedule has no order for n
-    terms, and UnsupportedError for what the adder cannot do.
+    Parameters
+    ----------
+    sides : tuple of Source
+        The terms (n, *batch) of sums, or the two factors of products, which broadcast beyond their first axis.
+    schedule : Schedule
+        The order of the additions.
+    adder : AnyAdder, PartlyFused or Joined
+        What each node does.
 
+    Raises
+    ------
+    PlanError
+        If the schedule has no order for n terms.
+    UnsupportedError
+        If the adder cannot add such terms.
+
+    Examples
+    --------
     >>> terms = np.float32([1, 2**-24, 2**-24, 2**-24])[:, None].view(np.uint32)
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.simulate.adders import Adder
     >>> from floatlab.reduce.plan.schedules import PAIRWISE, SERIAL
-    >>> [hex(simulate(Source(terms, parse_format("fp32")), None, each, Adder())[0]) for each in (SERIAL, PAIRWISE)]
+    >>> sides = (Source(terms, parse_format("fp32")),)
+    >>> [hex(simulate(sides, order, Adder())[0]) for order in (SERIAL, PAIRWISE)]
     ['0x3f800000', '0x3f800001']
     """
     if isinstance(adder, Joined):
-        return _joined(x, y, schedule, adder)
-    n = len(x.codes)
+        return _simulate_joined(sides, schedule, adder)
+    n = len(sides[0].codes)
     order = schedule if isinstance(schedule, Sorted) else None
     batches = (schedule if order is None else order.inner).batches(n)
-    batch = np.broadcast_shapes(x.codes.shape[1:], () if y is None else y.codes.shape[1:])
+    batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
     made = np.empty(batch, container(adder.accumulator))
     more = 2 * n if isinstance(adder, PartlyFused) else 0 if order is None else n
     for place, first in _tiles(batch, batches, adder, more):
-        part = Source(_part(x.codes, place, batch), x.format)
-        other = None if y is None else Source(_part(y.codes, place, batch), y.format)
+        part = tuple(Source(_part(side.codes, place, batch), side.format) for side in sides)
         if order is not None:
-            part, other = sort_terms(part, other, order)
-        made[place] = _simulated(part, other, batches, adder, first)
+            part = sort_terms(part, order)
+        made[place] = _simulate_part(part, batches, adder, first)
     return made
 
 
-def _simulated(x: Source, y: Source | None, batches: Batches, adder: AnyAdder | PartlyFused, first: int) -> Array:
+def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder | PartlyFused, first: int) -> Array:
     if isinstance(adder, PartlyFused):
-        return _partly_fused(x, y, batches.plan(), adder)
+        return _simulate_partly_fused(sides, batches.plan(), adder)
     if isinstance(adder, TensorCore):
-        return evaluate(batches, TensorEngine(x, y, adder))
+        return evaluate(batches, TensorEngine(sides, adder))
     run, own = (adder.evaluated, adder.adder) if isinstance(adder, Compensated) else (evaluate, adder)
-    engine = engine_for(x, y, own, first)
-    found = run(batches, engine)
-    codes = engine.codes(found)
+    engine = engine_for(sides, own, first)
+    numbers = run(batches, engine)
+    codes = engine.codes(numbers)
     if type(engine) is CodeEngine:
         return codes
-    lost = np.isnan(found)
-    if not lost.any():
+    invalid = np.isnan(numbers)
+    if not invalid.any():
         return codes
-    # Which NaN it is, the codes say.
+    # Only the engine of codes says which NaN it is.
     if not engine.batch:
-        return run(batches, CodeEngine(x, y, own))
-    where = np.nonzero(lost)
+        return run(batches, CodeEngine(sides, own))
+    every: tuple[slice | Array, ...] = (slice(None),)
+    where = np.nonzero(invalid)
+    wide = (spread_over(side.codes, engine.batch) for side in sides)
+    chosen = tuple(Source(w[every + where].copy(), s.format) for w, s in zip(wide, sides, strict=True))
     codes = np.array(codes)
-    other = None if y is None else _chosen(y, engine.batch, where)
-    codes[where] = run(batches, CodeEngine(_chosen(x, engine.batch, where), other, own))
+    codes[where] = run(batches, CodeEngine(chosen, own))
     return codes
 
 
-def _joined(x: Source, y: Source | None, schedule: Schedule, adder: Joined) -> Array:
-    """Simulate both sides of the last node, and add them."""
-    plan = schedule.plan(len(x.codes))
+def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
+    """Simulate both operands of the last node, and add them."""
+    plan = schedule.plan(len(sides[0].codes))
     if not plan.nodes or len(plan.nodes[-1]) != 2:
         raise PlanError("only a last node of two operands joins two ways to add")
     sums = []
     for child, own in zip(plan.nodes[-1], (adder.first, adder.second), strict=True):
         terms, part = subtree(plan, child)
         own = own.within(terms) if isinstance(own, PartlyFused) else own
-        sides = [None if side is None else Source(side.codes[[*terms]], side.format) for side in (x, y)]
-        assert sides[0] is not None
-        sums.append(Source(simulate(sides[0], sides[1], ByHand(part), own), own.accumulator))
+        sums.append(Source(simulate(take(sides, np.array(terms)), ByHand(part), own), own.accumulator))
     return np.asarray(operate("add", sums, adder.accumulator, as_codes=True))
 
 
-def _partly_fused(x: Source, y: Source | None, plan: Plan, adder: PartlyFused) -> Array:
-    """Simulate level by level: of each node either one product is fused, or both its operands are added."""
-    if y is None or any(len(node) != 2 for node in plan.nodes) or any(each >= plan.terms for each in adder.fused):
+def _simulate_partly_fused(sides: Sides, plan: Plan, adder: PartlyFused) -> Array:
+    """Simulate level by level: each node either fuses one product, or adds both its operands."""
+    if len(sides) == 1 or any(len(node) != 2 for node in plan.nodes) or any(id >= plan.terms for id in adder.fused):
         raise PlanError("only products that are added two at a time are fused one by one")
     n, fused, format = plan.terms, set(adder.fused), adder.accumulator
-    products = operate("multiply", [x, y], format, as_codes=True)
+    products = operate("multiply", [*sides], format, as_codes=True)
     sums = np.concatenate([products, np.empty((len(plan.nodes), *products.shape[1:]), products.dtype)])
+    factors = tuple(Source(spread(side.codes, products.ndim - 1), side.format) for side in sides)
     for level in plan.levels:
         kinds: dict[bool, list[tuple[int, int, int]]] = {True: [], False: []}
         for id in level:
@@ -238,20 +255,14 @@ def _partly_fused(x: Source, y: Source | None, plan: Plan, adder: PartlyFused) -
         for is_fused, nodes in kinds.items():
             if not nodes:
                 continue
-            ids, first, second = (list(each) for each in zip(*nodes, strict=True))
+            ids, first, second = (list(column) for column in zip(*nodes, strict=True))
             left = Source(sums[first], format)
             if is_fused:
-                factors = [Source(spread(side.codes, products.ndim - 1)[second], side.format) for side in (x, y)]
-                sums[ids] = operate("fma", [*factors, left], format, as_codes=True)
+                sums[ids] = operate("fma", [*take(factors, np.array(second)), left], format, as_codes=True)
             else:
                 sums[ids] = operate("add", [left, Source(sums[second], format)], format, as_codes=True)
     result: Array = sums[plan.root]
     return result
-
-
-def _chosen(side: Source, batch: tuple[int, ...], where: tuple[Any, ...]) -> Source:
-    every: Any = slice(None)
-    return Source(np.array(spread_over(side.codes, batch)[(every, *where)]), side.format)
 
 
 def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Array:
@@ -284,19 +295,16 @@ def _tiles(
             yield (slice(low, low + rows), *(slice(None) for _ in batch[1:-1]), slice(left, left + columns)), 0
 
 
-def sort_terms(x: Source, y: Source | None, schedule: Sorted) -> tuple[Source, Source | None]:
-    """Return terms in the order that a sorted schedule puts them in, sum by sum."""
-    places = places_of(x, y, schedule)
-    sides = [x] if y is None else [x, y]
-    wide = [spread_over(side.codes, places.shape[1:]) for side in sides]
-    found = [Source(np.take_along_axis(each, places, 0), side.format) for each, side in zip(wide, sides, strict=True)]
-    return found[0], found[1] if y is not None else None
+def sort_terms(sides: Sides, schedule: Sorted) -> Sides:
+    """Return terms in the order that a sorted schedule puts them in, for each sum."""
+    places = places_of(sides, schedule)
+    wide = (spread_over(side.codes, places.shape[1:]) for side in sides)
+    return tuple(Source(np.take_along_axis(w, places, 0), s.format) for w, s in zip(wide, sides, strict=True))
 
 
-def places_of(x: Source, y: Source | None, schedule: Sorted) -> Array:
+def places_of(sides: Sides, schedule: Sorted) -> Array:
     """Return the places (n, *batch) of terms, or of products, in the order that a sorted schedule puts them in."""
-    sides = [x] if y is None else [x, y]
     batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
     numbers = [decode(spread_over(side.codes, batch), side.format, np.float64) for side in sides]
     with np.errstate(all="ignore"):
-        return schedule.places(np.abs(numbers[0] if y is None else numbers[0] * numbers[1]))
+        return schedule.places(np.abs(reduce(np.multiply, numbers)))

@@ -19,21 +19,18 @@ import numpy as np
 
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.reading import container
-from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Exact, round_exact
 from floatlab.numbers.context import DEFAULT
-from floatlab.record import Record
-from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.simulate.adders import Adder, Node, Term, fold
-from floatlab.reduce.simulate.engines import CodeEngine
+from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
+from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 
 _OF_ZERO = -4000  # so that a product with a zero in it is never the largest
 LEAST_EXPONENT = -126  # binary32's emin: the exponent of zeros, and of an accumulator that is still empty
 
 
-class TensorCore(Record):
+class TensorCore(NodeRule):
     """The arithmetic of a tensor core: digits kept in the alignment, and how the sum goes into the accumulator.
 
     `direction` rounds into the accumulator; `result_bits` says after how many fraction digits the result is cut, where
@@ -128,11 +125,6 @@ class TensorCore(Record):
             return Node(id, ids, self.sum(arguments), (), _given(arguments))
         return Adder(self.accumulator).node(id, ids, arguments)
 
-    def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:
-        """Return every node of a plan, as `fold`, and the result."""
-        nodes = fold(plan, terms, self, element)
-        return nodes, nodes[-1].value
-
 
 def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
     """Return the exact sum of numbers and products; None where one is no number."""
@@ -184,24 +176,23 @@ class TensorEngine(CodeEngine):
 
     fuses_all = True
 
-    def __init__(self, x: Source, y: Source | None, core: TensorCore, first: int = 0) -> None:
+    def __init__(self, sides: Sides, core: TensorCore) -> None:
         """Take the factors apart into numbers and exponents."""
-        super().__init__(x, y, Adder(core.accumulator), first)
+        super().__init__(sides, Adder(core.accumulator))
         self.core = core
-        self.sides = []
-        for side in (x, y):
-            if side is not None:
-                values = decode(side.codes, side.format, np.float64)
-                self.sides.append((values, _exponents(values, side.format)))
+        self.factors = []
+        for side in sides:
+            values = decode(side.codes, side.format, np.float64)
+            self.factors.append((values, _exponents(values, side.format)))
 
-    def leaf(self, slots: Array, ids: Array | None = None) -> Array:
+    def leaf(self, slots: Array) -> Array:
         """Return single products, as the core sums them."""
         return self.block(slots[None], [])
 
-    def many(self, arguments: Sequence[tuple[bool, Array]], ids: Array) -> Array:
+    def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
         """Return fused sums of products and of the sums so far."""
-        slots = [what for leafy, what in arguments if leafy]
-        sums = [what for leafy, what in arguments if not leafy]
+        slots = [array for is_term, array in arguments if is_term]
+        sums = [array for is_term, array in arguments if not is_term]
         if not slots:
             return self.add(sums[0], sums[1], ids) if len(sums) == 2 else super().many(arguments, ids)
         return self.block(np.stack(slots), sums)
@@ -211,8 +202,8 @@ class TensorEngine(CodeEngine):
         core, fmt = self.core, self.core.accumulator
         given = [decode(each, fmt, np.float64) for each in sums]
         with np.errstate(all="ignore"):
-            products, exponents = (side[slots] for side in self.sides[0])
-            for values, own in self.sides[1:]:
+            products, exponents = (side[slots] for side in self.factors[0])
+            for values, own in self.factors[1:]:
                 products, exponents = products * values[slots], exponents + own[slots]
             if core.sum_bits is not None:
                 products = np.where(np.abs(products) >= 2.0**128, np.copysign(np.inf, products), products)

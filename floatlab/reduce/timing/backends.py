@@ -1,8 +1,7 @@
-"""One matrix product on every library that is installed: how long it takes there, and how far the results are apart.
+"""One matrix product on every installed library: how long it takes there, and how far the results are apart.
 
-Matrices are sent, multiplied, and brought back, and each of the three has its own time. The first product stands apart
-from the others: libraries start, compile or choose then. Every clock is read when the device is done, not when it has
-been asked.
+Sending the matrices, multiplying them and fetching the product are timed separately, and the first product apart from
+the others, since libraries start, compile or choose an algorithm then. Every time ends when the device is done.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +31,7 @@ from floatlab.reduce.timing.devices import (
     DTYPES,
     AbsentDeviceError,
     Device,
+    Foreign,
     check_device,
     device_of,
     first_line,
@@ -43,7 +42,7 @@ ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
 
 class BackendTiming(Individual):
-    """What a backend made of the product: seconds, codes of the format, and how far they are from the exact ones."""
+    """A backend's product: its times in seconds, its codes, and its errors against the exact product."""
 
     name: str
     words: str  # the library and its device
@@ -59,14 +58,14 @@ class BackendTiming(Individual):
 
 
 class Absence(Record):
-    """A backend that is not here, or does not multiply such matrices, and why."""
+    """A backend that is not installed, or cannot multiply such matrices, with the reason."""
 
     name: str
     reason: str
 
 
 class BackendPair(Record):
-    """How far two backends are apart."""
+    """How far the products of two backends are apart."""
 
     names: tuple[str, str]
     equal: int  # elements with the same bits
@@ -77,7 +76,7 @@ class BackendPair(Record):
 
 
 class BackendComparison(Answering, Record):
-    """What became of a product on all backends."""
+    """One product on all backends: times, errors and differences."""
 
     format: Format
     shape: tuple[int, int, int]  # rows, terms, columns
@@ -132,8 +131,8 @@ def parse_backends(names: str | Sequence[str] = "all") -> tuple[str, ...]:
 
 
 def multiply_on(
-    a: Any,
-    b: Any,
+    a: object,
+    b: object,
     backends: str | Sequence[str] = "all",
     runs: int = RUNS,
     started: Callable[[int, str], Callable[[int], None]] | None = None,
@@ -171,7 +170,14 @@ def multiply_on(
                 absent.append(Absence(name, str(trouble)))
         pairs = tuple(work.pair(one, other) for one, other in combinations(made, 2))
     shape = (x.codes.shape[0], x.codes.shape[1], y.codes.shape[1])
-    return BackendComparison(x.format, shape, len(work.yardstick.rows), tuple(made), tuple(absent), pairs)
+    return BackendComparison(
+        format=x.format,
+        shape=shape,
+        measured=len(work.exact.rows),
+        runs=tuple(made),
+        absent=tuple(absent),
+        pairs=pairs,
+    )
 
 
 class _AbsentError(Exception):
@@ -184,7 +190,7 @@ class _Work:
     def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None] | None, mode: DefaultMode) -> None:
         self.multiply = mode.outside(_multiply)  # as the library does it in the caller's floating-point mode
         self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add or (lambda _: None)
-        self.yardstick = ExactProduct(x, y, x.format)
+        self.exact = ExactProduct(x, y, x.format)
         self.sides = self._values(x), self._values(y)
         left, right = self.sides
         finite = bool(np.isfinite(left).all() and np.isfinite(right).all())
@@ -211,7 +217,7 @@ class _Work:
         except Exception as trouble:  # whatever a library says that it cannot do, or has no memory for
             raise _AbsentError(first_line(trouble)) from None
 
-    def _timed(self, name: str, device: Device, own: Any) -> BackendTiming:
+    def _timed(self, name: str, device: Device, own: Foreign) -> BackendTiming:
         began = perf_counter()
         x, y = (device.array(side, own) for side in self.sides)
         device.wait(x)
@@ -219,7 +225,7 @@ class _Work:
         sent = perf_counter() - began
         self.add(1)
         times: list[float] = []
-        made: list[Any] = []
+        made: list[Foreign] = []
         for _ in range(1 + self.runs):
             began = perf_counter()
             product = self.multiply(device, x, y)
@@ -233,9 +239,18 @@ class _Work:
             raise _AbsentError(f"its product of {self.format.name} is in {found.format.name}")
         codes = np.ascontiguousarray(found.codes)
         return BackendTiming(
-            name, device.words, device.settings(self.dtype), sent, times[0], Timing(tuple(times[1:])), fetched, codes,
-            bool(np.array_equal(device.fetch(made[0]).codes, codes)), self.yardstick.errors(codes), self._judged(codes),
-        )  # fmt: skip
+            name=name,
+            words=device.words,
+            settings=device.settings(self.dtype),
+            sent=sent,
+            first=times[0],
+            rest=Timing(tuple(times[1:])),
+            fetched=fetched,
+            codes=codes,
+            repeats=bool(np.array_equal(device.fetch(made[0]).codes, codes)),
+            errors=self.exact.errors(codes),
+            judgement=self._judged(codes),
+        )
 
     def _judged(self, product: Array, other: Array | None = None) -> Judgement | None:
         given = [product] if other is None else [product, other]
@@ -247,20 +262,25 @@ class _Work:
     def pair(self, one: BackendTiming, other: BackendTiming) -> BackendPair:
         """Return how far two runs are apart."""
         ulps = ulp_distance(Source(one.codes, self.format), Source(other.codes, self.format))
-        equal = int((one.codes == other.codes).sum())
-        q = self.yardstick.apart(one.codes, other.codes)
-        names = (one.name, other.name)
-        return BackendPair(names, equal, int(np.max(ulps, initial=0)), q[0], q[1], self._judged(one.codes, other.codes))
+        rms, largest = self.exact.apart(one.codes, other.codes)
+        return BackendPair(
+            names=(one.name, other.name),
+            equal=int((one.codes == other.codes).sum()),
+            ulps=int(np.max(ulps, initial=0)),
+            q_rms=rms,
+            q_largest=largest,
+            judgement=self._judged(one.codes, other.codes),
+        )
 
 
-def _multiply(device: Device, x: Any, y: Any) -> Any:
+def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
     product = x @ y
     device.wait(product)
     return product
 
 
 @in_default_mode
-def in_one_format(sides: Sequence[Any], format: Format | None = None) -> list[Source]:
+def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
     """Return matrices in one format that backends multiply in: the one named, or one that both have, or binary32.
 
     Numbers are rounded to nearest into it. Raises UnsupportedError for a format in which no backend multiplies.

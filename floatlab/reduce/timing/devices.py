@@ -1,7 +1,7 @@
-"""Where other libraries keep their arrays: made there, multiplied there, waited for, and brought back.
+"""Devices of other libraries: arrays are made there, multiplied there, waited for, and fetched.
 
-What a device is asked for comes back before it is done: a clock that is read without waiting tells how long it takes
-to ask. So `wait` is for timing, and `fetch` waits by itself.
+A device returns an array before it has computed it, so that a clock read without waiting measures only the call.
+`wait` is therefore for timing; `fetch` waits by itself.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 
+Foreign = Any  # an array, a dtype or a context manager's value of any library
+
 # What libraries call the formats in which they multiply.
 DTYPES = {"binary16": "float16", "binary32": "float32", "binary64": "float64", "bfloat16": "bfloat16"}
 _GPU_SETTINGS = ("NVIDIA_TF32_OVERRIDE",)
@@ -25,7 +27,7 @@ _THREAD_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"
 
 
 class AbsentDeviceError(UnsupportedError):
-    """A device that a library knows, and that is not here."""
+    """A device that a library supports, but that this machine does not have."""
 
 
 class Device:
@@ -49,7 +51,7 @@ class Device:
     def _touch(self) -> None:
         """Raise anything where the device is not there; what it needs at first is started on the way."""
 
-    def dtype(self, name: str) -> Any:
+    def dtype(self, name: str) -> Foreign:
         """Return the library's dtype of a name; raises UnsupportedError where it has none."""
         known = [*DTYPES.values()]
         if name not in known:
@@ -61,18 +63,18 @@ class Device:
                 raise MissingPartError("NumPy has no bfloat16 of its own: pip install ml_dtypes") from None
         return np.dtype(name)
 
-    def scope(self, dtype: Any) -> AbstractContextManager[Any]:
+    def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
         """Return the context in which arrays of a dtype are made and used here."""
         return nullcontext()
 
-    def array(self, values: Array, dtype: Any) -> Any:
+    def array(self, values: Array, dtype: Foreign) -> Foreign:
         """Return values, which the dtype holds, as an array of the library, on the device."""
         return values.astype(dtype)
 
-    def wait(self, made: Any) -> None:
+    def wait(self, made: Foreign) -> None:
         """Return when an array that was asked for is there."""
 
-    def fetch(self, made: Any, name: str = "the result") -> Source:
+    def fetch(self, made: Foreign, name: str = "the result") -> Source:
         """Return an array's codes, in the memory of NumPy; raises UnsupportedError, which calls it by its name."""
         return source_of(made, name)
 
@@ -95,14 +97,14 @@ class _Torch(Device):
     def _touch(self) -> None:
         self.wait(self.module.zeros(1, device=self.name))
 
-    def dtype(self, name: str) -> Any:
+    def dtype(self, name: str) -> Foreign:
         super().dtype(name if name != "bfloat16" else "float32")
         return getattr(self.module, name)
 
-    def array(self, values: Array, dtype: Any) -> Any:
+    def array(self, values: Array, dtype: Foreign) -> Foreign:
         return self.module.from_numpy(np.ascontiguousarray(values)).to(dtype).to(self.name)
 
-    def wait(self, made: Any) -> None:
+    def wait(self, made: Foreign) -> None:
         if self.kind == "mps":
             self.module.mps.synchronize()
         elif self.kind != "cpu":
@@ -137,21 +139,21 @@ class _Jax(Device):
     def _touch(self) -> None:
         self.device = self.module.devices(self.kind)[self.index]
 
-    def scope(self, dtype: Any) -> AbstractContextManager[Any]:
+    def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
         # Without being told, jax makes float32 of float64.
         if np.dtype(dtype) != np.float64:
             return nullcontext()
-        found: AbstractContextManager[Any] = (
+        found: AbstractContextManager[Foreign] = (
             self.module.enable_x64(True)
             if hasattr(self.module, "enable_x64")
             else import_module("jax.experimental").enable_x64()
         )
         return found
 
-    def array(self, values: Array, dtype: Any) -> Any:
+    def array(self, values: Array, dtype: Foreign) -> Foreign:
         return self.module.device_put(values.astype(dtype), self.device)
 
-    def wait(self, made: Any) -> None:
+    def wait(self, made: Foreign) -> None:
         made.block_until_ready()
 
     @property
@@ -174,17 +176,17 @@ class _CuPy(Device):
         with self.scope(None):
             self.wait(self.module.zeros(1))
 
-    def scope(self, dtype: Any) -> AbstractContextManager[Any]:
-        found: AbstractContextManager[Any] = self.module.cuda.Device(self.index)
+    def scope(self, dtype: Foreign) -> AbstractContextManager[Foreign]:
+        found: AbstractContextManager[Foreign] = self.module.cuda.Device(self.index)
         return found
 
-    def array(self, values: Array, dtype: Any) -> Any:
+    def array(self, values: Array, dtype: Foreign) -> Foreign:
         return self.module.asarray(values.astype(dtype))
 
-    def wait(self, made: Any) -> None:
+    def wait(self, made: Foreign) -> None:
         self.module.cuda.Device(self.index).synchronize()
 
-    def fetch(self, made: Any, name: str = "the result") -> Source:
+    def fetch(self, made: Foreign, name: str = "the result") -> Source:
         return source_of(made.get(), name)
 
     @property
@@ -223,7 +225,7 @@ def device_of(library: str, name: str = "") -> Device:
     return DEVICES[library](name)
 
 
-def _imported(library: str, install: str) -> Any:
+def _imported(library: str, install: str) -> Foreign:
     try:
         return import_module(library)
     except ModuleNotFoundError as trouble:

@@ -1,4 +1,4 @@
-"""The four ways to compute a matrix product, on this machine: how long each takes, how wrong it is, how far they part.
+"""Four ways to compute a matrix product on this machine: the time of each, its error, and how far they differ.
 
 Each element as a dot product; a column at a time; the whole at once; and in blocks along the inner dimension, whose
 partial products are added up. The work is NumPy's; splitting rows or columns keeps the bits of most libraries,
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,7 @@ class TimedProduct(Record):
     """One way: its name, its product, its time, and its errors against the exact product."""
 
     name: str
-    product: Any
+    product: Array
     timing: Timing
     largest_error: float
     largest_q: float  # the error in units of u·(|A|·|B|)
@@ -82,7 +81,7 @@ def _in_blocks(a: Array, b: Array) -> Array:
     return made
 
 
-WAYS: dict[str, Callable[[Any, Any], Any]] = {
+WAYS: dict[str, Callable[[Array, Array], Array]] = {
     "by element": _by_elements,
     "by column": _by_columns,
     "whole": np.matmul,
@@ -92,7 +91,7 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
 
 @in_default_mode
 def four_ways(
-    a: Any, b: Any, runs: int = RUNS, started: Callable[[str], None] | None = None
+    a: object, b: object, runs: int = RUNS, started: Callable[[str], None] | None = None
 ) -> tuple[TimedProduct, ...]:
     """Return a product of matrices a (rows, n) and b (n, columns) of one dtype, computed in four ways.
 

@@ -123,7 +123,7 @@ def test_exact_products_of_matrices_equal_exact_sums_one_by_one():
     a[3], b[4, 5], a[5, 2], b[:, 7] = 0, np.inf, np.nan, 2.0**-140
     left, right = a, b.T.copy()
 
-    evaluator = Evaluator(source_of(left), source_of(right), fl.parse_format("fp32"))
+    evaluator = Evaluator((source_of(left), source_of(right)), fl.parse_format("fp32"))
     assert evaluator.is_sampled
     whole = evaluator.whole(EXACTLY)
     assert (whole[evaluator.places] == evaluator.sampled(EXACTLY)).all()
@@ -135,7 +135,7 @@ def test_exact_products_of_matrices_equal_exact_sums_one_by_one():
 def test_products_rounded_on_their_own_are_the_same_as_the_terms_of_a_sum():
     rng = np.random.default_rng(10)
     a, b = (rng.standard_normal((40, 30)).astype(np.float32) for _ in range(2))
-    evaluator = Evaluator(source_of(a), source_of(b.T.copy()), fl.parse_format("fp32"))
+    evaluator = Evaluator((source_of(a), source_of(b.T.copy())), fl.parse_format("fp32"))
     kinds = [
         each
         for each in list_candidates(30, (evaluator.into, evaluator.into), evaluator.into)

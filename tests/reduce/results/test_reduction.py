@@ -18,7 +18,7 @@ from floatlab.reduce.results.worst_nodes import worst_nodes
 from floatlab.reduce.simulate.compensated import RULES
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
 from tests.reduce.plan.test_schedules import schedules
-from tests.reduce.values import source, terms
+from tests.reduce.values import sides, source, terms
 
 # The four-term dot product of Whitehead and Fit-Florea: exact rationals, MPFR and C with hardware FMA agree on these.
 KNOWN = {
@@ -347,4 +347,4 @@ def test_the_worst_nodes_know_which_products_are_fused(pairs, generator):
     adder, schedule = Adder(fma=True, pairs=pairs), parse_schedule("pairwise")
     nodes, _ = adder.traced(schedule.plan(50), terms(x, y))
     wanted = sorted((abs(node.error or 0) for node in nodes), reverse=True)[:5]
-    assert [abs(node.error) for node in worst_nodes(x, y, schedule.batches(50), adder, 5)] == wanted
+    assert [abs(node.error) for node in worst_nodes(sides(x, y), schedule.batches(50), adder, 5)] == wanted

@@ -212,7 +212,7 @@ def test_sums_and_dot_products_are_those_of_the_definitions(generator):
             sides[0][1::2] ^= sides[0].dtype.type(1 << (inputs.width - 1))
         x, y = (Source(side, inputs) for side in sides)
         adder = Adder(format, products, kind == "fma", Context(direction))
-        found = simulate(x, None if kind == "sum" else y, parse_schedule(text), adder)
+        found = simulate((x,) if kind == "sum" else (x, y), parse_schedule(text), adder)
         for j in range(2):
             rows = [[oracle.decode(inputs, int(code)) for code in side[:, j]] for side in sides]
             terms = rows[0] if kind == "sum" else [*zip(*rows, strict=True)]

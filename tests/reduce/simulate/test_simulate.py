@@ -16,12 +16,12 @@ from floatlab.errors import PlanError, UnsupportedError
 from floatlab.reduce import Adder, Compensated, Plan, TensorCore, parse_schedule
 from floatlab.reduce.plan.outline import subtree
 from floatlab.reduce.simulate.adders import Joined, PartlyFused
+from floatlab.reduce.simulate.code_engine import CodeEngine
 from floatlab.reduce.simulate.compensated import RULES
-from floatlab.reduce.simulate.engines import CodeEngine, FloatEngine
-from floatlab.reduce.simulate.serial import update
+from floatlab.reduce.simulate.float_engine import FloatEngine, update
 from floatlab.reduce.simulate.simulation import evaluate, simulate
 from tests.reduce.plan.test_schedules import ANY_SIZE, schedules
-from tests.reduce.values import source, terms
+from tests.reduce.values import sides, source, terms
 
 FORMATS = ["binary16", "bfloat16", "binary32", "binary64", "e4m3fn", "e5m2", "e4m3fnuz", "tf32", "e2m1fn", "e6m9"]
 CONTEXTS = [
@@ -33,7 +33,7 @@ CONTEXTS = [
 def check(x, y, schedule, adder):
     """Compare arrays with single numbers, sum by sum."""
     plan = schedule.plan(len(x.codes))
-    found = simulate(x, y, schedule, adder)
+    found = simulate(sides(x, y), schedule, adder)
     for place in np.ndindex(found.shape):
         element = int(np.ravel_multi_index(place, found.shape)) if place else 0
         _, wanted = adder.traced(plan, terms(x, y, place), element)
@@ -85,7 +85,7 @@ def test_compensated_sums_are_serial(rule):
     adder = Compensated(rule, single, single, Context())
     x = Source(np.zeros(8, np.uint32), single)
     with pytest.raises(PlanError, match="serial"):
-        simulate(x, None, parse_schedule("pairwise"), adder)
+        simulate((x,), parse_schedule("pairwise"), adder)
     with pytest.raises(PlanError, match="serial"):
         adder.traced(parse_schedule("pairwise").plan(8), terms(x))
 
@@ -115,18 +115,18 @@ def test_matrices_in_tiles_are_their_elements(text, fma, generator, monkeypatch)
     monkeypatch.setattr("floatlab.reduce.simulate.simulation._TILE", 64)
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     a, b = source(rng, single, (30, 19, 1), 0.001), source(rng, single, (30, 1, 23), 0.001)
-    found = simulate(a, b, parse_schedule(text), Adder(fma=fma))
+    found = simulate(sides(a, b), parse_schedule(text), Adder(fma=fma))
     batches = parse_schedule(text).batches(30)
-    assert (found == evaluate(batches, CodeEngine(a, b, Adder(fma=fma)))).all()
+    assert (found == evaluate(batches, CodeEngine((a, b), Adder(fma=fma)))).all()
 
 
 def test_stochastic_draws_do_not_depend_on_tiles(generator, monkeypatch):
     rng, half = np.random.default_rng(generator.getrandbits(64)), parse_format("fp16")
     a, b = source(rng, half, (9, 8, 1)), source(rng, half, (9, 1, 7))
     adder = Adder("fp16", context=Context("SR", seed=3))
-    whole = simulate(a, b, parse_schedule("lanes(2)"), adder)
+    whole = simulate(sides(a, b), parse_schedule("lanes(2)"), adder)
     monkeypatch.setattr("floatlab.reduce.simulate.simulation._TILE", 10)
-    assert (simulate(a, b, parse_schedule("lanes(2)"), adder) == whole).all()
+    assert (simulate(sides(a, b), parse_schedule("lanes(2)"), adder) == whole).all()
     check(Source(np.tile(a.codes[:, :, 0], 1), half), Source(np.tile(b.codes[:, 0, :1], (1, 8)), half),
           parse_schedule("lanes(2)"), adder)  # fmt: skip
 
@@ -164,8 +164,8 @@ def test_fused_updates_are_rounded_once(few, is_built, generator, monkeypatch):
         sums = c.copy()
         update(sums, x[None], y[None], True)
         single = parse_format("fp32")
-        sides = [Source(each.view(np.uint32)[None], single) for each in (x, y)]
-        wanted = CodeEngine(*sides, Adder(fma=True)).fuse(c.view(np.uint32)[None], np.zeros(1, int), np.zeros(1, int))[
+        factors = [Source(each.view(np.uint32)[None], single) for each in (x, y)]
+        wanted = CodeEngine(factors, Adder(fma=True)).fuse(c.view(np.uint32)[None], np.zeros(1, int), np.zeros(1, int))[
             0
         ]
         assert (sums.view(np.uint32) == wanted).all()
@@ -180,10 +180,10 @@ def test_doubles_are_fused_once_where_they_are_fused(generator):
         with np.errstate(all="ignore"):
             c = np.where(rng.random(3000) < 0.5, -(x * y) * (1 + 2.0**-52), c)
             c[~np.isfinite(c)] = 0
-        sides = [Source(each.view(np.uint64)[None], double) for each in (x, y)]
+        factors = [Source(each.view(np.uint64)[None], double) for each in (x, y)]
         one = np.zeros(1, int)
-        wanted = CodeEngine(*sides, Adder("fp64", fma=True)).fuse(c.view(np.uint64)[None], one, one)
-        engine = FloatEngine(*sides, Adder("fp64", fma=True))
+        wanted = CodeEngine(factors, Adder("fp64", fma=True)).fuse(c.view(np.uint64)[None], one, one)
+        engine = FloatEngine(factors, Adder("fp64", fma=True))
         found = engine.codes(engine.fuse(c[None], one, one))
         assert ((found == wanted) | np.isnan(wanted.view(np.float64))).all()
 
@@ -192,9 +192,9 @@ def test_few_long_sums_are_many_short_ones(generator):
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     x, y = source(rng, single, (40_000, 2), 0), source(rng, single, (40_000, 2), 0)
     for other, adder in ((None, Adder()), (y, Adder()), (y, Adder(fma=True))):
-        found = simulate(x, other, parse_schedule("serial"), adder)
-        wide = [side and Source(np.repeat(side.codes, 40, axis=1), single) for side in (x, other)]
-        assert (simulate(*wide, parse_schedule("serial"), adder) == np.repeat(found, 40)).all()
+        found = simulate(sides(x, other), parse_schedule("serial"), adder)
+        wide = tuple(Source(np.repeat(side.codes, 40, axis=1), single) for side in sides(x, other))
+        assert (simulate(wide, parse_schedule("serial"), adder) == np.repeat(found, 40)).all()
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -204,18 +204,18 @@ def test_numpys_sums_on_this_machine(kind, scale, generator):
     format = parse_format(np.dtype(kind).name)
     for n in range(1, 2001, 3 if scale else 7):
         x = (rng.standard_normal(n) * np.exp2(rng.integers(-scale, scale + 1, n))).astype(kind)
-        found = simulate(Source(x.view(f"u{x.itemsize}"), format), None, parse_schedule("numpy"), Adder(format))
+        found = simulate((Source(x.view(f"u{x.itemsize}"), format),), parse_schedule("numpy"), Adder(format))
         assert found.view(kind) == np.sum(x), n
 
 
 def test_numpys_other_sums_on_this_machine(generator):
     rng, single = np.random.default_rng(generator.getrandbits(64)), parse_format("fp32")
     x = rng.standard_normal((300, 50)).astype(np.float32)
-    found = simulate(Source(x.view(np.uint32), single), None, parse_schedule("serial"), Adder())
+    found = simulate((Source(x.view(np.uint32), single),), parse_schedule("serial"), Adder())
     assert (found.view(np.float32) == np.add.reduce(x, axis=0)).all()
     assert (found.view(np.float32) == np.cumsum(x, axis=0)[-1]).all()
     half = rng.standard_normal(1000).astype(np.float16)
-    found = simulate(Source(half.view(np.uint16), parse_format("fp16")), None, parse_schedule("numpy"), Adder())
+    found = simulate((Source(half.view(np.uint16), parse_format("fp16")),), parse_schedule("numpy"), Adder())
     assert found.view(np.float32).astype(np.float16) == np.sum(half)
 
 
@@ -223,9 +223,9 @@ def test_a_plan_for_other_terms_is_refused():
     single = parse_format("fp32")
     x = Source(np.zeros((3, 2), np.uint32), single)
     with pytest.raises(PlanError, match="is for 2 terms"):
-        simulate(x, None, parse_schedule(Plan.from_tree((0, 1))), Adder())
+        simulate((x,), parse_schedule(Plan.from_tree((0, 1))), Adder())
     with pytest.raises(UnsupportedError, match="is for 2 terms"):
-        evaluate(parse_schedule("serial").batches(2), CodeEngine(x, None, Adder()))
+        evaluate(parse_schedule("serial").batches(2), CodeEngine((x,), Adder()))
     with pytest.raises(PlanError, match="is for 2 terms"):
         Adder().traced(Plan.from_tree((0, 1)), terms(x, place=(0,)))
 
@@ -237,7 +237,7 @@ def test_observed_numbers_are_those_of_the_nodes(generator):
         batches, adder = parse_schedule(text).batches(23), Adder(fma=fma)
         nodes, _ = adder.traced(batches.plan(), terms(x, y))
         for kind in (CodeEngine, FloatEngine):
-            engine, seen = kind(x, y, adder), np.zeros(23 + batches.nodes, np.uint32)
+            engine, seen = kind((x, y), adder), np.zeros(23 + batches.nodes, np.uint32)
 
             def see(ids, values, engine=engine, seen=seen):
                 seen[ids] = engine.codes(values)
@@ -252,20 +252,20 @@ def test_a_last_node_joins_what_two_adders_made(n, text, data):
     x, y = (source(rng, parse_format("binary32"), (n, 3), 0.02) for _ in "xy")
     one, other = Adder(fma=True, pairs=False), Adder("fp64")
     plan = parse_schedule(text).plan(n)
-    found = simulate(x, y, parse_schedule(text), Joined(one, other))
+    found = simulate(sides(x, y), parse_schedule(text), Joined(one, other))
     for place in range(3):
-        sides = []
+        operands = []
         for child, adder in zip(plan.nodes[-1], (one, other), strict=True):
             own, part = subtree(plan, child)
-            sides.append(adder.traced(part, [terms(x, y, (place,))[i] for i in own])[1])
-        assert found[place] == add(*sides, "fp64").result.code
+            operands.append(adder.traced(part, [terms(x, y, (place,))[i] for i in own])[1])
+        assert found[place] == add(*operands, "fp64").result.code
 
 
 def test_only_a_node_of_two_joins():
     x = Source(np.zeros(4, np.uint32), parse_format("fp32"))
     for text in ("fused(4)", "sorted"):
         with pytest.raises(PlanError):
-            simulate(x, None, parse_schedule(text), Joined(Adder(), Adder("fp64")))
+            simulate((x,), parse_schedule(text), Joined(Adder(), Adder("fp64")))
 
 
 @pytest.mark.parametrize("name", ["binary16", "binary32", "tf32", "binary64"])
@@ -274,10 +274,10 @@ def test_wide_nodes_are_exact_also_where_binary64_is_not(name, generator, monkey
     x, y = source(rng, format, (12, 20), 0.02), source(rng, format, (12, 20), 0.02)
     for adder in (Adder(format), Adder(format, fma=True), Adder("fp32", fma=True, context=Context("RTN"))):
         for side in (None, y):
-            fast = simulate(x, side, parse_schedule("fused(5)"), adder)
+            fast = simulate(sides(x, side), parse_schedule("fused(5)"), adder)
             with monkeypatch.context() as patched:
                 patched.setattr(CodeEngine, "_in_doubles", lambda self, arguments, shape: None)
-                assert (simulate(x, side, parse_schedule("fused(5)"), adder) == fast).all()
+                assert (simulate(sides(x, side), parse_schedule("fused(5)"), adder) == fast).all()
 
 
 @pytest.mark.one_in(4)
@@ -303,7 +303,7 @@ from floatlab.formats import parse_format
 from floatlab.reduce.simulate.tensor_cores import TensorCore, TensorEngine
 double = parse_format("fp64")
 nan = Source(np.full((1, 3), 0x7FF0000000000001, np.uint64), double)
-TensorEngine(nan, nan, TensorCore(parse_format("fp32"), 24))
+TensorEngine((nan, nan), TensorCore(parse_format("fp32"), 24))
 """
 
 
@@ -324,8 +324,8 @@ def test_products_are_fused_one_by_one_as_the_adder_fuses_all(generator):
         plan = schedule.plan(19)
         fused = tuple(sorted(max(each for each in node if each < 19) for node in plan.nodes if min(node) < 19))
         for places, adder in ((fused, Adder(fma=True)), ((), Adder())):
-            found = simulate(x, y, schedule, PartlyFused(single, places))
-            assert (found == simulate(x, y, schedule, adder)).all()
+            found = simulate(sides(x, y), schedule, PartlyFused(single, places))
+            assert (found == simulate(sides(x, y), schedule, adder)).all()
     for y, text, fused in ((None, "serial", ()), (x, "fused(4)", ()), (x, "serial", (19,))):
         with pytest.raises(PlanError, match="two at a time"):
-            simulate(x, y, parse_schedule(text), PartlyFused(single, fused))
+            simulate(sides(x, y), parse_schedule(text), PartlyFused(single, fused))

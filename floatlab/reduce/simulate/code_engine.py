@@ -1,0 +1,304 @@
+"""Additions on many sums at once: what a node of a plan does to whole arrays of codes.
+
+Numbers stand in arrays (lanes, *batch): a row for each chain of a batch of the plan, and behind it all the sums that
+are made in the same order. Terms are (n, *batch), or broadcast to that, as the factors of a matrix product do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.dispatch import sweep
+from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
+from floatlab.arrays.lanes.pairs import is_enough, two_sum
+from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.recurrences import Recurrence, RecurrenceStage
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.numbers import Datum, Direction
+from floatlab.reduce.simulate.adders import Adder, Term, derive_exact_sum
+from floatlab.reduce.simulate.round_binary64 import add_serially, can_add_serially, exact_adder, odd_sum
+
+FEW = 64  # sums; below that one loop along the terms is faster than a NumPy call for each term
+MANY = 64  # terms; from that number on, such a loop is worth its set-up
+MOST_WALKED = 1 << 10  # sums; up to that number a compiled loop along the terms is faster
+ROWS = 1 << 14  # terms that such a loop takes at once
+_FEW_FLOATS = 4  # sums; up to that number Python's floats are faster than arrays
+
+Sides = tuple[Source, ...]  # the terms of sums, or the two factors of products
+Argument = tuple[bool, Array]  # of a node: True and the slots of terms, or False and the numbers themselves
+Walk = Callable[[Array, list[Array]], Array]  # sums, and terms or factors (links, sums), to the sums after each link
+
+
+class CodeEngine:
+    """Additions on codes of any format, by the operations of `floatlab.arrays`."""
+
+    fuses_all = False  # whether a node that takes products adds all its arguments at once
+
+    def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
+        """Take the terms; `first` is the number of the first sum in the stream of stochastic draws."""
+        self.sides, self.adder, self.first = sides, adder, first
+        self.format = adder.accumulator
+        self.drawn = adder.context.rounding is Direction.SR
+        self.fma = adder.fma and len(sides) > 1
+        self.terms = len(sides[0].codes)
+        self.batch = np.broadcast_shapes(*(side.codes.shape[1:] for side in sides))
+        self._works: dict[tuple[str, Format], Callable[..., None]] = {}
+
+    def blank(self, lanes: int) -> Array:
+        """Return an empty array for numbers."""
+        return np.empty((lanes, *self.batch), container(self.format))
+
+    def leaf(self, slots: Array) -> Array:
+        """Return terms, or rounded products, as numbers of the accumulator."""
+        terms = take(self.sides, slots)
+        value = terms[0]
+        if len(terms) > 1:
+            value = Source(self._apply("multiply", terms, self.adder.products, slots), self.adder.products)
+        codes = value.codes if value.format == self.format else self._convert(value, slots)
+        return np.broadcast_to(codes, (len(slots), *self.batch))
+
+    def add(self, a: Array, b: Array, ids: Array) -> Array:
+        """Return rounded sums."""
+        return self._apply("add", (Source(a, self.format), Source(b, self.format)), self.format, ids)
+
+    def subtract(self, a: Array, b: Array, ids: Array) -> Array:
+        """Return rounded differences."""
+        return self._apply("subtract", (Source(a, self.format), Source(b, self.format)), self.format, ids)
+
+    def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return fused multiply-adds of products onto sums."""
+        return self._apply("fma", (*take(self.sides, slots), Source(sums, self.format)), self.format, ids)
+
+    def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
+        """Return exact sums of arguments, each rounded once."""
+        sums = np.empty((len(ids), *self.batch), container(self.format))
+        numbers = self._in_doubles(arguments, sums.shape)
+        unsure = np.ones(sums.shape, np.bool_) if numbers is None else self._sum_doubles(numbers, sums)
+        for lane in range(len(ids)):
+            for place in map(tuple, np.argwhere(unsure[lane, ...]).tolist()):
+                element = int(np.ravel_multi_index(place, self.batch)) if place else 0
+                values = [self._value(is_term, array, lane, place, element) for is_term, array in arguments]
+                context = self.adder.stream_context(int(ids[lane]), self.first + element)
+                sums[(lane, *place)] = derive_exact_sum(values, self.format, context).result.code
+        return sums
+
+    def many_along(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return the sums after each link of a chain whose links add several terms (links, several, lanes) at once."""
+        made = np.empty((len(slots), *sums.shape), sums.dtype)
+        add = exact_adder(self.format, self.adder.context) if sums.size < FEW else None
+        rows = max(1, ROWS // slots.shape[1])
+        for start in range(0, len(slots), rows):
+            part = slots[start : start + rows]
+            numbers = None
+            if add is not None:
+                terms = [(True, operand.reshape(-1)) for operand in part.transpose(1, 0, 2)]
+                numbers = self._in_doubles(terms, (part.shape[0] * part.shape[2], *self.batch))
+            if add is None or numbers is None:
+                for i, link in enumerate(part, start):
+                    sums = made[i] = self.many([(False, sums), *((True, operand) for operand in link)], ids[i])
+                continue
+            # (several, links × lanes, *batch) as a row of operands for each sum of each link
+            groups = np.stack(numbers).reshape(len(numbers), len(part), -1).transpose(1, 2, 0).tolist()
+            totals, trail = self.doubles(sums).reshape(-1).tolist(), []
+            for i, group in enumerate(groups, start):
+                fresh = [add((total, *operands)) for total, operands in zip(totals, group, strict=True)]
+                if None in fresh:  # a zero, an infinity or a NaN
+                    before = self.from_doubles(np.array(totals)).reshape(sums.shape)
+                    link_sums = self.many([(False, before), *((True, operand) for operand in slots[i])], ids[i])
+                    fresh = self.doubles(link_sums).reshape(-1).tolist()
+                totals = fresh
+                trail.append(totals)
+            made[start : start + len(part)] = self.from_doubles(np.array(trail)).reshape(len(part), *sums.shape)
+            sums = made[start + len(part) - 1]
+        return made
+
+    def doubles(self, numbers: Array) -> Array:
+        """Return numbers as binary64, for formats that binary64 holds."""
+        wide: Array = decode(numbers, self.format, np.float64)
+        return wide
+
+    def from_doubles(self, numbers: Array) -> Array:
+        """Return binary64 numbers, which the format must have, as numbers of this engine."""
+        return np.asarray(encode(numbers, self.format))
+
+    def codes(self, numbers: Array) -> Array:
+        """Return numbers as codes."""
+        return numbers
+
+    def update(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return the sums after terms (links, lanes) were added, one link after the other."""
+        sums, done = self._walk(sums, slots)
+        for link, made in zip(slots[done:], ids[done:], strict=True):
+            sums = self._take_term(sums, link, made)
+        return sums
+
+    def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return the sums after each link (links, lanes, *batch); otherwise as `update`."""
+        made = np.empty((len(slots), *sums.shape), sums.dtype)
+        sums, done = self._walk(sums, slots, made)
+        for i in range(done, len(slots)):
+            sums = made[i] = self._take_term(sums, slots[i], ids[i])
+        return made
+
+    def _take_term(self, sums: Array, slots: Array, ids: Array) -> Array:
+        return self.fuse(sums, slots, ids) if self.fma else self.add(sums, self.leaf(slots), ids)
+
+    def _value(self, is_term: bool, array: Array, lane: int, place: tuple[int, ...], element: int) -> Term | Datum:
+        """Return one argument of one sum: a number, or, where products are fused, a term."""
+        if not is_term:
+            return Datum(self.format, int(array[(lane, *place)]))
+        slot = int(array[lane])
+        codes = (np.broadcast_to(side.codes[slot], self.batch)[place] for side in self.sides)
+        term = Term(*(Datum(side.format, int(code)) for side, code in zip(self.sides, codes, strict=True)))
+        return term if self.fma else self.adder.leaf(term, slot, self.first + element)[0]
+
+    def _in_doubles(self, arguments: Sequence[Argument], shape: tuple[int, ...]) -> list[Array] | None:
+        """Return arguments exactly as binary64; None if binary64 does not hold all, or the rounding needs more."""
+        keeps_products = self.fma and any(is_term for is_term, _ in arguments)
+        formats = [side.format for side in self.sides] if keeps_products else []
+        if self.drawn or self.adder.context.flush_inputs or not holds(DOUBLE, self.format):
+            return None
+        if not all(holds(SINGLE, format) for format in formats):  # binary64 has their products exactly
+            return None
+        numbers = []
+        for is_term, array in arguments:
+            if is_term and keeps_products:
+                x, y = (decode(side.codes, side.format, np.float64) for side in take(self.sides, array))
+                with np.errstate(all="ignore"):
+                    value = x * y
+            else:
+                value = self.doubles(self.leaf(array)) if is_term else decode(array, self.format, np.float64)
+            numbers.append(np.broadcast_to(value, shape))
+        return numbers
+
+    def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
+        """Fill in sums rounded once; say where they are not: zeros, whose signs have a rule, infinities and NaNs."""
+        total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
+        with np.errstate(all="ignore"):
+            for value in numbers:
+                total, missed = two_sum(total, value)
+                exact &= missed == 0
+        unsure: Array = ~exact | (total == 0)
+        if unsure.any() and is_enough(DOUBLE, self.format):
+            odd = [odd_sum(row) for row in np.stack([value[unsure] for value in numbers], axis=-1).tolist()]
+            total[unsure] = [0.0 if number is None else number for number in odd]
+            unsure[unsure] = [number is None for number in odd]
+        sums[...] = encode(total, self.format, context=self.adder.context)
+        return unsure
+
+    def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
+        """Add many terms to few sums in one loop over binary64, in which each addition is rounded.
+
+        Returns the sums and the number of links taken; it stops before sums that are not finite. `trail` receives the
+        sums after each link.
+        """
+        factors = self.sides if self.fma else ()
+        formats = [self.format, *(side.format for side in factors)]
+        if self.drawn or len(slots) < MANY or not all(holds(DOUBLE, format) for format in formats):
+            return sums, 0
+        walk = self._compiled_walk(sums.size) if compiled.is_built() else self._scalar_walk(sums.size)
+        if walk is None:
+            return sums, 0
+        for start in range(0, len(slots), ROWS):
+            part = slots[start : start + ROWS]
+            flat = part.reshape(-1)
+            terms = take(factors, flat) if self.fma else (Source(self.leaf(flat), self.format),)
+            numbers = [
+                spread_over(decode(side.codes, side.format, np.float64), self.batch).reshape(len(part), -1)
+                for side in terms
+            ]
+            before = self.doubles(sums).reshape(-1)
+            if not all(np.isfinite(array).all() for array in (before, *numbers)):
+                return sums, start
+            made = walk(before, numbers)
+            if len(made) < len(part) or not np.isfinite(made[-1]).all():
+                return sums, start
+            if trail is not None:
+                trail[start : start + len(part)] = self.from_doubles(made).reshape(len(part), *sums.shape)
+            sums = self.from_doubles(made[-1]).reshape(sums.shape)
+        return sums, len(slots)
+
+    def _compiled_walk(self, count: int) -> Walk | None:
+        """Return a compiled loop that adds terms, or fuses products of factors; None if it is not faster."""
+        fed = ["a", "b"] if self.fma else ["a"]
+        stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
+        line = Recurrence(["s", *fed], [stage])
+
+        def walk(sums: Array, terms: list[Array]) -> Array:
+            made, rows = np.empty((len(terms[0]), count)), line.rows(count, {"s": sums})
+            return made[: line.walk(rows, len(made), dict(zip(fed, terms, strict=True)), {"s": made}, 1, ["s"])]
+
+        return walk if line.is_compiled and count <= MOST_WALKED else None
+
+    def _scalar_walk(self, count: int) -> Walk | None:
+        """Return a loop over Python's floats that adds terms; None if it would be slow, or round otherwise."""
+
+        def walk(sums: Array, terms: list[Array]) -> Array:
+            columns = zip(sums.tolist(), terms[0].T.tolist(), strict=True)
+            made = [add_serially(start, column, self.format) for start, column in columns]
+            return np.array([column[: min(map(len, made))] for column in made]).T
+
+        is_fast = not self.fma and count <= _FEW_FLOATS and can_add_serially(self.format, self.adder.context)
+        return walk if is_fast else None
+
+    def _apply(self, operation: str, operands: Sides, format: Format, ids: Array) -> Array:
+        formats = tuple(side.format for side in operands)
+        if not self.drawn:
+            made = np.empty((len(ids), *np.broadcast_shapes(*(s.codes.shape[1:] for s in operands))), container(format))
+            work = self._works.get((operation, format))
+            if work is None:
+                work = calculator(OPERATIONS[operation], formats, format, self.adder.context, None, False)
+                self._works[operation, format] = work
+            axes = max(side.codes.ndim for side in operands) - 1
+            reads = [spread(side.codes, axes) for side in operands]
+            sweep(lambda first, *blocks: work(*blocks[:-1], first, blocks[-1], None), reads, [made])
+            return made
+        made = np.empty((len(ids), *self.batch), container(format))
+        for lane, id in enumerate(ids.tolist()):
+            context = self.adder.stream_context(id)
+            drawn = calculator(OPERATIONS[operation], formats, format, context, None, False)
+
+            def put(first: int, *blocks: Array, work: Callable[..., None] = drawn) -> None:
+                work(*blocks[:-1], self.first + first, blocks[-1], None)
+
+            reads = [np.broadcast_to(side.codes[lane, ...], self.batch) for side in operands]
+            sweep(put, reads, [made[lane, ...]], 1)
+        return made
+
+    def _convert(self, value: Source, ids: Array) -> Array:
+        """Return numbers of another format as codes of the accumulator."""
+        if not self.drawn:
+            return np.asarray(encode(value, self.format, context=self.adder.context))
+        wide = np.broadcast_to(value.codes, (len(ids), *self.batch))
+        made = np.empty(wide.shape, container(self.format))
+        for lane, id in enumerate(ids.tolist()):
+            # The first of the batch draws as number `first` of the seed's stream.
+            context = self.adder.context.replace(seed=self.adder.stream_context(id, self.first).seed)
+            made[lane] = encode(Source(wide[lane, ...], value.format), self.format, context=context)
+        return made
+
+
+def take(sides: Sides, index: Array | slice | int) -> Sides:
+    """Return a part of the terms, or of both factors."""
+    return tuple(Source(side.codes[index], side.format) for side in sides)
+
+
+def spread(terms: Array, axes: int) -> Array:
+    """Return terms with `axes` axes behind the first, the new ones, of length 1, right behind it.
+
+    >>> spread(np.zeros((5, 3)), 2).shape
+    (5, 1, 3)
+    """
+    return terms.reshape(len(terms), *(1,) * (axes + 1 - terms.ndim), *terms.shape[1:])
+
+
+def spread_over(terms: Array, batch: tuple[int, ...]) -> Array:
+    """Return terms broadcast to (n, *batch)."""
+    return np.broadcast_to(spread(terms, len(batch)), (len(terms), *batch))

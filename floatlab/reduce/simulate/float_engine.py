@@ -1,0 +1,276 @@
+"""Additions on many sums at once in the processor's own formats, binary32 and binary64.
+
+Most time is spent in serial updates of a block of sums. The compiled lane does them in one loop; without it, NumPy
+goes term by term.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import sys
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.numpy_operations import rounds_as_processors
+from floatlab.arrays.lanes.pairs import to_odd, two_sum
+from floatlab.arrays.lanes.reading import SINGLE, WORDS, container
+from floatlab.arrays.types import Array
+from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.code_engine import FEW, MANY, ROWS, Argument, CodeEngine, Sides
+from floatlab.reduce.simulate.round_binary64 import FLOAT, WORD
+
+_LOW = 0 if sys.byteorder == "little" else 1  # the half of a binary64 word that holds its last digits
+_BELOW = np.uint32((1 << 29) - 1)  # the digits that binary32 does not have
+_HALF = np.uint32(1 << 28)
+# From here on, binary64 numbers are rounded to binary32 at the same digit as normal numbers.
+_NORMAL = 2.0**-126
+_LEAST_PLACE = -149
+_ENDS, _TIE = int(_BELOW), int(_HALF)
+_FEW = 4  # sums; below that Python's own floats are faster than arrays of so few
+_SINGLE = struct.Struct("=f")
+
+
+class FloatEngine(CodeEngine):
+    """Additions in binary32 or binary64 to nearest even, by the processor; a NaN may have any payload."""
+
+    def __init__(self, sides: Sides, adder: Adder, first: int = 0) -> None:
+        """Take the terms as floats, where floats of the accumulator's kind hold them."""
+        super().__init__(sides, adder, first)
+        self.kind = np.dtype(np.float32 if self.format == SINGLE else np.float64)
+        self.direct = all(holds(self.format, side.format) for side in sides)
+        self.plain = self.direct and (len(sides) == 1 or adder.products == self.format)
+        self.fuses = self.direct and self.fma and (self.kind == np.float32 or can_fuse_doubles(sides, self.batch))
+        if self.direct:
+            self.values = [
+                side.codes.view(self.kind) if side.format == self.format else decode(side.codes, side.format, self.kind)
+                for side in sides
+            ]
+        elif len(sides) == 1:
+            self.values = [decode(super().leaf(np.arange(self.terms)), self.format, self.kind)]
+            self.plain = True
+
+    @staticmethod
+    def can(adder: Adder) -> bool:
+        """Say whether the processor adds as an adder does."""
+        return adder.accumulator in WORDS and rounds_as_processors(adder.context)
+
+    def blank(self, lanes: int) -> Array:
+        """Return room for numbers."""
+        return np.empty((lanes, *self.batch), self.kind)
+
+    def leaf(self, slots: Array) -> Array:
+        """Return terms, or rounded products."""
+        if not self.plain:
+            return decode(super().leaf(slots), self.format, self.kind)
+        with np.errstate(all="ignore"):
+            terms = reduce(np.multiply, [side[slots] for side in self.values])
+        shape = (len(slots), *self.batch)
+        return terms if terms.shape == shape else np.broadcast_to(terms, shape)
+
+    def add(self, a: Array, b: Array, ids: Array) -> Array:
+        """Return rounded sums."""
+        with np.errstate(all="ignore"):
+            total: Array = a + b
+        return total
+
+    def subtract(self, a: Array, b: Array, ids: Array) -> Array:
+        """Return rounded differences."""
+        with np.errstate(all="ignore"):
+            difference: Array = a - b
+        return difference
+
+    def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return fused multiply-adds."""
+        if self.fuses:
+            return self.update(sums, slots[None], ids[None])
+        made = super().fuse(self.codes(sums), slots, ids)
+        return decode(made, self.format, self.kind)
+
+    def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
+        """Return exact sums, each rounded once."""
+        coded = [(is_term, array if is_term else self.codes(array)) for is_term, array in arguments]
+        return decode(super().many(coded, ids), self.format, self.kind)
+
+    def update(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return sums to which terms were added one after the other."""
+        if not (self.fuses if self.fma else self.plain):
+            return super().update(sums, slots, ids)
+        if not self.fma and sums.size < FEW and len(slots) >= MANY:
+            return self._along(sums, slots)
+        # What `leaf` and `add` return is new and may be overwritten; a view of the terms may not.
+        made = sums if sums.base is None and sums.flags.writeable else np.array(sums)
+        rows = _rows(slots)
+        update(made, self.values[0][rows], self.values[1][rows] if len(self.values) > 1 else None, self.fma)
+        return made
+
+    def trail(self, sums: Array, slots: Array, ids: Array) -> Array:
+        """Return the sums after each link."""
+        if not self.fma and self.plain:
+            return self._accumulated(sums, slots)
+        if self.fuses and self.kind == np.float32 and sums.size < FEW:
+            return fused_trail(sums, self.values[0][slots], self.values[1][slots])
+        return super().trail(sums, slots, ids)
+
+    def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
+        """Return the sums as they are: the loops over codes are not for floats."""
+        return sums, 0
+
+    def doubles(self, numbers: Array) -> Array:
+        """Return floats as binary64."""
+        with np.errstate(invalid="ignore"):  # of signaling NaNs
+            return numbers.astype(np.float64)
+
+    def from_doubles(self, numbers: Array) -> Array:
+        """Return binary64 numbers as floats of this kind."""
+        with np.errstate(invalid="ignore"):
+            return numbers.astype(self.kind)
+
+    def _along(self, sums: Array, slots: Array) -> Array:
+        """Add many terms to few sums by NumPy's `accumulate`, which adds in order, without a call for each term."""
+        for start in range(0, len(slots), ROWS):
+            sums = self._accumulated(sums, slots[start : start + ROWS])[-1]
+        return sums
+
+    def _accumulated(self, sums: Array, slots: Array) -> Array:
+        terms = self.leaf(slots.reshape(-1)).reshape(*slots.shape, *self.batch)
+        with np.errstate(all="ignore"):
+            trail: Array = np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[1:]
+        return trail
+
+    def codes(self, numbers: Array) -> Array:
+        """Return numbers as codes."""
+        return numbers.view(container(self.format))
+
+
+def engine_for(sides: Sides, adder: Adder, first: int = 0) -> CodeEngine:
+    """Return the fastest engine that adds as an adder does; its NaNs may have any payload."""
+    return (FloatEngine if FloatEngine.can(adder) else CodeEngine)(sides, adder, first)
+
+
+def _rows(slots: Array) -> Array | slice:
+    """Return the slots as a slice where they are neighbours in order: a view then takes the place of a copy.
+
+    >>> _rows(np.array([3, 4, 5])), _rows(np.array([3, 5]))
+    (slice(3, 6, None), array([3, 5]))
+    """
+    first, last = int(slots.flat[0]), int(slots.flat[-1])
+    together = slots.ndim == 1 and last - first == len(slots) - 1 and bool((np.diff(slots) == 1).all())
+    return slice(first, last + 1) if together else slots
+
+
+def can_fuse_doubles(sides: Sides, batch: tuple[int, ...]) -> bool:
+    """Say whether `update` fuses products of binary64 onto sums of this shape: where the compiled lane does it."""
+    return compiled.is_built() and len(batch) <= 2 and all(side.codes.ndim == 1 + len(batch) for side in sides)
+
+
+def update(sums: Array, x: Array, y: Array | None, fma: bool) -> None:
+    """Add x[k]·y[k], or x[k] where there is no y, to `sums` for one k after the other, in place, to nearest even.
+
+    All are float32, or all float64; x[k] and y[k] broadcast to the shape of `sums`. Each product is rounded, and then
+    each sum, or with `fma` (of float64 where `can_fuse_doubles` says so) both at once. NaNs are NaNs, with any payload.
+
+    >>> sums = np.zeros(1, np.float32)
+    >>> update(sums, np.float32([-1 - 2**-22, 1 + 2**-23])[:, None], np.float32([1, 1 + 2**-23])[:, None], True)
+    >>> sums.item() == 2**-46
+    True
+    """
+    if y is not None and sums.flags.c_contiguous and compiled.is_built():
+        if sums.ndim <= 2:
+            compiled.accumulate(sums, x, y, fma)
+            return
+        if sums.ndim == x.ndim - 1 == y.ndim - 1:
+            for i in range(len(sums)):
+                a, b = (side[:, i if side.shape[1] > 1 else 0] for side in (x, y))
+                update(sums[i], a, b, fma)
+            return
+    with np.errstate(all="ignore"):
+        if fma and y is not None:
+            if sums.size <= _FEW:
+                sums[...] = fused_trail(sums, x, y)[-1]
+            else:
+                _fused(sums, x, y)
+        elif y is None:
+            for each in x:
+                np.add(sums, each, out=sums)
+        else:
+            product = np.empty_like(sums)
+            for a, b in zip(x, y, strict=True):
+                np.multiply(a, b, out=product)
+                np.add(sums, product, out=sums)
+
+
+def _fused(sums: Array, x: Array, y: Array) -> None:
+    """Fuse: binary64 has the product whole, and a sum that is rounded twice is found and mended."""
+    wide = sums.astype(np.float64)
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    total, tie = np.empty_like(wide), np.empty(sums.shape, np.bool_)
+    low = np.empty(sums.shape, np.uint32)
+    ends = total.view(np.uint32).reshape(*sums.shape, 2)[..., _LOW]
+    may_be_tiny = _last_place(x) + _last_place(y) < _LEAST_PLACE
+    for p, q in zip(a, b, strict=True):
+        np.multiply(p, q, out=total)
+        np.add(total, wide, out=total)
+        # Rounded to binary64 first, a number may have come to lie halfway between two of binary32.
+        np.bitwise_and(ends, _BELOW, out=low)
+        np.equal(low, _HALF, out=tie)
+        if may_be_tiny:
+            tie |= np.abs(total) < _NORMAL
+        if tie.any():
+            where = np.nonzero(tie)
+            p_there, q_there = np.broadcast_to(p, sums.shape)[where], np.broadcast_to(q, sums.shape)[where]
+            pair = two_sum(p_there * q_there, wide[where])
+            total[where] = np.where(np.isfinite(pair[0]) & (pair[0] != 0), to_odd(pair).view(np.float64), total[where])
+        np.copyto(sums, total, casting="same_kind")
+        np.copyto(wide, sums)
+
+
+def fused_trail(sums: Array, x: Array, y: Array) -> Array:
+    """Return what fused updates of a few sums of binary32 make of them, after each k (k, *sums).
+
+    >>> x = np.float32([[-1 - 2**-22], [1 + 2**-23]])
+    >>> fused_trail(np.zeros(1, np.float32), x, np.float32([[1], [1 + 2**-23]])).tolist()
+    [[-1.000000238418579], [1.4210854715202004e-14]]
+    """
+    shape = (len(x), *sums.shape)
+    products = np.broadcast_to(x.astype(np.float64) * y.astype(np.float64), shape).reshape(len(x), -1)
+    made = np.empty(products.shape, np.float32)
+    for i, start in enumerate(sums.reshape(-1).tolist()):
+        made[:, i] = _fused_one_by_one(start, products[:, i].tolist())
+    return made.reshape(shape)
+
+
+def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
+    """Fuse, one number after the other, in Python's own floats."""
+    put, read = FLOAT.pack, WORD.unpack
+    found = []
+    for product in products:
+        near = product + total
+        (word,) = read(put(near))
+        if (word & _ENDS == _TIE or -_NORMAL < near < _NORMAL) and near != 0:
+            near = to_odd(two_sum(np.array([product]), np.array([total]))).view(np.float64).item()
+        total = _single(near)
+        found.append(total)
+    return found
+
+
+def _single(near: float) -> float:
+    """Return a float rounded to binary32."""
+    try:
+        return float(_SINGLE.unpack(_SINGLE.pack(near))[0])
+    except OverflowError:  # which struct has for what rounds to an infinity
+        return math.copysign(math.inf, near)
+
+
+def _last_place(x: Array) -> int:
+    """Return an exponent that the last place of no number here is below; of zeros only, a large one."""
+    magnitudes = np.abs(x)
+    nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
+    if not len(nonzero):
+        return 0
+    return max(int(np.frexp(nonzero.min())[1]) - 24, _LEAST_PLACE)
