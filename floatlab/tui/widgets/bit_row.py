@@ -1,30 +1,32 @@
-"""A datum's bits on the screen: a cursor walks over them, a click or the space bar flips one."""
+"""The bits of a datum: a cursor walks over them, and a click or the space bar flips one."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding
-from textual.message import Message
 from textual.reactive import reactive
 
 from floatlab.page.layout import cut_columns, set_page
 from floatlab.page.model import Block, Line, Page, Role, Span, Strip, line
-from floatlab.tui.app.themes import CHANGED, CURSOR, HOVER
-from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.base import WidgetMessage
+from floatlab.tui.themes import CHANGED, CURSOR, HOVER
+from floatlab.tui.widgets.page_view import PageView
 
 _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Tell the bits of a field from its name, which has the same role."""
+    """Return whether a span holds bits: the name of a field has the same role."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
-class BitRow(Drawing, can_focus=True):
-    """One row of bits, as the page's strip draws it; one widget, however many bits."""
+class BitRow(PageView, can_focus=True):
+    """One row of bits, drawn as in a page. One widget, however many bits."""
 
-    PLACE = "On a row of bits"  # what the list of keys calls it
+    PLACE = "On a row of bits"  # its name in the list of keys
     DEFAULT_CSS = """
     BitRow {
         height: auto;
@@ -50,18 +52,12 @@ class BitRow(Drawing, can_focus=True):
     hovered: reactive[int] = reactive(-1)
     leads: reactive[bool] = reactive(False)
 
-    class Flipped(Message):
-        """A bit is to be flipped, or set where `value` says to what."""
+    @dataclass
+    class Flipped(WidgetMessage):
+        """The user wants to flip a bit, or to set it to `value`."""
 
-        def __init__(self, row: BitRow, bit: int, value: int | None = None) -> None:
-            """Name the row, the bit, and its new value."""
-            super().__init__()
-            self.row, self.bit, self.value = row, bit, value
-
-        @property
-        def control(self) -> BitRow:
-            """The row, for `on` selectors."""
-            return self.row
+        bit: int
+        value: int | None = None
 
     def __init__(self, *, id: str | None = None, ruler: bool = True) -> None:
         """Start empty; `ruler` shows the numbers of the bits while the row has the focus."""
@@ -73,7 +69,7 @@ class BitRow(Drawing, can_focus=True):
         self.places: list[tuple[int, int]] = []  # row and column of each bit, from the left
 
     def show(self, strip: Block) -> None:
-        """Draw a strip; bits that differ from those drawn before are underlined."""
+        """Draw a strip, and underline bits that differ from those drawn before."""
         before = self.bits
         self._strip = strip
         self._draw()
@@ -85,18 +81,18 @@ class BitRow(Drawing, can_focus=True):
         strip = self._strip
         if isinstance(strip, Strip) and not (self._ruler and self.has_focus):
             # Without the ruler; marks under the bits stay.
-            bits = next(i for i, each in enumerate(strip.lines) if any(map(_is_bits, each)))
+            bits = next(i for i, runs in enumerate(strip.lines) if any(map(_is_bits, runs)))
             strip = strip.replace(lines=strip.lines[bits:])
         if strip is not None:
             self.page = Page((strip,))
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the strip, and find where each bit went."""
-        lines = [self._labelled(each, width) for each in set_page(self.page, width)]
+        """Set the strip, and find where each bit stands."""
+        lines = [self._labelled(runs, width) for runs in set_page(self.page, width)]
         self.places, self.bits = [], ""
-        for y, each in enumerate(lines):
+        for y, runs in enumerate(lines):
             x = 0
-            for run in each:
+            for run in runs:
                 if _is_bits(run):
                     self.places += [(y, x + i) for i in range(len(run.text))]
                     self.bits += run.text
@@ -110,7 +106,7 @@ class BitRow(Drawing, can_focus=True):
         return line(Span("▸", Role.CHANGED), cut_columns(runs, 1, width))
 
     def segments(self, y: int) -> list[Segment]:
-        """Draw the bits one by one where something is to be seen on one of them."""
+        """Return the segments of one line, with the bits under the cursor, under the mouse and changed ones marked."""
         marks = {}
         if len(self._before) == len(self.bits):
             marks = {
@@ -147,25 +143,17 @@ class BitRow(Drawing, can_focus=True):
             self.post_message(self.Flipped(self, bit))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Show which bit a click would flip."""
+        """Mark the bit that a click would flip."""
         self.hovered = self._bit_at(event)
 
     def on_leave(self) -> None:
-        """Show no bit any more."""
+        """Unmark the bit when the mouse leaves."""
         self.hovered = -1
-
-    def watch_cursor(self) -> None:
-        """Draw the cursor where it is now."""
-        self.refresh()
-
-    def watch_hovered(self) -> None:
-        """Draw what the mouse points at."""
-        self.refresh()
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Show the ruler while the row has the focus."""
         super().watch_has_focus(_has_focus)
-        # Not at once: the mouse may have given the focus, and means the bits where they stood.
+        # Not at once: a click that gave the focus means the bits where they stood before.
         self.call_after_refresh(self._draw)
 
     def watch_leads(self) -> None:
@@ -173,7 +161,7 @@ class BitRow(Drawing, can_focus=True):
         self.reset()
 
     def action_move(self, bits: int) -> None:
-        """Move the cursor by so many bits to the left."""
+        """Move the cursor by some bits to the left."""
         self.cursor = min(max(self.cursor + bits, 0), max(len(self.bits) - 1, 0))
 
     def action_jump(self, first: bool) -> None:
