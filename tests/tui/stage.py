@@ -74,7 +74,7 @@ class Person:
 
     async def click_bit(self, row, bit):
         """Click a bit of a row."""
-        y, x = row.places[-1 - bit]
+        y, x, _ = row.places[bit]
         origin = row.content_region.offset - row.region.offset
         assert await self.pilot.click(row, offset=(x + origin.x, y + origin.y))
 

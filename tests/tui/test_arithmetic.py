@@ -1,4 +1,4 @@
-"""Arithmetic, driven as a person would drive it: operands, verbs, steps, the film, practice and the witness."""
+"""Arithmetic, driven as a person would drive it: operands, verbs, steps, the player, practice and the witness."""
 
 import asyncio
 from contextlib import redirect_stdout
@@ -129,7 +129,7 @@ async def test_operands_of_every_kind_are_typed(size):
         assert person.app.focused.id == "operand-b"
         await person.press("end", "5", "enter")
         assert result(person) == floatlab.add("-2^-24", "25", "fp16").result
-        assert person.app.focused.id == "film"
+        assert person.app.focused.id == "player"
 
 
 @pytest.mark.one_in(3)
@@ -367,15 +367,15 @@ async def test_steps_by_key_and_by_click(size):
 @driven
 async def test_what_is_new_is_in_sight(size):
     async with opened(START, size) as person:
-        task, film = person.app.shown, part(person, "#player")
+        task, player = person.app.shown, part(person, "#player")
         for words in (FMA, "fma 0.1 10 -1 --fp128", "div 1 3 --fp64"):
             await ask(person, words)
             await person.press("home")
             for step in range(1, len(task.scenes)):
                 await person.press("n")
                 assert at(person) == step
-                assert any(MARK in run.text for run in film.lines[film.newest])
-                newest = film.text.splitlines()[film.newest].strip()
+                assert any(MARK in run.text for run in player.lines[player.newest])
+                newest = player.text.splitlines()[player.newest].strip()
                 assert any(newest in each for each in person.screen.splitlines()), (words, step)
 
 
@@ -384,7 +384,7 @@ async def test_a_small_screen_scrolls_with_the_arrows():
     async with opened(FMA, (46, 20)) as person:
         body = part(person, "#body")
         await person.press("end")
-        assert person.app.focused.id == "film"
+        assert person.app.focused.id == "player"
         low = body.scroll_offset.y
         assert low > 0
         await person.press("up", "up", "pageup")
@@ -412,15 +412,15 @@ async def test_the_last_step_holds_all_that_the_command_prints(size):
             await ask(person, words)
             await person.press("end")
             strips = [block for block in person.app.shown.page().blocks if isinstance(block, Strip)]
-            title, film = part(person, "#title"), part(person, "#player")
+            title, player = part(person, "#title"), part(person, "#player")
             rows = [part(person, f"#bits-{name}") for name in "abc"[: ARITIES[words.split()[0]]]]
             for widget in (title, *rows):
                 lines = plain(printed(words, widget.scrollable_content_region.width).splitlines())
                 assert all(each in lines for each in plain(widget.text.splitlines()))
-            width = film.scrollable_content_region.width
+            width = player.scrollable_content_region.width
             operands = plain(to_text(Page(strips[: len(rows)]), width).splitlines())
             lines = plain(printed(words, width).splitlines())[len(title.lines) :]
-            shown = plain(film.text.splitlines())
+            shown = plain(player.text.splitlines())
             # An operand's bits are drawn above; its other rows carry its name here.
             for each in (each for each in lines if each not in operands):
                 assert each in shown or any(each[LABEL:] == line[LABEL:] != "" for line in shown), (words, each)
@@ -455,39 +455,39 @@ async def test_lamps_light_up_at_the_step_that_raises_them(size):
                 await person.press("n")
 
 
-# The film moves.
+# The player moves.
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_the_smaller_term_slides_to_its_place(size, monkeypatch):
     async with opened(START, size, slide=True) as person:
-        task, film = person.app.shown, part(person, "#player")
+        task, player = person.app.shown, part(person, "#player")
         pages = [*task.scenes[1].frames, task.scenes[1].page]
         turned = []
-        turn = film._turn
+        turn = player._turn
 
         def watched():
             turn()
-            turned.append(film.page)
+            turned.append(player.page)
 
-        monkeypatch.setattr(film, "_turn", watched)
+        monkeypatch.setattr(player, "_turn", watched)
         await person.press("home")
         await person.press("n")
         assert at(person) == 1
-        await until(person, lambda: film.page == pages[-1] and film._slider is None)
+        await until(person, lambda: player.page == pages[-1] and player._slider is None)
         assert turned == pages
         # A key ends it: the step that it goes to is drawn whole.
         monkeypatch.setattr(step_player, "_FRAME", 30.0)
         monkeypatch.setattr(step_player, "_SLIDE", 600.0)
-        film.speed = 0.001
+        player.speed = 0.001
         await person.press("p", "n")
-        assert film.page == pages[0]
+        assert player.page == pages[0]
         await person.press("n")
         assert at(person) == 2
-        assert film.page == task.scenes[2].page
+        assert player.page == task.scenes[2].page
         await person.press("p")
-        assert film.page == pages[-1]  # back without a slide
+        assert player.page == pages[-1]  # back without a slide
 
 
 @driven
@@ -501,37 +501,37 @@ async def test_nothing_slides_where_the_settings_say_so():
 @driven
 async def test_it_plays_pauses_and_changes_its_speed(size):
     async with opened(START, size) as person:
-        task, film, controls = person.app.shown, part(person, "#player"), part(person, "#controls")
+        task, player, controls = person.app.shown, part(person, "#player"), part(person, "#controls")
         seen = []
         task.watch(task, "scene", lambda scene: seen.append(scene), init=False)
-        film.speed = 50.0
+        player.speed = 50.0
         await person.press("space")
-        await until(person, lambda: not film.playing)
+        await until(person, lambda: not player.playing)
         assert seen == [0, 1, 2, 3, 4]
-        film.speed = 0.25
+        player.speed = 0.25
         await person.press("space")
-        assert film.playing
+        assert player.playing
         assert words(controls)["play"] == "pause 0.25/s"
         await person.press("space")
-        assert not film.playing
+        assert not player.playing
         assert words(controls)["play"] == "play 0.25/s"
         await person.press("greater_than_sign")
         assert words(controls)["play"] == "play 0.5/s"
         await person.press(*["greater_than_sign"] * 9)
-        assert film.speed == step_player.SPEEDS[-1]
+        assert player.speed == step_player.SPEEDS[-1]
         await person.press(*["less_than_sign"] * 9)
-        assert film.speed == step_player.SPEEDS[0]
+        assert player.speed == step_player.SPEEDS[0]
         await person.choose("#controls", "play")
-        assert film.playing
+        assert player.playing
         await person.press("less_than_sign")
-        assert film.playing
+        assert player.playing
         await person.press("p")  # a step by hand stops it
-        assert not film.playing
+        assert not player.playing
         assert words(controls)["play"].startswith("play")
         await person.press("space")
         await person.press("slash")
-        await person.fill("#operand-a", "2")  # another film, another beginning
-        assert not film.playing
+        await person.fill("#operand-a", "2")  # another player, another beginning
+        assert not player.playing
 
 
 # Rounding and formats.
@@ -588,19 +588,19 @@ async def test_the_format_of_the_result_is_picked(size):
 @driven
 async def test_fused_beside_separate_and_where_they_part(size):
     async with opened(FMA, size) as person:
-        film = part(person, "#player")
+        player = part(person, "#player")
         if not person.app.shown.small:
             assert "different bits" in person.screen
         await person.press("end", "p", "n")
         assert "different bits" in person.screen
         await person.press("3")
-        assert f"{MARK} round RNE" in film.text
-        assert "here they part" in " ".join(film.text.split())
+        assert f"{MARK} round RNE" in player.text
+        assert "here they part" in " ".join(player.text.split())
         assert " ".join(part(person, "#why").text.split()).startswith("Separate: binary16 keeps 11 digits")
         heads = ["fused: the product keeps all its digits", "separate: the product is rounded first"]
-        together = [each for each in film.text.splitlines() if all(head in each for head in heads)]
+        together = [each for each in player.text.splitlines() if all(head in each for head in heads)]
         assert bool(together) == (size[0] >= 116)
-        assert all(head in film.text for head in heads)
+        assert all(head in player.text for head in heads)
 
 
 async def found(person):
@@ -644,7 +644,7 @@ async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypat
                 ended.wait(0.005)
         ended.set()
 
-    monkeypatch.setattr("floatlab.verbs.arithmetic.witness.witness", search)
+    monkeypatch.setattr("floatlab.tui.screens.arithmetic.witness.witness", search)
     async with opened(FMA, size) as person:
         before = person.app.shown.question
         await person.press("w")
@@ -668,7 +668,7 @@ async def test_a_format_without_a_witness_says_so(monkeypatch):
         assert complaint(person) == "that needs one format: f chooses it"
         await person.press("N")
         assert complaint(person) == "that needs one format: f chooses it"
-        monkeypatch.setattr("floatlab.verbs.arithmetic.witness.witness", lambda *_, **__: None)
+        monkeypatch.setattr("floatlab.tui.screens.arithmetic.witness.witness", lambda *_, **__: None)
         await person.press("f")
         await pick(person, "e5m2")
         await person.press("w")
@@ -691,13 +691,13 @@ def asked(person):
 @driven
 async def test_practice_hides_each_step_until_it_is_answered(size):
     async with opened(START, size) as person:
-        task, film = person.app.shown, part(person, "#player")
+        task, player = person.app.shown, part(person, "#player")
         posed = exercises(task.answers[0].scenes(True))
         await person.press("x")
         assert at(person) == 0
         assert asked(person) == posed[1].prompt
         assert posed[1].prompt.split("?")[0][:30] in person.screen
-        assert "align" not in film.text
+        assert "align" not in player.text
         await person.type("4")
         await person.press("enter")
         assert at(person) == 1
@@ -706,7 +706,7 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         await person.press("n")
         assert verdict(person) == ""
         assert asked(person) == posed[2].prompt
-        assert "sum" not in film.text
+        assert "sum" not in player.text
         assert at(person) == 1
         await person.type("1.5")  # wrong
         await person.press("enter")
@@ -714,7 +714,7 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         assert verdict(person) == "✗ it is 1.24957275390625; n for the next"
         await person.press("n")
         assert asked(person) == posed[3].prompt
-        assert "round RNE" not in film.text
+        assert "round RNE" not in player.text
         await person.choose("#guesses", "+1")
         assert at(person) == 3
         assert verdict(person).startswith("✓ right: +1")

@@ -286,7 +286,7 @@ async def test_files_are_picked_through_folders_and_bundles(size, files):
         assert "both.npz" in person.screen
         await person.press("escape")
         # A file with one array is that array; two dots lead back; a click on the name picks, too.
-        await person.choose("#actual Choices", "pick")
+        await person.choose("#actual ChoiceBar", "pick")
         await person.press("home", "enter")
         await person.type("gpu")
         await person.press("escape")
@@ -423,7 +423,7 @@ async def test_the_palette_and_the_keys_name_all_of_it():
         assert task.view == "worst"
         await person.press("question_mark")
         for words in ("Inspect expected", "Swap", "NaNs", "More columns", "Pin A"):
-            assert words in person.app.screen.query_one("Drawing").text
+            assert words in person.app.screen.query_one("PageView").text
 
 
 @driven

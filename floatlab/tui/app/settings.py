@@ -94,9 +94,9 @@ def write_session(session: dict[str, object]) -> None:
     if path is None or confined():
         return
     questions = session.get("questions")
-    assert isinstance(questions, dict)
-    kept = {name: words for name, words in questions.items() if len(json.dumps(words)) <= _MOST_QUESTION}
-    session = session | {"questions": kept}
+    if isinstance(questions, dict):
+        kept = {name: words for name, words in questions.items() if len(json.dumps(words)) <= _MOST_QUESTION}
+        session = session | {"questions": kept}
     with suppress(OSError, FloatlabError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:  # whole or not at all, also when two explorers end at once

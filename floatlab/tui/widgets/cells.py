@@ -56,8 +56,7 @@ class Cells(PageView, can_focus=True):
     def segments(self, y: int) -> list[Segment]:
         """Return the segments of one line, with the cells under the cursor and under the mouse marked."""
         runs, pieces, x = self.lines[y], list[Segment](), 0
-        marks = {self.hovered: HOVER, self.cursor: CURSOR if self.has_focus else LEFT}
-        marked = [(*self.places[cell], style) for cell, style in marks.items() if 0 <= cell < len(self.places)]
+        marked = [(*self.places[cell], style) for cell, style in self.marks().items() if 0 <= cell < len(self.places)]
         for row, left, width, style in sorted(marked, key=lambda place: place[1]):
             if row != y:
                 continue
@@ -65,10 +64,15 @@ class Cells(PageView, can_focus=True):
             pieces += self._pieces(cut_columns(runs, x, left))
             cell = cut_columns(runs, left, right)
             cell = line(cell, " " * (right - left - len(text_of(cell))))
-            # A cursor is one bar: reversed, the colours of the roles would make it a patchwork.
-            pieces += [Segment(text_of(cell), style)] if style is CURSOR else self._pieces(cell, style)
+            # A wide cursor is one bar: reversed, the colours of the roles would make it a patchwork.
+            is_bar = style is CURSOR and width > 1
+            pieces += [Segment(text_of(cell), style)] if is_bar else self._pieces(cell, style)
             x = right
         return pieces + self._pieces(cut_columns(runs, x, 1 << 16))
+
+    def marks(self) -> dict[int, Style]:
+        """Return the styles that are added to some cells."""
+        return {self.hovered: HOVER, self.cursor: CURSOR if self.has_focus else LEFT}
 
     def _pieces(self, runs: Line, style: Style | None = None) -> list[Segment]:
         return [Segment(run.text, self.style_of(run.role) + style) for run in runs]

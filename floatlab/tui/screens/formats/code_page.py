@@ -99,12 +99,12 @@ class CodePage(Vertical):
         if not box.has_focus:  # else it is being edited
             fill(box, self.table.code(self.table.cursor))
 
-    @on(Cells.Moved)
+    @on(Cells.Moved, "CodeTable")
     def _moved(self) -> None:
         if self.table.count:
             self._draw()
 
-    @on(Cells.Chosen)
+    @on(Cells.Chosen, "CodeTable")
     def _chosen(self, event: Cells.Chosen) -> None:
         event.stop()
         self.post_message(self.Chosen(self.literal))

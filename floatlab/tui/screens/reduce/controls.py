@@ -7,14 +7,20 @@ from functools import partial
 
 from floatlab.confinement import confined
 from floatlab.formats.names import short_name
+from floatlab.page.model import Page
+from floatlab.record import Record
 from floatlab.reduce import Reduction
+from floatlab.reduce.products import Product
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.machines import MACHINES
 from floatlab.reduce.timing.devices import DTYPES
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
+from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.pickers import Choice, choices_of
+from floatlab.verbs.matmul.page import element_words
 from floatlab.verbs.orders.answer import SCHEDULES, taken_over, targets
 from floatlab.verbs.question import Question
+from floatlab.verbs.reduce.tree import Tree
 from floatlab.verbs.registry import ACTIONS
 
 OPERATIONS = ("sum", "dot", "matmul")
@@ -31,39 +37,52 @@ _NO_SUM = ("observed", "difference", "ways", "backends", "runs")  # options that
 _TERMS = (8, 16, 32, 64, 100, 128, 256, 1024, 4096)
 
 
+class PreparedReduction(Record):
+    """What is drawn of an answer: the sum with its tree and figures, if there are any, and the whole page."""
+
+    reduction: Reduction | None
+    tree: Tree | None
+    figures: Page
+    page: Page
+
+
 class ReduceControls(TaskScreen, inherit_bindings=False):
     """A screen whose question says how numbers are added."""
 
     CONTROLS = {"accumulator": "part('accumulator')", "products": "part('products')"}
 
+    def __init__(self, question: Question) -> None:
+        """Open at a question."""
+        super().__init__(question)
+        self.data: Question | None = None  # the last question about data
+        self.data_terms = 0
+        self.element = 0  # of a product, in C order
+
+    @property
+    def drawn(self) -> PreparedReduction | None:
+        """What is drawn, once there is an answer."""
+        return self.prepared if isinstance(self.prepared, PreparedReduction) else None
+
     @property
     def reduction(self) -> Reduction | None:
         """The sum that is shown."""
-        raise NotImplementedError
+        return self.drawn.reduction if self.drawn is not None else None
 
     @property
     def findings(self) -> Findings | None:
-        """What was found out about a library, if that is shown."""
-        raise NotImplementedError
+        """What was found out about a library."""
+        model = self.answers[0].found if self.answers else None
+        return model if isinstance(model, Findings) else None
 
     @property
-    def data(self) -> Question | None:
-        """The last question about data."""
-        raise NotImplementedError
-
-    @property
-    def data_terms(self) -> int:
-        """How many terms the data have."""
-        raise NotImplementedError
-
-    @property
-    def element_text(self) -> str:
-        """The element of a product that is shown."""
-        raise NotImplementedError
+    def product(self) -> Product | None:
+        """The product of matrices that is shown."""
+        model = self.answers[0].found if self.answers else None
+        return model if isinstance(model, Product) else None
 
     def arrays(self) -> tuple[str, ...]:
         """Return the texts in the boxes of the arrays."""
-        raise NotImplementedError
+        return tuple(box.word for box in self.query(ArrayBox) if box.display)
 
     def base_question(self) -> Question:
         """Return the question about data, without options that ask more than a simulated sum."""
@@ -98,8 +117,8 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             if (name == "accumulator" or not is_sum) and (part is not None or not small):
                 rows.append((name, f"{noun} {short_name(part) if part is not None else 'the same'} ▾"))
         rows += [("machine", f"{machine or 'no machine'} ▾")] * (not is_sum and bool(machine or not small))
-        if question.verb == "matmul" and reduction is not None:
-            rows.append(("element", f"element {self.element_text} ▾"))
+        if self.product is not None:
+            rows.append(("element", f"element {element_words(self.product, self.element)} ▾"))
         return (*rows, ("reveal", "ask a library …"))
 
     # Operation, order, additions, formats.

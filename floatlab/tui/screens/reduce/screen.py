@@ -19,7 +19,7 @@ from floatlab.record import Record
 from floatlab.reduce import Reduction
 from floatlab.reduce.products import Product
 from floatlab.reduce.reveal.revelation import Findings
-from floatlab.tui.screens.reduce.controls import ReduceControls
+from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls
 from floatlab.tui.screens.reduce.orders import OrderTable
 from floatlab.tui.screens.reduce.tree_table import TreeTable
 from floatlab.tui.screens.task import SHARED_KEYS
@@ -30,7 +30,7 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import EMPTY, PageView, StaticPage
 from floatlab.tui.widgets.pickers import Choice, HelpWindow
 from floatlab.verbs.answer import Answer
-from floatlab.verbs.matmul.page import element_words, elements_of, place_of
+from floatlab.verbs.matmul.page import elements_of, place_of
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.node_page import node_page
@@ -39,15 +39,6 @@ from floatlab.verbs.reduce.page import array_words
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 
 _NAMES = ("x", "y")
-
-
-class PreparedReduction(Record):
-    """What is drawn of an answer: the sum with its tree and figures, if there are any, and the whole page."""
-
-    reduction: Reduction | None
-    tree: Tree | None
-    figures: Page
-    page: Page
 
 
 class _Terms(Record):
@@ -104,9 +95,6 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Open at a question."""
         super().__init__(question)
-        self.element = 0  # of a product, in C order
-        self._data: Question | None = None
-        self._data_terms = 0
         self._last: tuple[_Terms, Reduction] | None = None  # the result that is shown
         self._previous: Reduction | None = None  # another result of the same terms
         self._pinned: tuple[_Terms, Reduction] | None = None
@@ -140,38 +128,6 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             return PreparedReduction(None, None, EMPTY, page)
         return PreparedReduction(model, tree_of(model), figures_page(model), page)
 
-    @property
-    def drawn(self) -> PreparedReduction | None:
-        """What is drawn, once there is an answer."""
-        return self.prepared if isinstance(self.prepared, PreparedReduction) else None
-
-    @property
-    def reduction(self) -> Reduction | None:
-        """The sum that is shown."""
-        return self.drawn.reduction if self.drawn is not None else None
-
-    @property
-    def findings(self) -> Findings | None:
-        """What was found out about a library."""
-        model = self.answers[0].found if self.answers else None
-        return model if isinstance(model, Findings) else None
-
-    @property
-    def product(self) -> Product | None:
-        """The product of matrices that is shown."""
-        model = self.answers[0].found if self.answers else None
-        return model if isinstance(model, Product) else None
-
-    @property
-    def data(self) -> Question | None:
-        """The last question about data."""
-        return self._data
-
-    @property
-    def data_terms(self) -> int:
-        """How many terms the data have."""
-        return self._data_terms
-
     def subject(self) -> Datum | None:
         """Return the result."""
         return self.reduction.result if self.reduction is not None else None
@@ -181,14 +137,14 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         question, drawn, reduction = self.question, self.drawn, self.reduction
         self.set_class(question.verb == "reveal", "-reveal")
         if question.verb != "reveal":
-            self._data = question
+            self.data = question
             self._fill(question)
         if drawn is None:
             return
         if self.product is not None and self.element >= self.product.codes.size:
             self.element = 0
         if reduction is not None:
-            self._data_terms = len(reduction)
+            self.data_terms = len(reduction)
             terms, last = self._terms(question), self._last
             if last is None or last[0] != terms:
                 self._previous = None
@@ -223,10 +179,6 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             box.display = box.id == "x" or question.verb != "sum"
             if not (box.input.has_focus and is_wrong(box.input)):
                 fill(box.input, text)
-
-    def arrays(self) -> tuple[str, ...]:
-        """Return the texts in the boxes of the arrays."""
-        return tuple(box.word for box in self.query(ArrayBox) if box.display)
 
     @on(ArrayBox.Changed)
     def _array_changed(self, event: ArrayBox.Changed) -> None:
@@ -317,11 +269,6 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     # Elements of a product.
 
-    @property
-    def element_text(self) -> str:
-        """The element of a product that is shown."""
-        return element_words(self.product, self.element) if self.product is not None else ""
-
     def action_element(self) -> None:
         """Pick an element."""
         product = self.product
@@ -364,5 +311,5 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @on(Input.Blurred)
     def _array_left(self, event: Input.Blurred) -> None:
-        if not is_wrong(event.input) and self.answers and self._data is not None:
-            self._fill(self.question if self.question.verb != "reveal" else self._data)
+        if not is_wrong(event.input) and self.answers and self.data is not None:
+            self._fill(self.question if self.question.verb != "reveal" else self.data)

@@ -12,11 +12,13 @@ from floatlab.training import REMEDIES
 from floatlab.training.network.networks import USUAL as CONFIGURATIONS
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
 from floatlab.tui.screens.train.marking_picker import MarkingPicker
+from floatlab.tui.screens.train.tables import RemedyTable
 from floatlab.tui.widgets.pickers import Choice, choices_of
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.answer import NETWORKS
 from floatlab.verbs.train.check_functions import NAMES as FUNCTIONS
 from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned
+from floatlab.verbs.train.laboratory import Laboratory
 
 STAGES = {
     "weights": "what weights are stored in",
@@ -53,24 +55,31 @@ _FORMS = {
 class TrainControls(TaskScreen, inherit_bindings=False):
     """A screen whose question says how weights are trained."""
 
+    def __init__(self, question: Question) -> None:
+        """Open at a question."""
+        super().__init__(question)
+        self.laboratory: Laboratory | None = None  # a training that advances while it is watched
+        self.last_in: dict[str, Question] = {}  # the last question in each form
+
     @property
     def form(self) -> str:
         """The form of the question."""
         return form_of(self.question)
 
     @property
-    def remedy(self) -> str:
-        """The remedy under the cursor."""
-        raise NotImplementedError
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """All remedies, or configurations, of the training that is shown."""
-        raise NotImplementedError
+        return tuple(self.laboratory.labels) if self.laboratory is not None else ()
 
-    def left_in(self, form: str) -> Question | None:
-        """Return the last question in a form."""
-        raise NotImplementedError
+    @property
+    def place(self) -> int:
+        """The row of the remedy under the cursor."""
+        return self.query_one(RemedyTable).cursor
+
+    @property
+    def remedy(self) -> str:
+        """The remedy under the cursor."""
+        return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     def with_format(self, question: Question, format: Format) -> Question:
         """Store weights in this format; where the question is about gradients, store those."""
@@ -121,7 +130,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         """Ask in another form: about the same numbers if possible, else where it was left, or where it starts."""
         if name != self.form:
             question = in_form(self.question, name, self.remedy)
-            self.open(question or self.left_in(name) or self.app.read_question(list(FORMS[name][1])))
+            self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))
 
     def action_given(self) -> None:
         """Take the update for a gradient, or the gradient for an update."""

@@ -31,7 +31,6 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Open at a question."""
         super().__init__(question)
-        self.laboratory: Laboratory | None = None
         self.look: Look | None = None  # the state of the laboratory that is shown
         self.running: PacedRun | None = None
         self.pace: int | None = None
@@ -42,21 +41,6 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     def draw_all(self) -> None:
         """Show controls, state and view."""
         raise NotImplementedError
-
-    @property
-    def place(self) -> int:
-        """The row under the cursor."""
-        raise NotImplementedError
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All remedies, or configurations, of the training that is shown."""
-        return tuple(self.laboratory.labels) if self.laboratory is not None else ()
-
-    @property
-    def remedy(self) -> str:
-        """The remedy under the cursor."""
-        return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     # Running.
 

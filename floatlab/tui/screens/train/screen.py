@@ -112,7 +112,6 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         """Open at a question."""
         super().__init__(question)
         self._until: int | None = None  # how far to train before the first picture; None is the goal
-        self._left: dict[str, Question] = {}  # the last question in each form
         self._trace: UpdateTrace | None = None  # of the step that is shown
 
     def compose_task(self) -> ComposeResult:
@@ -173,15 +172,6 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         """What is drawn, once there is an answer."""
         return self.prepared if isinstance(self.prepared, PreparedTraining) else None
 
-    @property
-    def place(self) -> int:
-        """The row under the cursor."""
-        return self.query_one(RemedyTable).cursor
-
-    def left_in(self, form: str) -> Question | None:
-        """Return the last question in a form."""
-        return self._left.get(form)
-
     def open(self, question: Question, kind: str = "") -> bool:
         """Answer a question: to its goal, or to the step of a laboratory that is paused on the way."""
         laboratory = self.laboratory
@@ -195,7 +185,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         drawn = self.drawn
         if drawn is None:
             return
-        self._left[self.form] = self.question
+        self.last_in[self.form] = self.question
         if drawn.laboratory is not self.laboratory or drawn.laboratory is None:
             self.drop_run()
             last, self.laboratory = self.laboratory, drawn.laboratory
