@@ -71,7 +71,7 @@ class Work:
 def work(monkeypatch):
     work, whole = Work(), Question.answers
     start = ("block", "quick", "--to", "mxfp4")
-    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", "Slow", ("block",), start, lambda: Slow, slow=True))
+    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", ("block",), start, lambda: Slow, slow=True))
     monkeypatch.setattr(
         Question, "answers", lambda q, started=None: (work.answers if q.verb == "block" else whole)(q, started)
     )

@@ -18,7 +18,7 @@ from textual.worker import WorkerFailed
 
 from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
-from floatlab.tui.app.clipboard import copy
+from floatlab.tui.app import clipboard
 from floatlab.tui.app.harmless import HARMLESS
 from floatlab.tui.app.keys import keys_page
 from floatlab.tui.app.palette import Commands, Palette
@@ -259,7 +259,7 @@ class Explorer(ExplorerBase):
         if self.is_headless or confined():  # this machine's clipboard is not the visitor's
             report("")
         else:
-            run_once(self, partial(copy, text), report)
+            run_once(self, partial(clipboard.copy, text), report)
 
     # The end.
 

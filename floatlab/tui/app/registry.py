@@ -18,11 +18,15 @@ class ScreenRow(Record):
     """
 
     name: str
-    title: str
     verbs: tuple[str, ...]
     start: tuple[str, ...]
     load: Callable[[], type[TaskScreen]]
     slow: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name as it is shown."""
+        return self.name.capitalize()
 
 
 def _inspect() -> type[TaskScreen]:
@@ -72,14 +76,12 @@ _TRAINING = ("train", "1.125", "--update", "0.00041999", "--steps", "101", "--re
 SCREENS: dict[str, ScreenRow] = {
     row.name: row
     for row in (
-        ScreenRow("inspect", "Inspect", ("show", "convert"), _VALUE, _inspect),
-        ScreenRow("arithmetic", "Arithmetic", _OPERATIONS, _SUM, _arithmetic),
-        ScreenRow("formats", "Formats", ("formats",), ("formats", "fp16", "bf16"), _formats),
-        ScreenRow(
-            "reduce", "Reduce", ("sum", "dot", "matmul", "reveal"), ("dot", "--preset", "forum"), _reduce, slow=True
-        ),
-        ScreenRow("compare", "Compare", ("compare",), _ARRAYS, _compare, slow=True),
-        ScreenRow("train", "Train", ("train",), _TRAINING, _train, slow=True),
+        ScreenRow("inspect", ("show", "convert"), _VALUE, _inspect),
+        ScreenRow("arithmetic", _OPERATIONS, _SUM, _arithmetic),
+        ScreenRow("formats", ("formats",), ("formats", "fp16", "bf16"), _formats),
+        ScreenRow("reduce", ("sum", "dot", "matmul", "reveal"), ("dot", "--preset", "forum"), _reduce, slow=True),
+        ScreenRow("compare", ("compare",), _ARRAYS, _compare, slow=True),
+        ScreenRow("train", ("train",), _TRAINING, _train, slow=True),
     )
 }
 

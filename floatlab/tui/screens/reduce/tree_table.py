@@ -80,7 +80,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         return self.sprigs[self.cursor] if self.cursor < len(self.sprigs) else None
 
     def _go_to(self, key: tuple[str | int, ...]) -> None:
-        place = next((i for i, each in enumerate(self.sprigs) if each.key == key), None)
+        place = next((i for i, sprig in enumerate(self.sprigs) if sprig.key == key), None)
         if place is not None:
             self.cursor = place
 
@@ -138,8 +138,8 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         id = worst[self._worst]
         self._unfolded |= tree.way_to(id)
         self._rows()
-        place = next((i for i, each in enumerate(self.sprigs) if each.id == id and each.key[0] in ("link", "many")), 0)
-        self.cursor = place
+        places = (i for i, sprig in enumerate(self.sprigs) if sprig.id == id and sprig.key[0] in ("link", "many"))
+        self.cursor = next(places, 0)
 
     def clicked(self, cell: int, column: int, times: int) -> None:
         """Fold by a click on the mark; a double click elsewhere chooses the row."""

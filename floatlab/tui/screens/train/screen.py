@@ -382,7 +382,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         yield from (self.query_one(RemedyTable), self.query_one(RoundingTable), self.query_one("#details"))
 
     def commands(self) -> Iterator[Command]:
-        """Return running, the views, and what is trained how."""
+        """Return the commands that run the training, and the choices."""
         if self.laboratory is not None:
             yield "Run or pause", "space", self.action_play
             yield "One step", "n", self.action_advance
