@@ -12,8 +12,8 @@ from floatlab.cli.streams import put
 from floatlab.cli.verbs import VERBS, read_question
 from floatlab.confinement import confine
 from floatlab.errors import quoted
-from floatlab.tui.app.registry import entry_for
-from floatlab.tui.screens.background_answer import Errand
+from floatlab.tui.app.registry import screen_for
+from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.verbs.registry import ACTIONS
 
 TYPE_CHECKING = False
@@ -69,8 +69,8 @@ def run_explorer(words: list[str]) -> int:
     """Open the explorer, and return its exit status when it is left."""
     own, question = _parted(words)
     options = explorer_parser().parse(own)
-    if question and question[0] in ACTIONS and entry_for(question[0]) is None:
-        screens = " ".join(verb for verb in VERBS if entry_for(verb) is not None)
+    if question and question[0] in ACTIONS and screen_for(question[0]) is None:
+        screens = " ".join(verb for verb in VERBS if screen_for(verb) is not None)
         raise UsageError(f"tui has no screen for {question[0]}; it opens {screens}")
     if {"-h", "--help", "help"} & set(question[:1]) or {"-h", "--help"} & set(question):
         explorer_parser().print_help()
@@ -87,25 +87,25 @@ def run_explorer(words: list[str]) -> int:
     here = os.getcwd()
     if options.serve or served:
         _confine(options.files)
-    errand = None
+    pending = None
     if start is not None:
         if VERBS[start.verb].needs_values and not start.values:
             raise UsageError(f"{start.verb} needs a value, as in floatlab tui {ACTIONS[start.verb].examples[0]}")
         if "-" in start.values:
             raise UsageError("tui opens at values on the line; - is for pipes")
-        errand = _begun(start)
+        pending = _begun(start)
     if options.serve:
-        if errand is not None:
-            errand.stop()  # each visitor's explorer asks by itself
+        if pending is not None:
+            pending.stop()  # each visitor's explorer asks by itself
         _serve(options, here, question)
         return 0
     if "TEXTUAL_DRIVER" not in os.environ:  # a server draws in the visitor's browser
         _check_terminal()
     from floatlab.tui.app.app import open_explorer  # takes a while, in which more may have come to light
 
-    if errand is not None and errand.ends(0):
-        errand.found()
-    return open_explorer(read_question, start, theme=options.theme, keep=not options.new, errand=errand)
+    if pending is not None and pending.ends(0):
+        pending.result()
+    return open_explorer(read_question, start, theme=options.theme, keep=not options.new, pending=pending)
 
 
 def _check_serving(options: argparse.Namespace, served: bool) -> None:
@@ -142,21 +142,21 @@ def _serve(options: argparse.Namespace, here: str, question: list[str]) -> None:
     serve(address, ["--served", *files, *theme, *question], visitors, lambda words: put(f"{words}\n"))
 
 
-def _begun(start: Question) -> Errand:
+def _begun(start: Question) -> BackgroundAnswer:
     """Begin to answer the question: what is wrong with it is said here, before the screen is taken, if it shows soon.
 
     What takes longer goes on, and the screen waits for it.
     """
     import_module(f"floatlab.verbs.{ACTIONS[start.verb].home}.answer")  # NumPy's import would use the patience up
-    errand = Errand(start)
-    entry = entry_for(start.verb)
-    if entry is not None and entry.slow:
-        errand.start()
+    pending = BackgroundAnswer(start)
+    row = screen_for(start.verb)
+    if row is not None and row.slow:
+        pending.start()
     else:
-        errand.run()
-    if errand.ends(_PATIENCE):
-        errand.found()
-    return errand
+        pending.run()
+    if pending.ends(_PATIENCE):
+        pending.result()
+    return pending
 
 
 def _check_terminal() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from floatlab.cli.verbs import read_question
 from floatlab.tui.app.app import Explorer
-from floatlab.tui.screens.asking import Asking
+from floatlab.tui.screens.asking import AskingScreen
 
 SIZES = [(46, 20), (80, 24), (120, 34)]
 # For what is the same in every size, as long as there is a size: the others are tried when there is time.
@@ -74,7 +74,7 @@ class Person:
 
     async def click_bit(self, row, bit):
         """Click a bit of a row."""
-        y, x = row.places[-1 - bit]
+        y, x, _ = row.places[bit]
         origin = row.content_region.offset - row.region.offset
         assert await self.pilot.click(row, offset=(x + origin.x, y + origin.y))
 
@@ -133,7 +133,7 @@ async def opened(command="", size=(80, 24), wait=rest, grace=60.0, **settings):
     """
     start = read_question(command.split()) if command else None
     app = Explorer(read_question, start, settings={"slide": False, **settings}, keep=False)
-    with prompt(app, wait), patch.object(Asking, "GRACE", grace):
+    with prompt(app, wait), patch.object(AskingScreen, "GRACE", grace):
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield Person(app, pilot)

@@ -11,13 +11,13 @@ from floatlab.cli.verbs import VERBS, read_question
 from floatlab.page.model import Role
 from floatlab.tui.app import clipboard
 from floatlab.tui.app.app import Explorer
-from floatlab.tui.app.registry import TASKS, entry_for
+from floatlab.tui.app.registry import SCREENS, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, session_file, settings_file, write_session
-from floatlab.tui.app.themes import CYCLE
+from floatlab.tui.themes import CYCLE
 from floatlab.tui.widgets.bit_row import BitRow
-from floatlab.tui.widgets.choices import Choices
-from floatlab.tui.widgets.drawing import Drawing
-from floatlab.tui.widgets.pickers import Help
+from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.tui.widgets.page_view import PageView
+from floatlab.tui.widgets.pickers import HelpWindow
 from tests.tui.stage import ANY_SIZE, Person, driven, opened, seen
 
 
@@ -33,11 +33,11 @@ WITHOUT_A_SCREEN = {"block"}
 
 
 def test_every_verb_that_answers_has_a_screen():
-    assert {verb for verb in VERBS if entry_for(verb) is None} == WITHOUT_A_SCREEN
+    assert {verb for verb in VERBS if screen_for(verb) is None} == WITHOUT_A_SCREEN
 
 
 def test_every_screen_starts_with_a_question_of_its_own():
-    for entry in TASKS.values():
+    for entry in SCREENS.values():
         question = read_question(list(entry.start))
         assert question.verb in entry.verbs
         assert question.answers()
@@ -47,16 +47,16 @@ def test_every_screen_starts_with_a_question_of_its_own():
 @driven
 async def test_screens_are_reached_by_key_and_by_mouse(size):
     async with opened("", size) as person:
-        for number, entry in enumerate(TASKS.values(), 2):
+        for number, entry in enumerate(SCREENS.values(), 2):
             await person.press(f"f{number}")
             assert person.app.current_mode == entry.name
-        for entry in TASKS.values():
+        for entry in SCREENS.values():
             await person.choose("#head", entry.name)
             assert person.app.current_mode == entry.name
         await person.press("left_square_bracket")
-        assert person.app.current_mode == list(TASKS)[-2]
+        assert person.app.current_mode == list(SCREENS)[-2]
         await person.press("right_square_bracket", "right_square_bracket")
-        assert person.app.current_mode == next(iter(TASKS))
+        assert person.app.current_mode == next(iter(SCREENS))
 
 
 @pytest.mark.one_in(2)
@@ -67,7 +67,7 @@ async def test_any_verb_opens_at_its_place(verb):
 
     for example in ACTIONS[verb].examples:
         async with opened(example) as person:
-            assert person.app.current_mode == entry_for(verb).name
+            assert person.app.current_mode == screen_for(verb).name
             shown = person.app.shown.question
             asked = read_question(shlex.split(example))
             assert shown.values == asked.values[: len(shown.values)]
@@ -227,8 +227,8 @@ async def test_the_theme_key_goes_round():
 async def test_the_keys_are_listed_and_the_list_is_closed(size):
     async with opened("show 1 --fp16", size) as person:
         await person.press("question_mark")
-        assert isinstance(person.app.screen, Help)
-        text = person.app.screen.query_one(Drawing).text
+        assert isinstance(person.app.screen, HelpWindow)
+        text = person.app.screen.query_one(PageView).text
         for words in ("Flip", "the next number above", "Quit", "Theme"):
             assert words in text
         await person.press("escape")
@@ -238,7 +238,7 @@ async def test_the_keys_are_listed_and_the_list_is_closed(size):
 @driven
 async def test_every_key_has_a_name_and_no_two_keys_of_a_screen_collide():
     async with opened() as person:
-        for entry in TASKS.values():
+        for entry in SCREENS.values():
             person.app.go(entry.name)
             await person.pilot.pause()
             keys = {}
@@ -252,9 +252,9 @@ async def test_every_key_has_a_name_and_no_two_keys_of_a_screen_collide():
 @driven
 async def test_the_foot_does_what_its_keys_do():
     async with opened("show 1 --fp16") as person:
-        foot = person.app.screen.query_one("#foot", Choices)
+        foot = person.app.screen.query_one("#key-bar", ChoiceBar)
         flip = next(name for name, word in foot.options if "Flip" in word)
-        await person.choose("#foot", flip)
+        await person.choose("#key-bar", flip)
         assert person.app.shown.subject().code == 0x3C01
 
 
@@ -308,12 +308,12 @@ async def test_what_was_copied_is_said():
 
 @driven
 async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
-    from floatlab.tui.screens.inspect.screen import Inspect
+    from floatlab.tui.screens.inspect.screen import InspectScreen
 
     def fail(self, by):
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(Inspect, "action_view", fail)
+    monkeypatch.setattr(InspectScreen, "action_view", fail)
     app = Explorer(read_question, keep=False)
 
     async def provoke():

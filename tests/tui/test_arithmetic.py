@@ -1,4 +1,4 @@
-"""Arithmetic, driven as a person would drive it: operands, verbs, steps, the film, practice and the witness."""
+"""Arithmetic, driven as a person would drive it: operands, verbs, steps, the player, practice and the witness."""
 
 import asyncio
 from contextlib import redirect_stdout
@@ -16,7 +16,7 @@ from floatlab.page.layout import to_text
 from floatlab.page.model import Page, Strip
 from floatlab.tui.screens.arithmetic import step_player
 from floatlab.tui.screens.arithmetic.witness import WitnessSearch
-from floatlab.tui.widgets.choices import Choices
+from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.practice.answer import exercises
 from floatlab.verbs.question import Question
@@ -50,7 +50,7 @@ def words(choices):
 
 
 def picture(person):
-    return [part(person, name).text for name in ("#title", "#bits-a", "#film", "#why", "#flags")]
+    return [part(person, name).text for name in ("#title", "#bits-a", "#player", "#why", "#flags")]
 
 
 def verdict(person):
@@ -129,7 +129,7 @@ async def test_operands_of_every_kind_are_typed(size):
         assert person.app.focused.id == "operand-b"
         await person.press("end", "5", "enter")
         assert result(person) == floatlab.add("-2^-24", "25", "fp16").result
-        assert person.app.focused.id == "film"
+        assert person.app.focused.id == "player"
 
 
 @pytest.mark.one_in(3)
@@ -186,7 +186,7 @@ async def test_bits_are_flipped_by_key_and_by_mouse(size):
             assert row.bits == f"{code:016b}"
             assert float(read(part(person, "#operand-a").value, "fp16").result) == float(decode(code, "fp16"))
             assert result(person) == floatlab.add(decode(code, "fp16"), other, "fp16").result
-            assert f"{result(person).code:016b}" in part(person, "#film").text.replace(" ", "")
+            assert f"{result(person).code:016b}" in part(person, "#player").text.replace(" ", "")
         await person.press("1", "0")  # as typing does: set, and go on
         code = code & ~(1 << 14) | 1 << 15
         assert row.bits == f"{code:016b}"
@@ -320,7 +320,7 @@ async def test_cmp_says_how_they_stand(size):
         assert "0.1 < 0.2 in binary16" in person.screen
         for value, word in (("0.1", "equal"), ("0.05", "greater"), ("nan", "unordered")):
             await person.fill("#operand-b", value)
-            assert f"a is         {word}" in part(person, "#film").text
+            assert f"a is         {word}" in part(person, "#player").text
             assert person.app.shown.answers[0].words() == [word]
         await person.press("escape", "y", "a")  # a relation is no number: nothing to pin
         assert person.app.pins == {}
@@ -339,7 +339,7 @@ def at(person):
 async def test_steps_by_key_and_by_click(size):
     async with opened(START, size) as person:
         task, names = person.app.shown, ["operands", "align", "sum", "round", "result"]
-        assert [scene.name for scene in task.film] == names
+        assert [scene.name for scene in task.scenes] == names
         assert at(person) == 4
         for key, step in (
             *(("n", 0), ("n", 1), ("p", 0), ("p", 0), ("end", 4), ("p", 3), ("home", 0), ("3", 2), ("9", 2), ("5", 4)),
@@ -367,15 +367,15 @@ async def test_steps_by_key_and_by_click(size):
 @driven
 async def test_what_is_new_is_in_sight(size):
     async with opened(START, size) as person:
-        task, film = person.app.shown, part(person, "#film")
+        task, player = person.app.shown, part(person, "#player")
         for words in (FMA, "fma 0.1 10 -1 --fp128", "div 1 3 --fp64"):
             await ask(person, words)
             await person.press("home")
-            for step in range(1, len(task.film)):
+            for step in range(1, len(task.scenes)):
                 await person.press("n")
                 assert at(person) == step
-                assert any(MARK in run.text for run in film.lines[film.newest])
-                newest = film.text.splitlines()[film.newest].strip()
+                assert any(MARK in run.text for run in player.lines[player.newest])
+                newest = player.text.splitlines()[player.newest].strip()
                 assert any(newest in each for each in person.screen.splitlines()), (words, step)
 
 
@@ -384,7 +384,7 @@ async def test_a_small_screen_scrolls_with_the_arrows():
     async with opened(FMA, (46, 20)) as person:
         body = part(person, "#body")
         await person.press("end")
-        assert person.app.focused.id == "film"
+        assert person.app.focused.id == "player"
         low = body.scroll_offset.y
         assert low > 0
         await person.press("up", "up", "pageup")
@@ -412,15 +412,15 @@ async def test_the_last_step_holds_all_that_the_command_prints(size):
             await ask(person, words)
             await person.press("end")
             strips = [block for block in person.app.shown.page().blocks if isinstance(block, Strip)]
-            title, film = part(person, "#title"), part(person, "#film")
+            title, player = part(person, "#title"), part(person, "#player")
             rows = [part(person, f"#bits-{name}") for name in "abc"[: ARITIES[words.split()[0]]]]
             for widget in (title, *rows):
                 lines = plain(printed(words, widget.scrollable_content_region.width).splitlines())
                 assert all(each in lines for each in plain(widget.text.splitlines()))
-            width = film.scrollable_content_region.width
+            width = player.scrollable_content_region.width
             operands = plain(to_text(Page(strips[: len(rows)]), width).splitlines())
             lines = plain(printed(words, width).splitlines())[len(title.lines) :]
-            shown = plain(film.text.splitlines())
+            shown = plain(player.text.splitlines())
             # An operand's bits are drawn above; its other rows carry its name here.
             for each in (each for each in lines if each not in operands):
                 assert each in shown or any(each[LABEL:] == line[LABEL:] != "" for line in shown), (words, each)
@@ -446,7 +446,7 @@ async def test_lamps_light_up_at_the_step_that_raises_them(size):
         for words, at_step in raised.items():
             await ask(person, words)
             await person.press("home")
-            names = [scene.name for scene in person.app.shown.film]
+            names = [scene.name for scene in person.app.shown.scenes]
             for step in range(len(names)):
                 text = " ".join(lamps.text.split())
                 for name in ("invalid", "divide by zero", "overflow", "underflow", "inexact"):
@@ -455,83 +455,83 @@ async def test_lamps_light_up_at_the_step_that_raises_them(size):
                 await person.press("n")
 
 
-# The film moves.
+# The player moves.
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_the_smaller_term_slides_to_its_place(size, monkeypatch):
     async with opened(START, size, slide=True) as person:
-        task, film = person.app.shown, part(person, "#film")
-        pages = [*task.film[1].frames, task.film[1].page]
+        task, player = person.app.shown, part(person, "#player")
+        pages = [*task.scenes[1].frames, task.scenes[1].page]
         turned = []
-        turn = film._turn
+        turn = player._turn
 
         def watched():
             turn()
-            turned.append(film.page)
+            turned.append(player.page)
 
-        monkeypatch.setattr(film, "_turn", watched)
+        monkeypatch.setattr(player, "_turn", watched)
         await person.press("home")
         await person.press("n")
         assert at(person) == 1
-        await until(person, lambda: film.page == pages[-1] and film._slider is None)
+        await until(person, lambda: player.page == pages[-1] and player._slider is None)
         assert turned == pages
         # A key ends it: the step that it goes to is drawn whole.
         monkeypatch.setattr(step_player, "_FRAME", 30.0)
         monkeypatch.setattr(step_player, "_SLIDE", 600.0)
-        film.speed = 0.001
+        player.speed = 0.001
         await person.press("p", "n")
-        assert film.page == pages[0]
+        assert player.page == pages[0]
         await person.press("n")
         assert at(person) == 2
-        assert film.page == task.film[2].page
+        assert player.page == task.scenes[2].page
         await person.press("p")
-        assert film.page == pages[-1]  # back without a slide
+        assert player.page == pages[-1]  # back without a slide
 
 
 @driven
 async def test_nothing_slides_where_the_settings_say_so():
     async with opened(START) as person:
         await person.press("home", "n")
-        assert part(person, "#film").page == person.app.shown.film[1].page
+        assert part(person, "#player").page == person.app.shown.scenes[1].page
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)
 @driven
 async def test_it_plays_pauses_and_changes_its_speed(size):
     async with opened(START, size) as person:
-        task, film, controls = person.app.shown, part(person, "#film"), part(person, "#controls")
+        task, player, controls = person.app.shown, part(person, "#player"), part(person, "#controls")
         seen = []
         task.watch(task, "scene", lambda scene: seen.append(scene), init=False)
-        film.speed = 50.0
+        player.speed = 50.0
         await person.press("space")
-        await until(person, lambda: not film.playing)
+        await until(person, lambda: not player.playing)
         assert seen == [0, 1, 2, 3, 4]
-        film.speed = 0.25
+        player.speed = 0.25
         await person.press("space")
-        assert film.playing
+        assert player.playing
         assert words(controls)["play"] == "pause 0.25/s"
         await person.press("space")
-        assert not film.playing
+        assert not player.playing
         assert words(controls)["play"] == "play 0.25/s"
         await person.press("greater_than_sign")
         assert words(controls)["play"] == "play 0.5/s"
         await person.press(*["greater_than_sign"] * 9)
-        assert film.speed == step_player.SPEEDS[-1]
+        assert player.speed == step_player.SPEEDS[-1]
         await person.press(*["less_than_sign"] * 9)
-        assert film.speed == step_player.SPEEDS[0]
+        assert player.speed == step_player.SPEEDS[0]
         await person.choose("#controls", "play")
-        assert film.playing
+        assert player.playing
         await person.press("less_than_sign")
-        assert film.playing
+        assert player.playing
         await person.press("p")  # a step by hand stops it
-        assert not film.playing
+        assert not player.playing
         assert words(controls)["play"].startswith("play")
         await person.press("space")
         await person.press("slash")
-        await person.fill("#operand-a", "2")  # another film, another beginning
-        assert not film.playing
+        await person.fill("#operand-a", "2")  # another player, another beginning
+        assert not player.playing
 
 
 # Rounding and formats.
@@ -545,7 +545,7 @@ async def test_the_direction_is_picked(size):
         await pick(person, "toward zero")
         assert result(person) == floatlab.add("1.125", "0.12457275390625", "fp16", TOWARD_ZERO).result
         assert "RTZ" in person.screen
-        assert "round RTZ" in part(person, "#film").text
+        assert "round RTZ" in part(person, "#player").text
         up = next(rule for rule in RULES if rule.apply(floatlab.Context()).rounding is Direction.RTP)
         await command(person, f"{up.group}: {up.words}")
         assert person.app.shown.question.context.rounding is Direction.RTP
@@ -588,19 +588,19 @@ async def test_the_format_of_the_result_is_picked(size):
 @driven
 async def test_fused_beside_separate_and_where_they_part(size):
     async with opened(FMA, size) as person:
-        film = part(person, "#film")
+        player = part(person, "#player")
         if not person.app.shown.small:
             assert "different bits" in person.screen
         await person.press("end", "p", "n")
         assert "different bits" in person.screen
         await person.press("3")
-        assert f"{MARK} round RNE" in film.text
-        assert "here they part" in " ".join(film.text.split())
+        assert f"{MARK} round RNE" in player.text
+        assert "here they part" in " ".join(player.text.split())
         assert " ".join(part(person, "#why").text.split()).startswith("Separate: binary16 keeps 11 digits")
         heads = ["fused: the product keeps all its digits", "separate: the product is rounded first"]
-        together = [each for each in film.text.splitlines() if all(head in each for head in heads)]
+        together = [each for each in player.text.splitlines() if all(head in each for head in heads)]
         assert bool(together) == (size[0] >= 116)
-        assert all(head in film.text for head in heads)
+        assert all(head in player.text for head in heads)
 
 
 async def found(person):
@@ -611,7 +611,7 @@ async def found(person):
 @driven
 async def test_a_witness_is_found(size):
     async with opened("fma 1 2 3", size) as person:
-        assert "the same bits" in " ".join(part(person, "#film").text.split())
+        assert "the same bits" in " ".join(part(person, "#player").text.split())
         format = result(person).format
         for way in ("key", "click", "palette"):
             if way == "key":
@@ -625,7 +625,7 @@ async def test_a_witness_is_found(size):
             a, b, c = person.app.shown.answers[0].operands
             fused, separate = floatlab.fma(a, b, c, format), floatlab.multiply_then_add(a, b, c, format)
             assert fused.result != separate.result
-            assert "different bits" in part(person, "#film").text
+            assert "different bits" in part(person, "#player").text
             await person.press("u")
             assert person.app.shown.question.values == ("1", "2", "3")
 
@@ -644,7 +644,7 @@ async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypat
                 ended.wait(0.005)
         ended.set()
 
-    monkeypatch.setattr("floatlab.verbs.arithmetic.witness.witness", search)
+    monkeypatch.setattr("floatlab.tui.screens.arithmetic.witness.witness", search)
     async with opened(FMA, size) as person:
         before = person.app.shown.question
         await person.press("w")
@@ -657,7 +657,7 @@ async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypat
         assert not isinstance(person.app.screen, WitnessSearch)
         await until(person, ended.is_set)
         assert person.app.shown.question == before
-        assert "different bits" in part(person, "#film").text
+        assert "different bits" in part(person, "#player").text
 
 
 @driven
@@ -668,7 +668,7 @@ async def test_a_format_without_a_witness_says_so(monkeypatch):
         assert complaint(person) == "that needs one format: f chooses it"
         await person.press("N")
         assert complaint(person) == "that needs one format: f chooses it"
-        monkeypatch.setattr("floatlab.verbs.arithmetic.witness.witness", lambda *_, **__: None)
+        monkeypatch.setattr("floatlab.tui.screens.arithmetic.witness.witness", lambda *_, **__: None)
         await person.press("f")
         await pick(person, "e5m2")
         await person.press("w")
@@ -691,13 +691,13 @@ def asked(person):
 @driven
 async def test_practice_hides_each_step_until_it_is_answered(size):
     async with opened(START, size) as person:
-        task, film = person.app.shown, part(person, "#film")
+        task, player = person.app.shown, part(person, "#player")
         posed = exercises(task.answers[0].scenes(True))
         await person.press("x")
         assert at(person) == 0
         assert asked(person) == posed[1].prompt
         assert posed[1].prompt.split("?")[0][:30] in person.screen
-        assert "align" not in film.text
+        assert "align" not in player.text
         await person.type("4")
         await person.press("enter")
         assert at(person) == 1
@@ -706,7 +706,7 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         await person.press("n")
         assert verdict(person) == ""
         assert asked(person) == posed[2].prompt
-        assert "sum" not in film.text
+        assert "sum" not in player.text
         assert at(person) == 1
         await person.type("1.5")  # wrong
         await person.press("enter")
@@ -714,7 +714,7 @@ async def test_practice_hides_each_step_until_it_is_answered(size):
         assert verdict(person) == "✗ it is 1.24957275390625; n for the next"
         await person.press("n")
         assert asked(person) == posed[3].prompt
-        assert "round RNE" not in film.text
+        assert "round RNE" not in player.text
         await person.choose("#guesses", "+1")
         assert at(person) == 3
         assert verdict(person).startswith("✓ right: +1")
@@ -913,13 +913,13 @@ async def test_the_session_opens_at_the_same_question():
 async def test_options_of_the_printed_form_are_passed_over():
     async with opened("add 0x3c00 0x3c00 --bits --fp16 --steps 2 --why") as person:
         assert person.app.shown.question == Question("add", ("bits:0x3c00", "bits:0x3c00"), (parse_format("fp16"),))
-        assert len(person.app.shown.film) == 5
+        assert len(person.app.shown.scenes) == 5
 
 
 @driven
 async def test_words_of_choices_do_not_break_in_two():
     async with opened(FMA, (46, 20)) as person:
-        for choices in person.app.shown.query(Choices):
+        for choices in person.app.shown.query(ChoiceBar):
             assert all(x + len(word) <= 46 for x, _, word in choices.places(choices.content_size.width).values())
         lines = part(person, "#flags").text.splitlines()
         assert [each.strip() for each in lines] == [

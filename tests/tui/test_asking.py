@@ -11,19 +11,19 @@ from floatlab.cli.verbs import read_question
 from floatlab.errors import FloatlabError
 from floatlab.page.model import Page
 from floatlab.tui.app.app import Explorer
-from floatlab.tui.app.registry import TASKS, Entry
-from floatlab.tui.screens.background_answer import Errand, Stopped
-from floatlab.tui.screens.task import Task
+from floatlab.tui.app.registry import SCREENS, ScreenRow
+from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
+from floatlab.tui.screens.task import SHARED_KEYS, TaskScreen
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
 from tests.tui.stage import driven, opened
 
 
-class Slow(Task, inherit_bindings=False):
+class Slow(TaskScreen, inherit_bindings=False):
     """A screen that shows what was answered."""
 
     NAME = "slow"
-    BINDINGS = Task.SHARED
+    BINDINGS = SHARED_KEYS
 
     def compose_task(self):
         yield Input(id="box")
@@ -71,7 +71,7 @@ class Work:
 def work(monkeypatch):
     work, whole = Work(), Question.answers
     start = ("block", "quick", "--to", "mxfp4")
-    monkeypatch.setitem(TASKS, "slow", Entry("slow", "Slow", ("block",), start, f"{__name__}:Slow", slow=True))
+    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", ("block",), start, lambda: Slow, slow=True))
     monkeypatch.setattr(
         Question, "answers", lambda q, started=None: (work.answers if q.verb == "block" else whole)(q, started)
     )
@@ -168,7 +168,7 @@ async def test_escape_stops(work):
         work.gates["quick"] = threading.Event()
         work.gates["other"].clear()
         await person.press("u")  # an undo that is stopped has not been done
-        if task.errand is not None:
+        if task.pending is not None:
             await person.press("escape")
             assert task.question == asked("last")
 
@@ -236,9 +236,9 @@ async def test_leaving_waits_for_nobody_and_stops_the_work(work):
 @driven
 async def test_what_was_begun_before_the_screen_is_taken_over(work):
     start = read_question(["block", "slowly", "--to", "mxfp4"])
-    errand = Errand(start)
-    errand.start()
-    app = Explorer(read_question, start, keep=False, errand=errand)
+    pending = BackgroundAnswer(start)
+    pending.start()
+    app = Explorer(read_question, start, keep=False, pending=pending)
     calls = []
     whole = work.answers
     work.answers = lambda *given: calls.append(given) or whole(*given)
@@ -281,8 +281,8 @@ def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
     taken = []
     monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 0)
     monkeypatch.setattr(floatlab.cli.explorer, "_check_terminal", lambda: None)
-    monkeypatch.setattr(floatlab.tui.app.app, "open_explorer", lambda *_, errand, **__: taken.append(errand) or 0)
+    monkeypatch.setattr(floatlab.tui.app.app, "open_explorer", lambda *_, pending, **__: taken.append(pending) or 0)
     assert floatlab.cli.explorer.run_explorer(["block", "slowly", "--to", "mxfp4"]) == 0
     assert not taken[0].ends(0)
     work.gate("slowly").set()
-    assert taken[0].found()[0][0].found == "slowly"
+    assert taken[0].result()[0][0].found == "slowly"

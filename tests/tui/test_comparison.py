@@ -97,7 +97,7 @@ async def test_the_cursor_tells_each_bar(size):
     async with opened(START, size) as person:
         task = person.app.screen
         await person.press("v")
-        bars, ulps = task.bars, task.found.ulps
+        bars, ulps = task.bars, task.differences.ulps
         assert person.app.focused is bars
         assert bars.cursor == len(ulps.histogram) - 1
         await person.press("home")
@@ -118,7 +118,7 @@ async def test_bars_fit_the_width_and_need_no_colour():
             bars = [line.count("━") for line in person.app.screen.bars.text.splitlines()]
             assert bars == sorted(bars)  # the counts of this histogram rise
             lengths.append(bars[-1])
-            numbers = [count for *_, count in person.app.screen.found.ulps.histogram]
+            numbers = [count for *_, count in person.app.screen.differences.ulps.histogram]
             assert all(f"{n:,}" in person.app.screen.bars.text for n in numbers)
     assert lengths == sorted(set(lengths))
 
@@ -129,7 +129,7 @@ async def test_an_element_opens_in_inspect_with_its_bits(size):
     async with opened(START, size) as person:
         task = person.app.screen
         await person.press("v", "v", "down")
-        element = task.found.worst[1]
+        element = task.differences.worst[1]
         assert task.element == element
         assert "0xbd807e51" in task.query_one("#element").text
         await person.press("enter")
@@ -162,12 +162,12 @@ async def test_elements_show_all_that_is_known_and_can_be_pinned():
                 break
         assert seen >= {"index", "actual", "expected", "bits", "ulps", "relative", "uses", "absolute"}
         await person.press("end")
-        assert task.elements.cursor == len(task.found.worst) - 1 == 99
+        assert task.elements.cursor == len(task.differences.worst) - 1 == 99
         await person.press("home", "b")
         assert person.app.pins == {"B": "bits:0xbf80@bf16"}
         await person.press("a", "y")
         assert person.app.pins["A"] == "bits:0xbf807f45@fp32"
-        assert person.app.clipboard.split() == [repr(task.found.worst[0].actual), "-1.0"]
+        assert person.app.clipboard.split() == [repr(task.differences.worst[0].actual), "-1.0"]
 
 
 @driven
@@ -202,26 +202,26 @@ async def test_nans_are_equal_or_differ_by_key_and_by_mouse():
     async with opened(LISTS) as person:
         task = person.app.screen
         assert "1 NaN in both" in details(person)
-        failing = task.found.allclose.failing
+        failing = task.differences.allclose.failing
         await person.press("n")
         assert task.question.option("equal_nan") is True
-        assert task.found.allclose.failing == failing - 1
+        assert task.differences.allclose.failing == failing - 1
         assert "NaNs equal" in person.screen
         await person.choose("#controls", "nan")
         assert task.question.option("equal_nan") is None
-        assert task.found.allclose.failing == failing
+        assert task.differences.allclose.failing == failing
 
 
 @driven
 async def test_the_format_of_ulps_is_picked():
     async with opened("compare 0.1,0.2@fp32 0.1,0.25@bf16") as person:
         task = person.app.screen
-        assert task.found.ulps.format.name == "bfloat16"
+        assert task.differences.ulps.format.name == "bfloat16"
         assert "ulps of bf16" in person.screen
         await person.press("f")
         await person.type("fp32")
         await person.press("enter")
-        assert task.found.ulps.format.name == "binary32"
+        assert task.differences.ulps.format.name == "binary32"
         await person.choose("#controls", "format")
         assert isinstance(person.app.screen, Picker)
         await person.type("automatic")
@@ -286,7 +286,7 @@ async def test_files_are_picked_through_folders_and_bundles(size, files):
         assert "both.npz" in person.screen
         await person.press("escape")
         # A file with one array is that array; two dots lead back; a click on the name picks, too.
-        await person.choose("#actual Choices", "pick")
+        await person.choose("#actual ChoiceBar", "pick")
         await person.press("home", "enter")
         await person.type("gpu")
         await person.press("escape")
@@ -423,7 +423,7 @@ async def test_the_palette_and_the_keys_name_all_of_it():
         assert task.view == "worst"
         await person.press("question_mark")
         for words in ("Inspect expected", "Swap", "NaNs", "More columns", "Pin A"):
-            assert words in person.app.screen.query_one("Drawing").text
+            assert words in person.app.screen.query_one("PageView").text
 
 
 @driven
@@ -445,10 +445,10 @@ async def test_a_dtype_goes_with_the_files_that_it_was_for(tmp_path):
     np.arange(6, dtype=np.float32).tofile(tmp_path / "a.bin")
     async with opened(f"compare {tmp_path}/a.bin 0,1,2,3,4,5 --dtype f32") as person:
         assert person.app.screen.question.option("dtype") == "f32"
-        assert person.app.screen.found.within
+        assert person.app.screen.differences.within
         await retype(person, "#actual Input", "0,1,2,3,4,6")
         assert person.app.screen.question.option("dtype") is None
-        assert not person.app.screen.found.within
+        assert not person.app.screen.differences.within
 
 
 def test_an_element_is_read_back_as_it_is():

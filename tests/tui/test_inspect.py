@@ -4,10 +4,10 @@ import pytest
 
 from floatlab import decode, encode, parse_format, read
 from floatlab.cli.main import main
-from floatlab.tui.screens.inspect.screen import KEYS, Inspect
+from floatlab.tui.screens.inspect.screen import EDIT_KEYS, InspectScreen
 from floatlab.tui.widgets.bit_row import BitRow
-from floatlab.tui.widgets.choices import Choices
-from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.tui.widgets.page_view import PageView
 from floatlab.verbs.edits import EDITS
 from tests.tui.stage import ANY_SIZE, driven, opened
 
@@ -93,7 +93,7 @@ async def test_every_edit_by_key_and_by_mouse(name):
                 if by_mouse:
                     await person.choose("#edits", name)
                 else:
-                    await person.press(KEYS[name])
+                    await person.press(EDIT_KEYS[name])
                 lead = person.app.shown.subject()
                 expected, complaint = outcome(name, start)
                 assert lead == expected
@@ -247,10 +247,10 @@ def context(rounding):
 @driven
 async def test_every_view_shows_what_the_command_prints(size):
     async with opened("show bits:0x39 --e4m3", size) as person:
-        details = person.app.screen.query_one("#details", Drawing)
-        for name, _ in Inspect.VIEWS[1:4]:
+        details = person.app.screen.query_one("#details", PageView)
+        for name, _ in InspectScreen.VIEWS[1:4]:
             await person.press("v")
-            assert person.app.screen.query_one("#views", Choices).current == name
+            assert person.app.screen.query_one("#views", ChoiceBar).current == name
             assert details.text.strip()
         await person.choose("#views", "dialects")
         assert all(name in details.text for name in ("e4m3fnuz", "e5m2fnuz", "e8m0fnu", "p3109_k8p4se"))
@@ -261,7 +261,7 @@ async def test_every_view_shows_what_the_command_prints(size):
 @driven
 async def test_double_rounding_is_found_along_the_rows():
     async with opened("convert 1.00048828126 --through fp32,fp16", (120, 34)) as person:
-        details = person.app.screen.query_one("#details", Drawing).text
+        details = person.app.screen.query_one("#details", PageView).text
         assert "double rounding" in details
         assert "directly" in details
 
@@ -270,7 +270,7 @@ async def test_double_rounding_is_found_along_the_rows():
 async def test_pins_are_compared():
     async with opened("show 1.5 --fp16 --bf16", (120, 34)) as person:
         await person.press("a", "plus", "plus", "plus", "b")
-        details = person.app.screen.query_one("#details", Drawing).text
+        details = person.app.screen.query_one("#details", PageView).text
         assert "0x3e00" in details
         assert "0x3e03" in details
         assert "3 numbers" in details.replace("steps", "numbers")
@@ -314,7 +314,7 @@ async def test_a_view_of_what_libraries_give_does_not_block():
         await person.choose("#views", "libraries")
         for _ in range(100):
             await person.pilot.pause(0.1)
-            text = person.app.screen.query_one("#details", Drawing).text
+            text = person.app.screen.query_one("#details", PageView).text
             if "numpy" in text:
                 break
         assert "0x2e66" in text

@@ -6,7 +6,7 @@ import random
 import pytest
 from textual.geometry import Offset
 
-from floatlab.tui.app.registry import TASKS
+from floatlab.tui.app.registry import SCREENS
 from tests.tui.stage import opened
 
 KEYS = [
@@ -14,7 +14,7 @@ KEYS = [
     *["space", "enter", "escape", "tab", "shift+tab", "left", "right", "up", "down", "home", "end", "pageup"],
     *["pagedown", "delete", "backspace", "plus", "minus", "slash", "less_than_sign", "greater_than_sign", "ctrl+p"],
     *["full_stop", "colon", "at", "question_mark", "left_square_bracket", "right_square_bracket", "ctrl+r", "ctrl+c"],
-    *[f"f{number}" for number in range(2, 2 + len(TASKS))],
+    *[f"f{number}" for number in range(2, 2 + len(SCREENS))],
 ]
 SIZES = [(46, 20), (80, 24), (120, 34), (30, 10), (20, 8), (200, 60), (1, 1)]
 PATIENCE = 20.0  # seconds for one event: a hang, not a slow machine

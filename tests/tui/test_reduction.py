@@ -8,11 +8,11 @@ import pytest
 
 from floatlab.cli.verbs import read_question
 from floatlab.page.model import text_of
-from floatlab.tui.screens.reduce.orders import Orders
-from floatlab.tui.widgets.choices import Choices
-from floatlab.tui.widgets.drawing import Drawing
-from floatlab.tui.widgets.pickers import Help, Picker
-from floatlab.tui.widgets.tree_table import TreeTable
+from floatlab.tui.screens.reduce.orders import OrderTable
+from floatlab.tui.screens.reduce.tree_table import TreeTable
+from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.tui.widgets.page_view import PageView
+from floatlab.tui.widgets.pickers import HelpWindow, Picker
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 FORUM = "dot --preset forum"
@@ -28,7 +28,7 @@ def rows(person):
 
 
 def result(person):
-    return person.app.shown.query_one("#result", Drawing).text
+    return person.app.shown.query_one("#result", PageView).text
 
 
 def said(person):
@@ -204,7 +204,7 @@ async def test_a_node_with_several_roundings_offers_them():
 async def test_a_term_and_a_node_of_many_open_too():
     async with opened("sum 1.5,2,3,4,5,6,7,8.5 --schedule fused(4) --fp16") as person:
         await person.press("down", "enter")
-        assert isinstance(person.app.screen, Help)
+        assert isinstance(person.app.screen, HelpWindow)
         assert "adds 4 numbers at once" in person.screen
         await person.press("escape", "down", "enter")
         assert person.app.current_mode == "inspect"
@@ -215,7 +215,7 @@ async def test_a_term_and_a_node_of_many_open_too():
 async def test_all_orders_stand_side_by_side_and_one_is_taken():
     async with opened(FORUM) as person:
         await person.press("v", "v")
-        orders = person.app.shown.query_one(Orders)
+        orders = person.app.shown.query_one(OrderTable)
         assert orders.names[:3] == ["serial", "serial, fma", "reversed"]
         before = orders.ways[1].result
         await person.press("down", "enter")
@@ -284,7 +284,7 @@ async def test_the_operation_changes_with_the_arrays_that_there_are():
         await person.press("o")
         await pick(person, "dot")
         assert len(person.app.shown.question.values) == 2
-        assert "dot ▾" in dict(person.app.shown.query_one("#controls", Choices).options).values()
+        assert "dot ▾" in dict(person.app.shown.query_one("#controls", ChoiceBar).options).values()
 
 
 @driven
@@ -370,11 +370,11 @@ async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(mon
                 gate.wait(10)
 
     monkeypatch.setattr(floatlab.tui.screens.reduce.orders, "growing", slowly)
-    monkeypatch.setattr(Orders, "SHORT", 0)
+    monkeypatch.setattr(OrderTable, "SHORT", 0)
     async with opened(FORUM) as person:
         first = person.app.shown.reduction
         await person.press("v", "v")
-        orders = person.app.shown.query_one(Orders)
+        orders = person.app.shown.query_one(OrderTable)
         while len(orders.ways) < 2:
             await asyncio.sleep(0.01)
         assert len(orders.ways) <= 3

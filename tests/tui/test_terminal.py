@@ -112,8 +112,8 @@ def test_signals_leave_the_terminal_clean(terminal, number, status):
 def test_a_crash_leaves_one_line(terminal):
     shown = terminal(
         code="import sys\n"
-        "from floatlab.tui.screens.inspect.screen import Inspect\n"
-        "Inspect.action_view = lambda self, by: 1 / 0\n"
+        "from floatlab.tui.screens.inspect.screen import InspectScreen\n"
+        "InspectScreen.action_view = lambda self, by: 1 / 0\n"
         "from floatlab.cli.main import run\n"
         "sys.argv = ['floatlab', 'tui', '--new', '0.5']\n"
         "run()\n"

@@ -10,11 +10,11 @@ from floatlab.cli.verbs import read_question
 from floatlab.page.model import text_of
 from floatlab.training.run.trainer import Trainer
 from floatlab.training.setup import Setup
-from floatlab.tui.screens.train.tables import Lines, Stages
-from floatlab.tui.widgets.drawing import Drawing
-from floatlab.tui.widgets.marking import Marking
+from floatlab.tui.screens.train.marking_picker import MarkingPicker
+from floatlab.tui.screens.train.plot import Plot
+from floatlab.tui.screens.train.tables import RemedyTable, RoundingTable
+from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import Picker
-from floatlab.tui.widgets.plot import Plot
 from floatlab.verbs.train.live.laboratory import laboratory_for, stage_questions
 from tests.tui.stage import ANY_SIZE, driven, opened
 
@@ -30,7 +30,7 @@ def plot(person):
 
 
 def rows(person):
-    return [[text_of(cell) for cell in row] for row in shown(person).query_one(Lines).table.rows]
+    return [[text_of(cell) for cell in row] for row in shown(person).query_one(RemedyTable).table.rows]
 
 
 def values(person):
@@ -42,7 +42,7 @@ def said(person):
 
 
 def reading(person):
-    return shown(person).query_one("#reading", Drawing).text.strip()
+    return shown(person).query_one("#reading", PageView).text.strip()
 
 
 async def rested(person):
@@ -200,14 +200,14 @@ async def test_the_cursor_over_the_chart_tells_the_step_and_the_values():
 async def test_enter_shows_the_next_step_and_its_roundings_open_in_arithmetic():
     async with opened(MANY) as person:
         await person.press("enter")
-        page = shown(person).query_one("#details", Drawing).text
+        page = shown(person).query_one("#details", PageView).text
         assert "nothing changes" in page
         assert "under half of the way" in page
         assert "counts up" in page
         await person.press("escape")
         assert shown(person).query_one(Plot).display
         await person.press("down", "enter")
-        assert text_of(shown(person).query_one(Stages).table.rows[0][0]) == "master ← master + u"
+        assert text_of(shown(person).query_one(RoundingTable).table.rows[0][0]) == "master ← master + u"
         await person.press("enter")
         assert person.app.current_mode == "arithmetic"
         step = person.app.opened["train"].laboratory.next_step(1)
@@ -235,7 +235,7 @@ def test_stages_as_questions_give_the_same_bits(remedies, optimizer):
 async def test_remedies_are_marked_by_space_and_any_other_is_typed():
     async with opened(MANY) as person:
         await person.press("m")
-        assert isinstance(person.app.screen, Marking)
+        assert isinstance(person.app.screen, MarkingPicker)
         assert person.app.screen.marked == ("plain", "master", "stochastic", "kahan")
         await person.press("down", "space", "space", "space")
         assert person.app.screen.marked == ("plain", "stochastic", "kahan")
@@ -339,7 +339,7 @@ async def test_it_runs_and_pauses_by_mouse():
         await rested(person)
         assert "step 101 of 101" in person.screen
         await person.choose("#views", "table")
-        assert "What each does" in shown(person).query_one("#details", Drawing).text
+        assert "What each does" in shown(person).query_one("#details", PageView).text
         await person.choose("#controls", "form")
         await pick(person, "one update")
         assert shown(person).question == read_question(["train", "step", "1.125", "--update", "0.00041999"])

@@ -14,12 +14,12 @@ from floatlab.arith.blocks import quantize_blocks
 from floatlab.arrays.compare.measure import compare
 from floatlab.arrays.container.accumulation import product
 from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.results.judgements import judge_difference
 from floatlab.training.gradient_check import sweep_steps
 from floatlab.training.optimizers import SGD, Adam
 from floatlab.training.scaling import LossScale, measure_underflow
 from floatlab.training.setup import Setup
 from floatlab.training.update.trace import step
-from floatlab.tui.widgets.boxes import judge
 from floatlab.verbs.documents import from_json
 
 PAIRWISE = parse_schedule("pairwise")
@@ -90,7 +90,7 @@ def test_differences_of_shapes_that_do_not_go_together_come_back():
 def test_judgements_come_back():
     rng = np.random.default_rng(1)
     a, b = rng.random((8, 30), np.float32), rng.random((30, 8), np.float32)
-    answer = judge(a, b, a @ b)
+    answer = judge_difference(a, b, a @ b)
     assert back(answer) == answer
 
 
@@ -176,7 +176,7 @@ def answers():
     yield quantize_blocks(["957", "nan"], "mxfp4")[0]
     yield quantize_blocks(["957", "1"], "nvfp4")[0]
     yield compare(np.float32([1, 2, 3]), np.float32([1, 2.5, 3]))
-    yield judge(np.ones((2, 3), "f4"), np.ones((3, 2), "f4"), np.full((2, 2), 3, "f4"))
+    yield judge_difference(np.ones((2, 3), "f4"), np.ones((3, 2), "f4"), np.full((2, 2), 3, "f4"))
     yield fl.sum(["1", "0.1", "3"], format="fp16")
     yield product([[1, 2]], [[3], [4]], format="fp16")
     yield PAIRWISE.plan(5)

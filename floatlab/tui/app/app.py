@@ -1,52 +1,66 @@
-"""The explorer itself: one mode a screen, themes, the palette, what is kept for the next start, and a clean end."""
+"""The explorer itself: one mode for each screen, themes, the palette, the session kept for the next start."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
+from typing import Literal
 
-from textual.app import App
 from textual.binding import Binding
 from textual.command import CommandPalette
+from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
 from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
-from floatlab.tui.app.background import beside
+from floatlab.tui.app import clipboard
 from floatlab.tui.app.harmless import HARMLESS
+from floatlab.tui.app.keys import keys_page
 from floatlab.tui.app.palette import Commands, Palette
-from floatlab.tui.app.registry import TASKS, Entry, entry_for
+from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
-from floatlab.tui.app.themes import CYCLE, THEMES, inks, role_colours
-from floatlab.tui.screens.task import Task
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from rich.style import Style
-    from textual.filter import LineFilter
-
-    from floatlab.page.model import Role
-    from floatlab.tui.screens.background_answer import Errand
-    from floatlab.verbs.question import Question
+from floatlab.tui.background import run_once
+from floatlab.tui.base import ExplorerBase
+from floatlab.tui.screens.background_answer import BackgroundAnswer
+from floatlab.tui.screens.task import TaskScreen
+from floatlab.tui.themes import CYCLE, THEMES, role_colours
+from floatlab.tui.widgets.pickers import HelpWindow
+from floatlab.verbs.question import Question
 
 
-class Explorer(App[None]):
-    """The explorer. `read_question` turns the words of a command into a question, as the command line does."""
+class Explorer(ExplorerBase):
+    """The explorer: one mode for each row of SCREENS.
+
+    Parameters
+    ----------
+    read_question
+        Turns the words of a command into a question, as the command line does.
+    start
+        The question to open at; without one, the explorer opens where the last session ended.
+    settings
+        The settings that can be used.
+    complaint
+        What is wrong with the other settings, which is shown at the start.
+    theme
+        The name of a theme, which overrides the settings.
+    keep
+        Whether the session is read at the start and written at the end.
+    pending
+        The answer to `start`, begun before the explorer was imported.
+    """
 
     TITLE = "floatlab"
-    PLACE = "Everywhere"
+    PLACE = "Everywhere"  # its name in the list of keys
     COMMANDS = {Palette}
     BINDINGS = [
         *(
-            Binding(f"f{number}", f"go('{entry.name}')", entry.title, id=f"go.{entry.name}", show=False)
-            for number, entry in enumerate(TASKS.values(), 2)
+            Binding(f"f{number}", f"go('{row.name}')", row.title, id=f"go.{row.name}", show=False)
+            for number, row in enumerate(SCREENS.values(), 2)
         ),
         Binding("right_square_bracket", "turn(1)", "Next screen", id="go.next", key_display="]", show=False),
         Binding("left_square_bracket", "turn(-1)", "Screen before", id="go.last", key_display="[", show=False),
@@ -61,39 +75,35 @@ class Explorer(App[None]):
         read_question: Callable[[list[str]], Question],
         start: Question | None = None,
         *,
-        settings: dict[str, Any] | None = None,
+        settings: dict[str, object] | None = None,
         complaint: str = "",
         theme: str | None = None,
         keep: bool = True,
-        errand: Errand | None = None,
+        pending: BackgroundAnswer | None = None,
     ) -> None:
-        """Open at a question, else where the last session ended; `errand` is under way to its answer.
-
-        `complaint` is what is wrong with the settings, `theme` stands above them, and without `keep`
-        no session is read or written.
-        """
+        """Open at a question, or where the last session ended."""
         self.settings = settings or {}
         self._complaint = complaint
         self._keep = keep and not confined()
         self._session = read_session() if self._keep else {}
         self.read_question = read_question
         self.pins: dict[str, str] = {}
-        self.opened: dict[str, Task] = {}
+        self.opened: dict[str, TaskScreen] = {}
         self.failure: Exception | None = None
-        self._inks: tuple[str, dict[Role, Style]] = ("", {})
-        left = TASKS.get(str(self._session.get("screen"))) or next(iter(TASKS.values()))
-        first = (entry_for(start.verb) if start else None) or left
+        self.titles = tuple((row.name, row.title) for row in SCREENS.values())
+        last = SCREENS.get(str(self._session.get("screen"))) or next(iter(SCREENS.values()))
+        first = (screen_for(start.verb) if start else None) or last
         self._starts = {first.name: start} if start else {}
-        self._errand = errand
+        self._pending = pending
         self.DEFAULT_MODE = first.name  # type: ignore[misc]
         if not os.environ.get("NO_COLOR", "unset"):
             del os.environ["NO_COLOR"]  # set but empty counts as not set
-        # Textual's way without colour is shades of grey; ours is none, as the words on the screen suffice.
+        # Textual draws shades of grey without colour; floatlab's text says everything, so it draws none.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
-        for entry in TASKS.values():
-            self.add_mode(entry.name, partial(self._open, entry))
-        for each in THEMES:
-            self.register_theme(each)
+        for row in SCREENS.values():
+            self.add_mode(row.name, partial(self._open, row))
+        for known in THEMES:
+            self.register_theme(known)
         self.animation_level = "full" if self.settings.get("animations") is True else "none"
         wanted = str(theme or self.settings.get("theme") or self._session.get("theme") or CYCLE[0])
         self.theme = wanted if wanted in self.available_themes else CYCLE[0]
@@ -104,47 +114,40 @@ class Explorer(App[None]):
             self.set_keymap({str(name): str(key) for name, key in keys.items()})
 
     def unknown_theme(self, name: str) -> str:
-        """Say that there is no such theme, and which there are; nothing where there is."""
+        """Return a complaint if there is no theme of this name."""
         known = self.available_themes
         return "" if name in known else f"there is no theme {quoted(name)}; known: {' '.join(sorted(known))}"
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Give the roles of pages a colour in themes that do not know them."""
+        """Return colours of the roles of pages, for themes that do not define them."""
         theme = self.current_theme
         return role_colours(theme.dark, theme.ansi)
 
-    def _open(self, entry: Entry) -> Task:
-        asked = self._starts.pop(entry.name, None)
-        task = self.opened[entry.name] = entry.load()(asked or self._start_of(entry))
-        task.errand, self._errand = self._errand, None
-        views = self._session.get("views")
-        if asked is None and isinstance(views, dict) and views.get(entry.name) in dict(task.VIEWS):
-            task.set_reactive(Task.view, views[entry.name])
+    def _open(self, row: ScreenRow) -> TaskScreen:
+        start = self._starts.pop(row.name, None)
+        task = self.opened[row.name] = row.load()(start or self._question_left(row))
+        task.pending, self._pending = self._pending, None
+        view = self._session_part("views").get(row.name)
+        if start is None and view in dict(task.VIEWS):
+            task.set_reactive(TaskScreen.view, view)
         return task
 
-    def _start_of(self, entry: Entry) -> Question:
-        """Return where a screen opens by itself: where it was left, else its own start."""
-        left = self._session.get("questions")
-        words = left.get(entry.name) if isinstance(left, dict) else None
-        if isinstance(words, list) and all(isinstance(word, str) for word in words):
-            try:
-                question = self.read_question(words)
-            except FloatlabError:
-                pass  # kept by another version, or changed by hand
-            else:
-                if question.verb in entry.verbs:
-                    return question
-        return self.read_question(list(entry.start))
+    def _session_part(self, name: str) -> dict[str, object]:
+        part = self._session.get(name)
+        return part if isinstance(part, dict) else {}
 
-    @property
-    def inks(self) -> dict[Role, Style]:
-        """The style of each role of a page in this theme."""
-        if self._inks[0] != self.theme:
-            self._inks = (self.theme, inks(self.theme_variables))
-        return self._inks[1]
+    def _question_left(self, row: ScreenRow) -> Question:
+        """Return the question at which a screen was left, or its default."""
+        words = self._session_part("questions").get(row.name)
+        if isinstance(words, list) and all(isinstance(word, str) for word in words):
+            with suppress(FloatlabError):  # written by another version, or edited by hand
+                question = self.read_question(words)
+                if question.verb in row.verbs:
+                    return question
+        return self.default_question(row.name)
 
     def on_load(self) -> None:
-        """Listen to the signals that end a program, before the screen is taken: it must be left clean."""
+        """Handle the signals that end a program, so that the terminal is left clean."""
         if self.is_headless:
             return
         from asyncio import get_running_loop
@@ -154,35 +157,52 @@ class Explorer(App[None]):
                 get_running_loop().add_signal_handler(getattr(signal, name), partial(self.exit, return_code=status))
 
     def on_mount(self) -> None:
-        """Complain about settings that cannot be used."""
+        """Say what is wrong with the settings."""
         if self._complaint:
             self.notify(self._complaint, severity="warning", timeout=10)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End without Textual's traceback: whoever started the explorer reports the failure."""
+        """End without Textual's traceback: `open_explorer` raises the failure."""
         self.failure = self.failure or error
         super()._handle_exception(error)
         self._exit_renderables.clear()
 
-    def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
-        """Say something in a corner, as it is: names in it are neither markup nor anything that a terminal obeys."""
-        super().notify(printable_lines(message), title=printable(title), markup=False, **how)
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: Literal["information", "warning", "error"] = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a notification; names in it are neither markup nor control sequences for the terminal."""
+        message, title = printable_lines(message), printable(title)
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Let no line to the terminal that would do more there than be seen, whichever widget drew it."""
+        """Add the filter that removes control characters, whichever widget drew them."""
         return [*super().get_line_filters(), HARMLESS]
 
     # Screens.
 
     @property
-    def shown(self) -> Task | None:
-        """The screen of the current mode, below any window that asks something."""
+    def shown(self) -> TaskScreen | None:
+        """The screen of the current mode, below any window."""
         return self.opened.get(self.current_mode)
 
+    def is_slow(self, name: str) -> bool:
+        """Return whether a screen's questions may take long."""
+        return SCREENS[name].slow
+
+    def default_question(self, name: str) -> Question:
+        """Return the question at which a screen starts when nothing else was asked."""
+        return self.read_question(list(SCREENS[name].start))
+
     def standing(self, name: str) -> Question:
-        """Return the question of a screen: the one that it shows, or would open at."""
+        """Return the question that a screen shows, or would open at."""
         task = self.opened.get(name)
-        return task.question if task else self._start_of(TASKS[name])
+        return task.question if task else self._question_left(SCREENS[name])
 
     def go(self, name: str, question: Question | None = None) -> None:
         """Show a screen, at a question if one is given."""
@@ -196,9 +216,9 @@ class Explorer(App[None]):
 
     def ask(self, question: Question) -> None:
         """Show the screen that answers a question."""
-        entry = entry_for(question.verb)
-        if entry is not None:
-            self.go(entry.name, question)
+        row = screen_for(question.verb)
+        if row is not None:
+            self.go(row.name, question)
 
     def action_go(self, name: str) -> None:
         """Show a screen."""
@@ -206,21 +226,18 @@ class Explorer(App[None]):
 
     def action_turn(self, by: int) -> None:
         """Show the next screen, or the one before."""
-        names = list(TASKS)
+        names = list(SCREENS)
         self.go(names[(names.index(self.current_mode) + by) % len(names)])
 
     def action_theme(self) -> None:
-        """Go on to the next theme."""
+        """Switch to the next theme."""
         at = CYCLE.index(self.theme) if self.theme in CYCLE else -1
         self.theme = CYCLE[(at + 1) % len(CYCLE)]
         self.notify(self.theme, timeout=2)
 
     def action_keys(self) -> None:
         """List the keys that work here."""
-        from floatlab.tui.app.keys import keys_page
-        from floatlab.tui.widgets.pickers import Help
-
-        self.push_screen(Help("Keys", keys_page(self.screen)))
+        self.push_screen(HelpWindow("Keys", keys_page(self.screen)))
 
     def action_command_palette(self) -> None:
         """Open the palette."""
@@ -228,38 +245,37 @@ class Explorer(App[None]):
             self.push_screen(Commands(id="--command-palette"))
 
     def action_help_quit(self) -> None:
-        """Say how to leave, to those who press Ctrl+C."""
+        """Say how to leave, after Ctrl+C."""
         self.notify("q quits, outside a box; Ctrl+Q everywhere", timeout=3)
 
-    def copy(self, text: str, words: str) -> None:
-        """Copy text, and say what was copied and by whom."""
-        self.copy_to_clipboard(text)  # the terminal, and what Ctrl+V inside the explorer pastes
+    def copy(self, text: str, what: str) -> None:
+        """Copy text, and notify the user what was copied and by which program."""
+        self.copy_to_clipboard(text)  # by the terminal, and for Ctrl+V inside the explorer
 
-        def say(by: str) -> None:
+        def report(program: str) -> None:
             shown = text if len(text) <= 60 and "\n" not in text else f"{len(text):,} characters"
-            self.notify(shown, title=f"Copied {words}, by {by or 'the terminal, if it can'}")
+            self.notify(shown, title=f"Copied {what}, by {program or 'the terminal, if it can'}")
 
-        if self.is_headless or confined():  # the clipboard of this machine is not the visitor's
-            say("")
+        if self.is_headless or confined():  # this machine's clipboard is not the visitor's
+            report("")
         else:
-            from floatlab.tui.app.clipboard import copy
-
-            beside(self, partial(copy, text), say)
+            run_once(self, partial(clipboard.copy, text), report)
 
     # The end.
 
-    def session(self) -> dict[str, Any]:
-        """Return what the next start needs: the screen, the theme, and each screen's question."""
-        kept = self._session.get("questions")
-        questions = dict(kept) if isinstance(kept, dict) else {}
-        questions |= {name: task.question.words for name, task in self.opened.items()}
+    def session(self) -> dict[str, object]:
+        """Return what the next start needs: the screen, the theme, and each screen's question and view."""
+        questions = {name: task.question.words for name, task in self.opened.items()}
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
-        kept = self._session.get("views")
-        views = (kept if isinstance(kept, dict) else {}) | views
-        return {"screen": self.current_mode, "theme": self.theme, "questions": questions, "views": views}
+        return {
+            "screen": self.current_mode,
+            "theme": self.theme,
+            "questions": self._session_part("questions") | questions,
+            "views": self._session_part("views") | views,
+        }
 
     async def on_unmount(self) -> None:
-        """Keep the session."""
+        """Write the session."""
         if self._keep and self.failure is None:
             write_session(self.session())
 
@@ -270,26 +286,29 @@ def open_explorer(
     *,
     theme: str | None = None,
     keep: bool = True,
-    errand: Errand | None = None,
+    pending: BackgroundAnswer | None = None,
 ) -> int:
-    """Run the explorer in this terminal and return an exit status; what made it fail is raised afterwards."""
+    """Run the explorer in this terminal and return an exit status; see `Explorer` for the parameters.
+
+    Raises FloatlabError for an unknown theme, and whatever made the explorer fail.
+    """
     settings, complaint = read_settings()
-    if confined():  # what is wrong with the settings, and where they lie, is no business of a visitor's
+    if confined():  # visitors must not learn where settings lie on this machine
         complaint = ""
     for stream in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # Textual draws with lines that other encodings lack
+            stream.reconfigure(encoding="utf-8")  # Textual draws lines that other encodings lack
     explorer = Explorer(
-        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, errand=errand
+        read_question, start, settings=settings, complaint=complaint, theme=theme, keep=keep, pending=pending
     )
-    if theme and (words := explorer.unknown_theme(theme)):
-        raise FloatlabError(f"--theme: {words}")
+    if theme and (unknown := explorer.unknown_theme(theme)):
+        raise FloatlabError(f"--theme: {unknown}")
     explorer.run()
     failure = explorer.failure
     if isinstance(failure, WorkerFailed):
         failure = failure.error if isinstance(failure.error, Exception) else failure
     if isinstance(failure, (FloatlabError, BrokenPipeError)):
-        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # a mistake of ours, not of the user's
+        raise RuntimeError(f"{type(failure).__name__}: {failure}") from failure  # our mistake, not the user's
     if failure is not None:
         raise failure
     return explorer.return_code or 0

@@ -1,7 +1,7 @@
-"""The explorer in a browser: a server that runs one confined explorer a visitor, for those who have its address.
+"""The explorer in a browser: a server that runs one confined explorer for each visitor who has its address.
 
-textual-serve does the serving. Around it stands a guard: who asks under a foreign name (DNS rebinding), from another
-site's page (Origin), or without the token of the address gets nothing.
+textual-serve does the serving, behind a guard that refuses requests under a foreign host name (DNS rebinding), from
+another site's page (Origin), or without the token in the address.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import logging
 import secrets
 import socket
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from errno import EADDRNOTAVAIL
 from ipaddress import ip_address
 from shlex import join
+from typing import TYPE_CHECKING
 
 from floatlab.errors import FloatlabError, MissingPartError, printable_lines
 from floatlab.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+if TYPE_CHECKING:  # an optional part
     from typing import Any
 
     from aiohttp import web
@@ -42,7 +42,7 @@ _HEADERS = {
 
 
 class Address(Record):
-    """Where a server listens, and another name by which browsers reach it."""
+    """The host and port that a server listens on, and another name by which browsers reach it."""
 
     host: str
     port: int
@@ -59,7 +59,7 @@ class Address(Record):
         return f"http://{host}{'' if self.port == 80 else f':{self.port}'}/?{_QUERY}={token}"
 
     def admits(self, host: str, reached: str) -> bool:
-        """Say whether a request may name this host; `reached` is the address of this machine that it came to.
+        """Return whether a request may name this host; `reached` is the address of this machine that received it.
 
         >>> Address("localhost", 8000).admits("localhost:8000", "127.0.0.1")
         True
@@ -72,7 +72,7 @@ class Address(Record):
 
 
 def _name_of(host: str) -> str:
-    """Return the name, or the plain IP address, in a Host header; nothing for what is none."""
+    """Return the name, or the plain IP address, in a Host header; nothing if it is malformed."""
     name, colon, port = host.lower().rpartition(":") if not host.endswith("]") else (host.lower(), "", "")
     if not colon:
         name = name or port
@@ -82,16 +82,16 @@ def _name_of(host: str) -> str:
 
 
 def _plain(address: str) -> str:
-    """Return an IP address in its usual spelling, an IPv4 one in IPv6 as what it is."""
+    """Return an IP address in its usual spelling, and an IPv4 address mapped into IPv6 as IPv4."""
     try:
-        found = ip_address(address.partition("%")[0])
+        plain = ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    return str(getattr(found, "ipv4_mapped", None) or found)
+    return str(getattr(plain, "ipv4_mapped", None) or plain)
 
 
 class Guard:
-    """What a request must have to be let in: our name, no foreign page behind it, and the token."""
+    """Admits a request that names this server, comes from no other site's page, and has the token."""
 
     def __init__(self, address: Address, visitors: int) -> None:
         """Draw a token for this start of the server."""
@@ -104,12 +104,12 @@ class Guard:
         """Answer a request, or refuse it."""
         from aiohttp import web
 
-        words = self._foreign(request)
-        if words:
-            return self._refused(words)
-        given = request.query.get(_QUERY)
-        if given is not None:
-            if not self._right(given):
+        foreign = self._foreign(request)
+        if foreign:
+            return self._refused(foreign)
+        token = request.query.get(_QUERY)
+        if token is not None:
+            if not self._right(token):
                 return self._refused("this token is not the one in the address that floatlab printed")
             if request.path == "/" and request.method in ("GET", "HEAD"):
                 return self._admitted(request)
@@ -133,7 +133,7 @@ class Guard:
             self.open -= 1
 
     def _foreign(self, request: web.Request) -> str:
-        """Say what is foreign about a request; nothing where nothing is."""
+        """Return what is foreign about a request; empty if nothing is."""
         hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
         reached = request.transport.get_extra_info("sockname") if request.transport else None
         if len(hosts) != 1 or not self.address.admits(hosts[0], reached[0] if reached else ""):
@@ -144,17 +144,17 @@ class Guard:
             return "pages of other sites are not answered"
         return ""
 
-    def _right(self, given: str) -> bool:
-        """Compare a token in a time that says nothing about it."""
-        return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode())
+    def _right(self, token: str) -> bool:
+        """Return whether a token is right, in a time that does not depend on it."""
+        return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode())
 
-    def _refused(self, words: str) -> web.Response:
+    def _refused(self, reason: str) -> web.Response:
         from aiohttp import web
 
-        return web.Response(status=403, text=f"Refused: {words}.\n", headers=_HEADERS)
+        return web.Response(status=403, text=f"Refused: {reason}.\n", headers=_HEADERS)
 
     def _admitted(self, request: web.Request) -> web.Response:
-        """Give the token as a cookie, and take it out of the address: it would stay in the browser's history."""
+        """Set the token as a cookie, and redirect to the address without it, which the browser keeps in its history."""
         from aiohttp import web
 
         rest = [(name, value) for name, value in request.query.items() if name != _QUERY]
@@ -163,19 +163,19 @@ class Guard:
         return response
 
 
-def _size(text: Any) -> bool:
-    """Say whether a browser's terminal may have so many columns, or rows."""
-    return str(text).isascii() and str(text).isdigit() and len(str(text)) < 5 and int(text) in _SIZES
+def _size(text: str) -> bool:
+    """Return whether a browser's terminal may have this many columns or rows."""
+    return text.isascii() and text.isdigit() and len(text) < 5 and int(text) in _SIZES
 
 
 class _Checked:
-    """A visitor's socket, of which only messages come through that an explorer can be sent."""
+    """A visitor's socket that passes only well-formed messages on."""
 
     def __init__(self, socket: Any) -> None:
         self._socket = socket
         self.send_json = socket.send_json
 
-    async def __aiter__(self) -> Any:
+    async def __aiter__(self) -> AsyncIterator[Any]:
         async for message in self._socket:
             if _sensible(message):
                 yield message
@@ -194,14 +194,14 @@ def _sensible(message: Any) -> bool:
 
 
 class _Lines(logging.Formatter):
-    """What goes wrong in the server, as lines that a terminal only shows."""
+    """Log lines of the server without control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable_lines(super().format(record))
 
 
 def server_of(address: Address, words: list[str], visitors: int, tell: Callable[[str], None]) -> Any:
-    """Return the server, and what it is guarded by; raises MissingPartError without textual-serve (extra `web`)."""
+    """Return the guarded server; raises MissingPartError without textual-serve (extra `web`)."""
     try:
         from aiohttp import web
         from textual_serve.server import Server
@@ -215,7 +215,7 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
         return await guard(request, handler)
 
     class Guarded(Server):
-        """textual-serve's server behind the guard; pages name the host that they were asked of."""
+        """textual-serve's server behind the guard; pages name the host that the request named."""
 
         @property
         def public_url(self) -> str:
@@ -223,10 +223,10 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
 
         @public_url.setter
         def public_url(self, url: str) -> None:
-            """Take no notice of the one name that textual-serve makes up."""
+            """Ignore the single name that textual-serve makes up."""
 
         def initialize_logging(self) -> None:
-            """Log what goes wrong only: the lines of requests hold the token, and whatever visitors send."""
+            """Log failures only: lines of requests contain the token, and whatever visitors send."""
             handler = logging.StreamHandler()
             handler.setFormatter(_Lines("floatlab: %(name)s: %(message)s"))
             logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -250,9 +250,9 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
 
 
 def serve(address: Address, words: list[str], visitors: int, tell: Callable[[str], None]) -> None:
-    """Serve explorers, opened by the words of a command, until it is interrupted; `tell` is told the address.
+    """Serve explorers that open at the words of a command, until interrupted; `tell` gets the address in a sentence.
 
-    Raises MissingPartError without textual-serve (extra `web`), FloatlabError where the address cannot be had.
+    Raises MissingPartError without textual-serve (extra `web`), FloatlabError if the address is not available.
     """
     server = server_of(address, words, visitors, tell)
     try:
@@ -265,9 +265,9 @@ def serve(address: Address, words: list[str], visitors: int, tell: Callable[[str
 
 
 def _check_free(address: Address) -> None:
-    """Raise OSError where another program listens at an address: the server itself binds it after it was told."""
-    found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    for family, kind, protocol, _, place in found:
+    """Raise OSError if another program listens at an address: the server binds it only after telling it."""
+    places = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, kind, protocol, _, place in places:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -1,4 +1,4 @@
-"""Copying: the system's own programs first, since terminals may drop what they are asked to copy."""
+"""Copying by the clipboard programs of the system, since terminals may ignore requests to copy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PATIENCE = 2.0  # seconds, for all of them together
 
 
 def copy(text: str) -> str:
-    """Give text to the first of the system's programs that takes it; return its name, or nothing.
+    """Copy text by the first program that takes it; return the name of the program, or nothing.
 
-    May take as long as a program hangs: not for the thread that draws.
+    This may take two seconds if a program hangs, so it is not for the thread that draws.
     """
     end = monotonic() + _PATIENCE
     for name, needs, command in _PROGRAMS:

@@ -1,4 +1,4 @@
-"""The last thing before the terminal: lines lose what it would obey, whichever widget drew them."""
+"""A filter of all lines before the terminal: it removes control characters, whichever widget drew them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 class Harmless(LineFilter):
-    """Takes control characters and the like out of lines that have been laid out.
+    """Replaces control characters in lines that are laid out by as many spaces as they have columns.
 
-    Labels and pages show them escaped, by `floatlab.errors.printable`; here, where every character has its column, what
-    is left of them, such as in a box where somebody pasted one, takes as many columns as it had.
+    Labels and pages show such characters escaped, by `floatlab.errors.printable`. The filter meets the others, such as
+    one that was pasted into a box.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line, those that are not printable replaced."""
+        """Return the segments of a line without characters that are not printable."""
         if all(text.isprintable() for text, _, _ in segments):
             return segments
         return [Segment(_harmless(text), style, control) for text, style, control in segments]

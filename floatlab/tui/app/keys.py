@@ -1,4 +1,4 @@
-"""The list of keys, read off the bindings that are active."""
+"""The list of keys, made from the active bindings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HIDDEN = ("scroll_", "page_", "app.focus", "focus_", "screen.copy_text", "help_
 
 
 def keys_page(screen: Screen[object]) -> Page:
-    """Return the keys that work now, those of the focused widget first, each once, and what help there is."""
+    """Return a page of the keys that work now, those of the focused widget first, and the help texts."""
     groups: dict[str, dict[str, list[str]]] = {}
     seen: set[tuple[str, str]] = set()
     for key, active in screen.active_bindings.items():
@@ -28,5 +28,5 @@ def keys_page(screen: Screen[object]) -> Page:
     texts = [widget.HELP for widget in (screen.focused, screen) if widget is not None and widget.HELP]
     for text in texts:
         blocks += [Gap(), Note(line(text))]
-    blocks += [Gap(), Note(line("Ctrl+P opens the palette: formats, rules, examples and all else by name."))]
+    blocks += [Gap(), Note(line("Ctrl+P opens the palette: formats, rules, examples and everything else by name."))]
     return Page(tuple(blocks), "keys")

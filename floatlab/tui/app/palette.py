@@ -1,7 +1,8 @@
-"""The command palette: formats, rules, examples, edits, copies and screens, all from the tables they live in."""
+"""The command palette: formats, rules, examples, edits, copies and screens, each from the table it is defined in."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from shlex import split
@@ -9,50 +10,46 @@ from shlex import split
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from floatlab.formats import CATALOG
-from floatlab.tui.app.registry import TASKS, entry_for
-from floatlab.tui.app.themes import CYCLE
+from floatlab.tui.app.registry import screen_for
+from floatlab.tui.base import ExplorerBase
+from floatlab.tui.screens.task import Command, TaskScreen
+from floatlab.tui.themes import CYCLE
 from floatlab.verbs.registry import ACTIONS
 from floatlab.verbs.rules import RULES
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from floatlab.tui.app.app import Explorer
-    from floatlab.tui.screens.task import Task
-
 
 class Palette(Provider):
-    """Everything that can be asked of the explorer, by name."""
+    """All that can be done in the explorer, by name."""
 
-    def _rows(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
-        app: Explorer = self.app  # type: ignore[assignment]
-        task: Task | None = app.shown
+    def _rows(self) -> Iterator[Command]:
+        app = self.app
+        assert isinstance(app, ExplorerBase)
+        task = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, TaskScreen)), None)
         if task is not None:
             yield from task.commands()
-            for name, (words, _) in task.copies().items():
-                yield f"Copy {words}", "to the clipboard", partial(task.action_copy, name)
+            for name, (description, _) in task.copies().items():
+                yield f"Copy {description}", "to the clipboard", partial(task.action_copy, name)
             for row in CATALOG:
-                yield f"Format: {row.format.name}", row.purpose, partial(task.picked_format, row.format.name)
+                yield f"Format: {row.format.name}", row.purpose, partial(task.take_format, row.format.name)
             for rule in RULES if task.ROUNDS else ():
-                yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.set_rule, rule.name)
+                yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.take_rule, rule.name)
         for action in ACTIONS.values():
-            if entry_for(action.verb):
+            if screen_for(action.verb):
                 for example in action.examples:
-                    yield f"Example: {example}", action.summary, partial(self._ask, example)
-        for entry in TASKS.values():
-            yield f"Screen: {entry.title}", "go there", partial(app.go, entry.name)
+                    yield f"Example: {example}", action.summary, partial(self._ask, app, example)
+        for name, title in app.titles:
+            yield f"Screen: {title}", "go there", partial(app.go, name)
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):
             yield f"Theme: {theme}", "change the colours", partial(setattr, app, "theme", theme)
-        yield "Keys", "list the keys that work here", app.action_keys
+        yield "Keys", "list the keys that work here", partial(app.run_action, "app.keys")
         yield "Quit", "leave; the screens are kept", app.action_quit
 
-    def _ask(self, example: str) -> None:
-        app: Explorer = self.app  # type: ignore[assignment]
+    @staticmethod
+    def _ask(app: ExplorerBase, example: str) -> None:
         app.ask(app.read_question(split(example)))
 
     async def discover(self) -> Hits:
-        """Offer all, while nothing is typed."""
+        """Offer everything while nothing is typed."""
         for name, words, do in self._rows():
             yield DiscoveryHit(name, do, help=words)
 
@@ -66,7 +63,7 @@ class Palette(Provider):
 
 
 class Commands(CommandPalette):
-    """Textual's palette, which fails where a page key comes before the list has been drawn."""
+    """Textual's palette, without its failure at a page key that comes before the list is drawn."""
 
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError, IndexError):

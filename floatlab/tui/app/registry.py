@@ -1,83 +1,91 @@
-"""The screens, one row each. Adding a screen is adding a row here and the class that it names."""
+"""The screens, one row each. To add a screen, add a row and the function that returns its class."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from floatlab.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.tui.screens.task import Task
+if TYPE_CHECKING:  # the command line reads this table before it loads Textual
+    from floatlab.tui.screens.task import TaskScreen
 
 
-class Entry(Record):
-    """A screen: its name and title, the verbs whose questions it opens, where it starts, and where it lives.
+class ScreenRow(Record):
+    """A screen: the verbs whose questions it answers, the command that it starts at, and its class.
 
-    A `slow` one may take long to answer, and asks beside itself.
+    `load` imports the class when the screen is first opened. A `slow` screen asks on a background thread.
     """
 
     name: str
-    title: str
     verbs: tuple[str, ...]
     start: tuple[str, ...]
-    home: str
+    load: Callable[[], type[TaskScreen]]
     slow: bool = False
 
-    def load(self) -> type[Task]:
-        """Import the screen's class; what is never opened is never imported."""
-        module, _, name = self.home.partition(":")
-        found: type[Task] = getattr(import_module(module), name)
-        return found
+    @property
+    def title(self) -> str:
+        """The name as it is shown."""
+        return self.name.capitalize()
 
 
-_ENTRIES = (
-    Entry(
-        "inspect",
-        "Inspect",
-        ("show", "convert"),
-        ("show", "1.12156456132", "--fp16", "--bf16", "--e4m3", "--fp32"),
-        "floatlab.tui.screens.inspect.screen:Inspect",
-    ),
-    Entry(
-        "arithmetic",
-        "Arithmetic",
-        ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint"),
-        ("add", "1.125", "0.12457275390625", "--fp16"),
-        "floatlab.tui.screens.arithmetic.screen:Arithmetic",
-    ),
-    Entry(
-        "formats", "Formats", ("formats",), ("formats", "fp16", "bf16"), "floatlab.tui.screens.formats.screen:Catalogue"
-    ),
-    Entry(
-        "reduce",
-        "Reduce",
-        ("sum", "dot", "matmul", "reveal"),
-        ("dot", "--preset", "forum"),
-        "floatlab.tui.screens.reduce.screen:Reduce",
-        slow=True,
-    ),
-    Entry(
-        "compare",
-        "Compare",
-        ("compare",),
-        ("compare", "random:normal:64x64:seed=1@fp32", "random:normal:64x64:seed=1@bf16", "--fp32", "--rtol", "0.003"),
-        "floatlab.tui.screens.compare.screen:Compare",
-        slow=True,
-    ),
-    Entry(
-        "train",
-        "Train",
-        ("train",),
-        ("train", "1.125", "--update", "0.00041999", "--steps", "101", "--remedies", "plain,master,stochastic,kahan"),
-        "floatlab.tui.screens.train.screen:Train",
-        slow=True,
-    ),
-)
+def _inspect() -> type[TaskScreen]:
+    from floatlab.tui.screens.inspect.screen import InspectScreen
 
-TASKS: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
+    return InspectScreen
 
 
-def entry_for(verb: str) -> Entry | None:
-    """Return the screen that opens a verb's questions."""
-    return next((entry for entry in TASKS.values() if verb in entry.verbs), None)
+def _arithmetic() -> type[TaskScreen]:
+    from floatlab.tui.screens.arithmetic.screen import ArithmeticScreen
+
+    return ArithmeticScreen
+
+
+def _formats() -> type[TaskScreen]:
+    from floatlab.tui.screens.formats.screen import FormatsScreen
+
+    return FormatsScreen
+
+
+def _reduce() -> type[TaskScreen]:
+    from floatlab.tui.screens.reduce.screen import ReduceScreen
+
+    return ReduceScreen
+
+
+def _compare() -> type[TaskScreen]:
+    from floatlab.tui.screens.compare.screen import CompareScreen
+
+    return CompareScreen
+
+
+def _train() -> type[TaskScreen]:
+    from floatlab.tui.screens.train.screen import TrainScreen
+
+    return TrainScreen
+
+
+_OPERATIONS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
+_VALUE = ("show", "1.12156456132", "--fp16", "--bf16", "--e4m3", "--fp32")
+_SUM = ("add", "1.125", "0.12457275390625", "--fp16")
+_X = "random:normal:64x64:seed=1"
+_ARRAYS = ("compare", f"{_X}@fp32", f"{_X}@bf16", "--fp32", "--rtol", "0.003")
+_REMEDIES = "plain,master,stochastic,kahan"
+_TRAINING = ("train", "1.125", "--update", "0.00041999", "--steps", "101", "--remedies", _REMEDIES)
+
+SCREENS: dict[str, ScreenRow] = {
+    row.name: row
+    for row in (
+        ScreenRow("inspect", ("show", "convert"), _VALUE, _inspect),
+        ScreenRow("arithmetic", _OPERATIONS, _SUM, _arithmetic),
+        ScreenRow("formats", ("formats",), ("formats", "fp16", "bf16"), _formats),
+        ScreenRow("reduce", ("sum", "dot", "matmul", "reveal"), ("dot", "--preset", "forum"), _reduce, slow=True),
+        ScreenRow("compare", ("compare",), _ARRAYS, _compare, slow=True),
+        ScreenRow("train", ("train",), _TRAINING, _train, slow=True),
+    )
+}
+
+
+def screen_for(verb: str) -> ScreenRow | None:
+    """Return the screen that answers a verb's questions."""
+    return next((row for row in SCREENS.values() if verb in row.verbs), None)

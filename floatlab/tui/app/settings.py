@@ -1,4 +1,4 @@
-"""What is kept between starts: the user's settings (TOML, read only), and where each screen was left (JSON)."""
+"""Settings of the user (TOML, read only), and the session, which says where each screen was left (JSON)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ from floatlab.confinement import confined
 from floatlab.errors import FloatlabError
 from floatlab.writing import replacing
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-_MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # characters of a file that are taken for one
-_MOST_QUESTION = 20_000  # and of the words of a question that is worth keeping
-# What can be set, and what it takes.
+_MOST_SETTINGS, _MOST_SESSION = 20_000, 200_000  # characters that are read of a file
+_MOST_QUESTION = 20_000  # characters of a question that is kept
+# The settings, and the type of each.
 _KNOWN = {"theme": str, "slide": bool, "animations": bool, "keys": dict}
 
 
@@ -31,19 +27,19 @@ def _folder(variable: str, otherwise: str) -> Path | None:
 
 
 def settings_file() -> Path | None:
-    """Return where settings are looked for: explorer.toml in the XDG configuration directory."""
+    """Return the path of the settings: explorer.toml in the XDG configuration directory."""
     folder = _folder("XDG_CONFIG_HOME", ".config")
     return folder and folder / "explorer.toml"
 
 
 def session_file() -> Path | None:
-    """Return where a session is kept: explorer.json in the XDG state directory."""
+    """Return the path of the session: explorer.json in the XDG state directory."""
     folder = _folder("XDG_STATE_HOME", ".local/state")
     return folder and folder / "explorer.json"
 
 
 def _read(path: Path | None, most: int) -> str:
-    """Return a file's text; raises OSError or ValueError where it is no file of a sensible size."""
+    """Return the text of a file; raises OSError or ValueError if it is not a file of a sensible size."""
     if path is None or not path.exists():
         return ""
     if not path.is_file():
@@ -55,51 +51,52 @@ def _read(path: Path | None, most: int) -> str:
     return text
 
 
-def read_settings() -> tuple[dict[str, Any], str]:
+def read_settings() -> tuple[dict[str, object], str]:
     """Return the settings that can be used, and a complaint about the others."""
     import tomllib
 
     path = settings_file()
     try:
-        found = tomllib.loads(_read(path, _MOST_SETTINGS))
+        read = tomllib.loads(_read(path, _MOST_SETTINGS))
     except (OSError, ValueError, RecursionError) as error:
         return {}, f"{path} is not used: {error or type(error).__name__}"
-    words = {str: "a text", bool: "true or false", dict: "a table"}
+    type_names = {str: "a text", bool: "true or false", dict: "a table"}
     wrong = [
-        f"{name} takes {words[kind]}"
+        f"{name} takes {type_names[kind]}"
         for name, kind in _KNOWN.items()
-        if name in found and not isinstance(found[name], kind)
+        if name in read and not isinstance(read[name], kind)
     ]
-    wrong += [f"there is no setting {name!r}" for name in found if name not in _KNOWN]
-    keys = found.get("keys")
-    if isinstance(keys, dict) and not all(isinstance(key, str) for key in keys.values()):
-        wrong.append('keys takes texts, such as "bits.flip" = "f9"')
-    usable: dict[str, Any] = {name: value for name, value in found.items() if isinstance(value, _KNOWN.get(name, ()))}
+    wrong += [f"there is no setting {name!r}" for name in read if name not in _KNOWN]
+    usable: dict[str, object] = {name: value for name, value in read.items() if isinstance(value, _KNOWN.get(name, ()))}
+    keys = read.get("keys")
     if isinstance(keys, dict):
         usable["keys"] = {name: key for name, key in keys.items() if isinstance(key, str)}
+        if usable["keys"] != keys:
+            wrong.append('keys takes texts, such as "bits.flip" = "f9"')
     return usable, f"{path}: {'; '.join(wrong)}" if wrong else ""
 
 
-def read_session() -> dict[str, Any]:
-    """Return the last session, or nothing where there is none that can be read."""
+def read_session() -> dict[str, object]:
+    """Return the last session; empty if there is none that can be read."""
     try:
-        found = json.loads(_read(session_file(), _MOST_SESSION) or "{}")
+        session = json.loads(_read(session_file(), _MOST_SESSION) or "{}")
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return session if isinstance(session, dict) else {}
 
 
-def write_session(session: dict[str, Any]) -> None:
-    """Keep a session; a place that cannot be written is no reason to complain at the end.
+def write_session(session: dict[str, object]) -> None:
+    """Write a session, without a complaint if that fails.
 
-    Questions of enormous length are left out: a session that cannot be read again would be lost whole.
+    Very long questions are left out, since a session that is too long would not be read again.
     """
     path = session_file()
     if path is None or confined():
         return
-    questions = session.get("questions", {})
-    kept = {name: words for name, words in questions.items() if len(json.dumps(words)) <= _MOST_QUESTION}
-    session = session | {"questions": kept}
+    questions = session.get("questions")
+    if isinstance(questions, dict):
+        kept = {name: words for name, words in questions.items() if len(json.dumps(words)) <= _MOST_QUESTION}
+        session = session | {"questions": kept}
     with suppress(OSError, FloatlabError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:  # whole or not at all, also when two explorers end at once

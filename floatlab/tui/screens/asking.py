@@ -1,4 +1,4 @@
-"""A screen that asks: one question and its answers, at once or from work beside it, and what was asked before."""
+"""A screen that asks one question: its answers, at once or from a background thread, and the questions before it."""
 
 from __future__ import annotations
 
@@ -6,33 +6,27 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from floatlab.errors import FloatlabError
-from floatlab.tui.app.history import History
-from floatlab.tui.app.registry import TASKS
-from floatlab.tui.screens.background_answer import Errand
-from floatlab.tui.widgets.boxes import judge
+from floatlab.tui.base import ExplorerBase
+from floatlab.tui.screens.background_answer import BackgroundAnswer, Started
+from floatlab.tui.screens.history import History
+from floatlab.tui.widgets.boxes import mark_valid
+from floatlab.verbs.answer import Answer
+from floatlab.verbs.question import Question
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.tui.app.app import Explorer
-    from floatlab.verbs.answer import Answer, Started
-    from floatlab.verbs.question import Question
-
-_OFTEN = 0.1  # seconds between looks at work that is not done yet
+_POLL = 0.1  # seconds between looks at an answer under way
 
 
-class Asking(Screen[None]):
-    """A screen over one question.
+class AskingScreen(Screen[None]):
+    """A screen with one question.
 
-    One that TASKS calls slow asks beside itself: it waits for GRACE, then shows how far the work is until the answers
-    come; what was shown before stays, and a newer question takes the place of one that is not answered. So such a
-    screen is drawn first without answers, `answers` being empty, where they take long.
+    A slow screen (see `floatlab.tui.app.registry`) asks on a background thread. It waits for GRACE, then shows the
+    progress until the answers come, with the previous answers still in sight; a newer question replaces one that is
+    under way. The first picture of a slow screen may be drawn without answers: `answers` is then empty.
     """
 
     NAME = ""
-    GRACE = 0.15  # seconds in which an answer is not late
-    app: Explorer
+    GRACE = 0.15  # seconds to wait for an answer before the progress is shown
+    app: ExplorerBase
 
     def __init__(self, question: Question) -> None:
         """Open at a question."""
@@ -41,116 +35,113 @@ class Asking(Screen[None]):
         self._start = question
         self._shown: Question | None = None
         self.answers: list[Answer] = []
-        self.prepared: Any = None  # what `prepare` has made of the answers
-        self.errand: Errand | None = None  # the work that is not done yet
+        self.prepared: object = None  # what `prepare` made of the answers
+        self.pending: BackgroundAnswer | None = None  # the answer under way
         self._kind = ""  # of the edit that it answers
-        self._excuse = ""  # why it opens elsewhere than it was asked to
+        self._excuse = ""  # why the screen opens elsewhere than it was asked to
 
-    # What a subclass is.
+    # What a subclass may override.
 
     def normal(self, question: Question) -> Question:
-        """Return the question as this screen asks it; options that change only the printed form go."""
+        """Return the question as this screen asks it, without options that change only the printed form."""
         return question
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
-        """Answer a question, as it does by itself; beside a slow screen. `started` is told how much work there is."""
+        """Answer a question; on a slow screen, this runs on a background thread."""
         return question.answers(started)
 
     def takes_over(self, question: Question) -> bool:
-        """Say whether answers to this question that were begun elsewhere are as good as those of `ask`."""
+        """Return whether answers that were begun elsewhere are as good as those of `ask`."""
         return True
 
-    def prepare(self, question: Question, answers: list[Answer]) -> Any:
-        """Return what drawing needs of the answers and is long work; it is done beside a slow screen."""
+    def prepare(self, question: Question, answers: list[Answer]) -> object:
+        """Return what drawing the answers needs, if making it takes long; runs where `ask` runs."""
 
     def draw(self, before: Question) -> None:
         """Show the question and its answers; `before` is the question that was shown until now."""
         raise NotImplementedError
 
-    def complain(self, words: str, hint: bool = False) -> None:
-        """Say what is wrong, or a hint; nothing clears the line."""
+    def complain(self, text: str, hint: bool = False) -> None:
+        """Show what is wrong, or a hint; an empty text clears the line."""
         raise NotImplementedError
 
     def leave(self) -> None:
         """Leave a box."""
 
     def show_frame(self) -> None:
-        """Show what else the screen says of the question."""
+        """Show what stands around the answer."""
 
     # The question.
 
     @property
     def question(self) -> Question:
-        """The question that is being answered."""
-        return self.errand.question if self.errand else self.history.now or self._start
+        """The question that is shown, or under way."""
+        return self.pending.question if self.pending else self.history.now or self._start
 
     @property
     def slow(self) -> bool:
         """Whether answers may take long."""
-        return TASKS[self.NAME].slow
+        return self.app.is_slow(self.NAME)
 
     def begin(self) -> None:
-        """Ask the first question; one that has become impossible gives way to the screen's own start."""
+        """Ask the first question, or the screen's default if that is impossible."""
         self._excuse = self._begin(self._start)
         if self._excuse:
-            self._begin(self._own_start())
-
-    def _own_start(self) -> Question:
-        return self.app.read_question(list(TASKS[self.NAME].start))
+            self._begin(self.app.default_question(self.NAME))
 
     def _begin(self, question: Question) -> str:
         """Ask the first question, and return what is wrong with it."""
-        given, self.errand = self.errand, None
+        earlier, self.pending = self.pending, None
         try:
             self._start = self.normal(question)
-            errand = self._errand(self._start, given)
-            if errand.ends(0):
-                self.answers, self.prepared = errand.found()
+            pending = self._answer(self._start, earlier)
+            if pending.ends(0):
+                self.answers, self.prepared = pending.result()
             else:
-                self.errand = errand
+                self.pending = pending
         except FloatlabError as error:
             return str(error)
         return ""
 
-    def _errand(self, question: Question, given: Errand | None = None) -> Errand:
-        """Begin to answer a question; what was begun elsewhere is taken over if it is the same."""
-        if given is not None and not (given.question == question and self.takes_over(question)):
-            given.stop()
-            given = None
-        errand = Errand(question, self.prepare, given, self.ask)
+    def _answer(self, question: Question, earlier: BackgroundAnswer | None = None) -> BackgroundAnswer:
+        """Begin to answer a question; an earlier answer is taken over if its question is the same."""
+        if earlier is not None and not (earlier.question == question and self.takes_over(question)):
+            earlier.stop()
+            earlier = None
+        pending = BackgroundAnswer(question, self.prepare, earlier, self.ask)
         if self.slow:
-            errand.start()
-            errand.late = not errand.ends(self.GRACE)
+            pending.start()
+            pending.late = not pending.ends(self.GRACE)
         else:
-            errand.run()
-        return errand
+            pending.run()
+        return pending
 
     def on_mount(self) -> None:
-        """Show the first answer, or that there is none yet."""
-        if self.errand is None:
+        """Show the first answers, or that they are under way."""
+        if self.pending is None:
             self._show(self._start, self.answers, self.prepared)
         else:
             self.draw(self._start)
             self._look()
         if self.slow:
-            self.set_interval(_OFTEN, self._look)
+            self.set_interval(_POLL, self._look)
         self.call_after_refresh(self.leave)
 
     def on_unmount(self) -> None:
-        """Leave nothing behind that works for nobody."""
+        """Stop the answer under way."""
         self._drop()
 
     def _drop(self) -> bool:
-        """Stop the work that is not done yet, and say whether there was any."""
-        errand, self.errand = self.errand, None
-        if errand is not None:
-            errand.stop()
-        return errand is not None
+        """Stop the answer under way, and return whether there was one."""
+        pending, self.pending = self.pending, None
+        if pending is not None:
+            pending.stop()
+        return pending is not None
 
     def open(self, question: Question, kind: str = "") -> bool:
-        """Answer a question and show it; what cannot be answered is said, and the picture stays.
+        """Answer a question and show it; if it cannot be answered, complain and keep the picture.
 
-        Edits of one kind in a row are one step to undo. Says whether nothing is wrong, as far as is known yet.
+        Consecutive edits of one kind are one step to undo. Returns False if something is known to be wrong.
         """
         try:
             question = self.normal(question)
@@ -158,7 +149,7 @@ class Asking(Screen[None]):
             if self.slow and self.answers and question == self._shown:
                 self._show(question, self.answers, self.prepared, kind)
                 return True
-            self.errand, self._kind = self._errand(question), kind
+            self.pending, self._kind = self._answer(question), kind
         except FloatlabError as error:
             if self._shown is not None:
                 self._drop()
@@ -167,34 +158,34 @@ class Asking(Screen[None]):
         return self._look()
 
     def _look(self) -> bool:
-        """Show what was found meanwhile, or how far the work is."""
-        errand = self.errand
-        if errand is None:
+        """Show the answers if they have come, else the progress."""
+        pending = self.pending
+        if pending is None:
             return True
-        if not errand.ends(0):
-            self.complain(errand.words, hint=True)
+        if not pending.ends(0):
+            self.complain(pending.progress, hint=True)
             return True
-        self.errand = None
+        self.pending = None
         try:
-            self._show(errand.question, *errand.found(), self._kind)
+            self._show(pending.question, *pending.result(), self._kind)
         except FloatlabError as error:
             if self._shown is None and not self._excuse:  # the first question of all
                 self._excuse = str(error)
-                self.open(self._own_start())
+                self.open(self.app.default_question(self.NAME))
                 return False
-            if errand.late and isinstance(self.focused, Input):
-                judge(self.focused, False)  # who typed it has been told that nothing is wrong
+            if pending.late and isinstance(self.focused, Input):
+                mark_valid(self.focused, False)  # `open` has returned True for what is in the box
             self._refuse(str(error))
             return False
         return True
 
-    def _refuse(self, words: str, hint: bool = False) -> None:
+    def _refuse(self, text: str, hint: bool = False) -> None:
         """Keep the picture, and say why."""
         if self._shown is not None:
             self.history.return_to(self._shown)
-        self.complain(words, hint)
+        self.complain(text, hint)
 
-    def _show(self, question: Question, answers: list[Answer], prepared: Any, kind: str = "") -> None:
+    def _show(self, question: Question, answers: list[Answer], prepared: object, kind: str = "") -> None:
         before, self.answers, self.prepared = self._shown or question, answers, prepared
         self._shown = question
         self.history.add(question, kind)
@@ -205,22 +196,22 @@ class Asking(Screen[None]):
         self.show_frame()
 
     def action_undo(self) -> None:
-        """Go one step back."""
+        """Go one question back."""
         if question := self.history.undo():
             self.open(question)
 
     def action_redo(self) -> None:
-        """Go forward again."""
+        """Go one question forward."""
         if question := self.history.redo():
             self.open(question)
 
     def action_escape(self) -> None:
-        """Stop the work that is not done yet, else leave a box."""
+        """Stop the answer under way, else leave a box."""
         if not self._drop():
             self.leave()
         elif self._shown is None:
             self._excuse = "stopped: this is where the screen starts by itself"
-            self.open(self._own_start())
+            self.open(self.app.default_question(self.NAME))
         else:
             self._refuse("stopped: this is still the answer before", hint=True)
             self.draw(self._shown)

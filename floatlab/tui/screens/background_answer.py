@@ -1,78 +1,83 @@
-"""A question on its way: answered beside the screen, with what is known of how far the work is, and a way to stop."""
+"""A `Question` being answered, usually on a background thread, with its progress and a way to stop it.
+
+This module does not load Textual: the command line begins an answer before it imports the explorer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event, Thread
+from typing import TypeAlias
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from floatlab.verbs.answer import Answer
+from floatlab.verbs.question import Question
 
-    from floatlab.verbs.answer import Answer, Started
-    from floatlab.verbs.question import Question
+# Called with how much work there is, and of what; returns a function to call with how much was done since.
+Started: TypeAlias = Callable[[int, str], Callable[[int], None]]
 
 
 class Stopped(Exception):
-    """Raised where the work reports progress that nobody waits for any more."""
+    """Raised in work that was stopped, where it next reports progress."""
 
 
-class Errand:
-    """The work of answering one question, and of preparing what a screen shows of the answers.
+class BackgroundAnswer:
+    """The answers to one question, and what a screen prepares of them for drawing.
 
-    It is done by `run`, or by `start` in a thread that nobody waits for at the end. What goes wrong is raised by
-    `found`, on the thread that asks. With `after`, its answers are taken over: the question was asked already. `ask`
-    answers in another way than the question does by itself.
+    Parameters
+    ----------
+    question
+        What is asked.
+    prepare
+        Makes of question and answers what drawing them needs, if that takes long.
+    after
+        Another answer to the same question, begun earlier, whose answers are taken over.
+    ask
+        Answers the question otherwise than `question.answers` does.
     """
 
     def __init__(
         self,
         question: Question,
-        prepare: Callable[[Question, list[Answer]], Any] | None = None,
-        after: Errand | None = None,
+        prepare: Callable[[Question, list[Answer]], object] | None = None,
+        after: BackgroundAnswer | None = None,
         ask: Callable[[Question, Started], list[Answer]] | None = None,
     ) -> None:
-        """Do nothing yet."""
+        """Begin nothing yet."""
         self.question = question
         self._ask = ask or (lambda question, started: question.answers(started))
         self._prepare, self._after = prepare, after
-        self._answers: list[Answer] = []
-        self._prepared: Any = None
+        self._result: tuple[list[Answer], object] = [], None
         self._error: BaseException | None = None
         self._ended, self._stopped = Event(), Event()
         self._total = self._done = 0
-        self.late = False  # whoever asked goes on without waiting
+        self.late = False  # the screen went on without waiting
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Begin on a daemon thread."""
         Thread(target=self.run, daemon=True).start()
 
     def run(self) -> None:
-        """Do the work; nothing is raised here."""
+        """Do the work on this thread; an exception is kept for `result`."""
         try:
-            if self._after is None:
-                self._answers = self._ask(self.question, self._started)
-            else:
-                self._answers = self._after.found()[0]
-            if self._prepare is not None:
-                self._prepared = self._prepare(self.question, self._answers)
-        except BaseException as error:  # whoever asks for what was found is told
+            answers = self._after.result()[0] if self._after is not None else self._ask(self.question, self._started)
+            self._result = answers, self._prepare(self.question, answers) if self._prepare is not None else None
+        except BaseException as error:
             self._error = error
         self._ended.set()
 
     def ends(self, seconds: float) -> bool:
-        """Say whether the work ends within so many seconds."""
+        """Return whether the work ends within a time."""
         return self._ended.wait(seconds)
 
-    def found(self) -> tuple[list[Answer], Any]:
-        """Return the answers and what was prepared of them, once there are any; raises what went wrong."""
+    def result(self) -> tuple[list[Answer], object]:
+        """Wait for the end; return the answers and what was prepared of them, or raise what went wrong."""
         self._ended.wait()
         if self._error is not None:
             raise self._error
-        return self._answers, self._prepared
+        return self._result
 
     def stop(self) -> None:
-        """End the work where it next reports progress; what it finds is of no use to anybody."""
+        """End the work where it next reports progress."""
         self._stopped.set()
         if self._after is not None:
             self._after.stop()
@@ -87,9 +92,9 @@ class Errand:
         self._done += count
 
     @property
-    def words(self) -> str:
-        """Say how far the work is."""
+    def progress(self) -> str:
+        """The progress in words."""
         if self._after is not None and not self._after.ends(0):
-            return self._after.words
+            return self._after.progress
         share = f" {min(100 * self._done // self._total, 100)} %" if self._total else ""
         return f"working …{share} · Esc stops"

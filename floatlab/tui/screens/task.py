@@ -1,40 +1,41 @@
-"""What all screens share: the frame around an answer, boxes, formats and rules, views, copying and pins."""
+"""What all screens share: the frame around an answer, formats and rounding rules, views, copying and pins."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import ClassVar, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.reactive import reactive
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from floatlab.errors import FloatlabError, printable_lines
-from floatlab.formats import CATALOG, parse_format
+from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.formats.names import short_name
+from floatlab.numbers.datum import Datum
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined
 from floatlab.page.svg import to_svg
-from floatlab.tui.app.registry import TASKS
-from floatlab.tui.screens.asking import Asking
+from floatlab.tui.screens.asking import AskingScreen
 from floatlab.tui.widgets.boxes import is_wrong
-from floatlab.tui.widgets.choices import Choices
-from floatlab.tui.widgets.key_bar import Foot
+from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.tui.widgets.key_bar import KeyBar
+from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.edits import code_of
 from floatlab.verbs.question import Question
 from floatlab.verbs.rules import RULES, context_words
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, ClassVar
+Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, and what to do
+Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # what can be copied: its description and its text
 
-    from textual.widget import Widget
-
-    from floatlab.formats import Format
-
-# How people speak of directions besides.
+AUTOMATIC = "automatic"  # the choice of no format
+# Other names for rounding directions, by which they are found in the picker.
 _SPOKEN = {
     "rounding-RNE": ("nearest even default",),
     "rounding-RTZ": ("truncate chop",),
@@ -42,36 +43,38 @@ _SPOKEN = {
     "rounding-RTN": ("down floor",),
     "rounding-SR": ("random",),
 }
+# Keys of every screen. A screen puts its own keys before them, since a narrow key bar shows only the first ones.
+SHARED_KEYS = [
+    Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
+    Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
+    Binding("V", "view(-1)", "View before", id="view.last", show=False),
+    Binding("f", "format", "Format", id="format"),
+    Binding("r", "rules", "Rounding", id="rules"),
+    Binding("u", "undo", "Undo", id="undo"),
+    Binding("U,ctrl+r", "redo", "Redo", id="redo", show=False),
+    Binding("y", "copy('value')", "Copy", id="copy.value", tooltip="Copy the value"),
+    Binding("Y", "copy('command')", "Copy the command that prints this", id="copy.command", show=False),
+    Binding("c", "copies", "Copy …: choose what", id="copies", show=False),
+    Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
+    Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
+    Binding("escape", "escape", "Leave the box", id="leave"),
+    *Screen.BINDINGS,
+]
 
 
-class Task(Asking, inherit_bindings=False):
-    """A screen over one question. A subclass composes its body, draws answers, and names its verbs in TASKS."""
+class TaskScreen(AskingScreen, inherit_bindings=False):
+    """A screen with one question. A subclass composes its body and draws answers; its keys are its BINDINGS."""
 
-    PLACE = ""  # what the list of keys calls it
-    VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # pages to choose from, by name and title
-    ROUNDS = True  # whether a rule of rounding changes anything here
+    PLACE = ""  # its name in the list of keys
+    VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and title of the pages to choose from
+    ROUNDS = True  # whether rounding rules change anything here
+    AUTOMATIC_FORMAT = ""  # what `automatic` means in the list of formats; empty: one must be chosen
+    CONTROLS: ClassVar[dict[str, str]] = {}  # actions of the words in #controls, where the word is not the action
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
-    # A subclass puts its own keys before these, since a narrow footer shows the first ones only.
-    SHARED = [
-        Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
-        Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
-        Binding("V", "view(-1)", "View before", id="view.last", show=False),
-        Binding("f", "format", "Format", id="format"),
-        Binding("r", "rules", "Rounding", id="rules"),
-        Binding("u", "undo", "Undo", id="undo"),
-        Binding("U,ctrl+r", "redo", "Redo", id="redo", show=False),
-        Binding("y", "copy('value')", "Copy", id="copy.value", tooltip="Copy the value"),
-        Binding("Y", "copy('command')", "Copy the command that prints this", id="copy.command", show=False),
-        Binding("c", "copies", "Copy …: choose what", id="copies", show=False),
-        Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
-        Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
-        Binding("escape", "escape", "Leave the box", id="leave"),
-        *Screen.BINDINGS,
-    ]
     DEFAULT_CSS = """
-    Task {
+    TaskScreen {
         layout: vertical;
         .entry { height: 1; padding: 0 1; }
         .entry Label { width: auto; color: $role-label; padding: 0 1; }
@@ -90,68 +93,84 @@ class Task(Asking, inherit_bindings=False):
         """Open at a question."""
         super().__init__(question)
         if self.VIEWS:
-            self.set_reactive(Task.view, self.VIEWS[0][0])
+            self.set_reactive(TaskScreen.view, self.VIEWS[0][0])
 
-    # What a subclass is.
+    # What a subclass may override.
 
     def compose_task(self) -> ComposeResult:
-        """Compose what stands between the head line and the foot."""
+        """Compose what stands between the head line and the key bar."""
         yield from ()
 
     def draw_view(self) -> None:
         """Show the view that was chosen."""
 
     def page(self) -> Page:
-        """Return the whole page: what the command line would print."""
+        """Return the whole page, as the command line would print it."""
         return joined([answer.page() for answer in self.answers])
 
-    def subject(self) -> Any:
-        """Return the datum that copying and pinning mean, or None."""
+    def subject(self) -> Datum | None:
+        """Return the number that is pinned, if there is one in sight."""
         results = [datum for answer in self.answers for datum in answer.results]
         return results[0] if results else None
+
+    def base_question(self) -> Question:
+        """Return the question in which formats, rules and options are changed."""
+        return self.question
 
     def with_format(self, question: Question, format: Format) -> Question:
         """Return the question with a format that was picked."""
         return question.replace(formats=(format,))
 
-    def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
-        """Return what the palette offers here besides: name, help, and what to do."""
-        yield from ()
+    def commands(self) -> Iterator[Command]:
+        """Return rows for the palette."""
+        for name, title in self.VIEWS:
+            yield f"View: {title}", "on this screen", partial(setattr, self, "view", name)
 
-    # What all of them do.
+    def boxes(self) -> Iterator[Widget]:
+        """Return the boxes to type in, first the one that `/` goes to."""
+        yield from self.query("Input")
+
+    def home(self) -> Iterator[Widget]:
+        """Return the widgets that may take the focus when a box loses it, the best first."""
+        yield from self.query("BitRow, PageView")
+
+    # The frame.
 
     @property
     def small(self) -> bool:
-        """Whether there is little room."""
-        # The classes of the screen come too late for its first picture.
+        """Whether the terminal is narrow or short."""
+        # The classes of the screen are set too late for its first picture.
         width, height = self.app.size
         return width < self.HORIZONTAL_BREAKPOINTS[1][0] or height < self.VERTICAL_BREAKPOINTS[1][0]
 
     def compose(self) -> ComposeResult:
-        """Put the body between head and foot.
+        """Compose head line, body and key bar.
 
-        The first question is answered before, so that the first frame has its rows, unless that takes long; one that
-        has become impossible gives way to the screen's own start.
+        The first question is asked before, so that the first frame shows its answers unless they take long.
         """
         self.begin()
-        yield Choices(self._head(), self.NAME, id="head")
+        yield ChoiceBar(self._head(), self.NAME, id="head")
         yield from self.compose_task()
-        yield Foot(id="foot")
+        yield KeyBar(id="key-bar")
 
     def _head(self) -> tuple[tuple[str, str], ...]:
         rules = (("rules", context_words(self.question.context)),) if self.ROUNDS else ()
-        return (*((entry.name, entry.title) for entry in TASKS.values()), *rules)
+        return (*self.app.titles, *rules)
 
     def show_frame(self) -> None:
-        """Show the rule of rounding, and the keys that work now."""
-        self.query_one("#head", Choices).options = self._head()
+        """Show the rounding rules, and the keys that work now."""
+        self.query_one("#head", ChoiceBar).options = self._head()
         self.refresh_bindings()
 
-    def complain(self, words: str, hint: bool = False) -> None:
-        """Say what is wrong, or a hint; nothing clears the line."""
+    def show_page(self, name: str, page: Page) -> None:
+        """Show a page in the view with this id."""
+        self.query_one(f"#{name}", PageView).page = page
+
+    def complain(self, text: str, hint: bool = False) -> None:
+        """Show what is wrong, or a hint; an empty text clears the line."""
         complaint = self.query_one("#complaint", Static)
-        complaint.update(printable_lines(words if hint else f"! {words}"))
-        complaint.set_class(bool(words), "-shown")
+        complaint.update(printable_lines(text if hint else f"! {text}"))
+        complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -166,23 +185,33 @@ class Task(Asking, inherit_bindings=False):
             return bool(self.VIEWS)
         return True
 
-    def boxes(self) -> Iterator[Widget]:
-        """Return the boxes to type in, the one that `/` goes to first."""
-        yield from self.query("Input")
+    @on(ChoiceBar.Chosen, "#head")
+    def _head_chosen(self, event: ChoiceBar.Chosen) -> None:
+        if event.name == "rules":
+            self.action_rules()
+        else:
+            self.app.go(event.name)
 
-    def home(self) -> Iterator[Widget]:
-        """Return the widgets that take the focus when a box gives it up, the best first."""
-        yield from self.query("BitRow, Drawing")
+    @on(ChoiceBar.Chosen, "#controls, #transport")
+    async def _control_chosen(self, event: ChoiceBar.Chosen) -> None:
+        await self.run_action(self.CONTROLS.get(event.name, event.name))
+
+    @on(ChoiceBar.Chosen, "#key-bar")
+    async def _key_chosen(self, event: ChoiceBar.Chosen) -> None:
+        if (active := self.active_bindings.get(event.name)) is not None:
+            await self.app.run_action(active.binding.action, active.node)
+
+    # Boxes and the focus.
 
     def action_value(self) -> None:
-        """Go to the box that takes a value."""
+        """Go to the first box."""
         for box in self.boxes():
             box.focus()
             return
 
     def action_escape(self) -> None:
-        """Stop the work that is not done yet, else take a complaint as read and leave a box."""
-        if self.errand is None:
+        """Stop the answer under way, else clear a complaint and leave a box."""
+        if self.pending is None:
             self.complain("")
         super().action_escape()
 
@@ -191,98 +220,123 @@ class Task(Asking, inherit_bindings=False):
         self.action_leave()
 
     def action_leave(self) -> None:
-        """Leave a box."""
+        """Move the focus out of a box."""
         for widget in self.home():
             if widget.can_focus and widget.display:
-                widget.focus(scroll_visible=False)  # who leaves a box stays where it was
+                widget.focus(scroll_visible=False)
                 return
 
-    def action_format(self) -> None:
-        """Pick a format."""
-        self.pick_format()
-
-    def pick_format(self, before: tuple[Choice, ...] = ()) -> None:
-        """Offer the formats that have names, and take any other name."""
-        self.app.push_screen(self.format_picker(before), self.picked_format)
-
-    def format_picker(self, before: tuple[Choice, ...] = ()) -> Picker:
-        """Return a list of the formats that have names, which takes any other name."""
-        rows = [
-            Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
-            for row in CATALOG
-        ]
-        current = tuple(format.name for format in self.question.formats)
-        return Picker("Format, or any e<W>m<T> name", [*before, *rows], current, free=True)
-
-    def picked_format(self, name: str | None) -> None:
-        """Take a format by its name."""
-        if name is None:
-            return
-        try:
-            format = parse_format(name)
-        except FloatlabError as error:
-            self.complain(str(error))
-        else:
-            self.open(self.with_format(self.question, format))
-
-    def action_rules(self) -> None:
-        """Pick a direction of rounding, or another rule."""
-        rows = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in RULES]
-        current = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
-        self.app.push_screen(Picker("Rounding and what happens at the edges", rows, current), self.set_rule)
-
-    def set_rule(self, name: str | None) -> None:
-        """Take a rule of RULES by its name."""
-        for rule in RULES:
-            if rule.name == name:
-                self.open(self.question.replace(context=rule.apply(self.question.context)))
-
-    # Views, and boxes to type in.
-
-    def watch_view(self) -> None:
-        """Draw another view."""
-        self.query_one("#views", Choices).current = self.view
-        if self.history.now is not None:
-            self.draw_view()
-
-    @on(Choices.Chosen, "#views")
-    def _view_chosen(self, event: Choices.Chosen) -> None:
-        self.view = event.name
-
-    def action_view(self, by: int) -> None:
-        """Go on to the next view."""
-        names = [name for name, _ in self.VIEWS]
-        self.view = names[(names.index(self.view) + by) % len(names)]
+    def move_hidden_focus(self) -> None:
+        """Move the focus away from a widget that has been hidden."""
+        focused = self.focused
+        if focused is not None and not (focused.display and all(widget.display for widget in focused.ancestors)):
+            self.action_leave()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Leave a box whose text is right; one that is wrong keeps the words that say why."""
+        """Leave a box whose text is right; if it is wrong, the complaint stays."""
         if not is_wrong(event.input):
             self.action_leave()
 
     @on(Input.Blurred)
     def _blurred(self, event: Input.Blurred) -> None:
-        """Give a box that was left with a mistake the last good value back."""
+        """Put the last good value back into a box that was left with a mistake."""
         self.history.settle()
         if is_wrong(event.input):
             self.open(self.question)
 
-    @on(Choices.Chosen, "#head")
-    def _head_chosen(self, event: Choices.Chosen) -> None:
-        if event.name == "rules":
-            self.action_rules()
-        else:
-            self.app.go(event.name)
+    # Options, formats and rules.
 
-    @on(Choices.Chosen, "#foot")
-    async def _key_chosen(self, event: Choices.Chosen) -> None:
-        if (active := self.active_bindings.get(event.name)) is not None:
-            await self.app.run_action(active.binding.action, active.node)
+    def change(self, **options: object) -> bool:
+        """Ask with other options."""
+        return self.open(self.base_question().having(**options))
 
-    # Copying and pinning.
+    def pick(
+        self,
+        title: str,
+        choices: Sequence[Choice],
+        take: Callable[[str], object],
+        current: tuple[str, ...] = (),
+        *,
+        free: bool = False,
+    ) -> None:
+        """Open a list of choices; `take` gets the name that was chosen. See `Picker`."""
 
-    def copies(self) -> dict[str, tuple[str, Callable[[], str]]]:
-        """Return what can be copied: by name, the words for it and the text."""
+        def taken(name: str | None) -> None:
+            if name is not None:
+                take(name)
+
+        self.app.push_screen(Picker(title, list(choices), current, free=free), taken)
+
+    def pick_format(self, take: Callable[[str], object], automatic: str = "") -> None:
+        """Open the list of named formats, which takes any other name; `automatic` describes the choice of none."""
+        rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
+        rows += [
+            Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
+            for row in CATALOG
+        ]
+        current = tuple(format.name for format in self.question.formats)
+        self.pick("Format, or any e<W>m<T> name", rows, take, current, free=True)
+
+    def format_named(self, name: str) -> Format | None:
+        """Return a format by its name, or complain."""
+        try:
+            return parse_format(name)
+        except FloatlabError as error:
+            self.complain(str(error))
+            return None
+
+    def action_format(self) -> None:
+        """Pick a format."""
+        self.pick_format(self.take_format, self.AUTOMATIC_FORMAT)
+
+    def take_format(self, name: str) -> None:
+        """Ask with a format, or with none."""
+        if name == AUTOMATIC:
+            self.open(self.base_question().replace(formats=()))
+        elif (format := self.format_named(name)) is not None:
+            self.open(self.with_format(self.base_question(), format))
+
+    def action_rules(self) -> None:
+        """Pick a rounding direction, or another rule."""
+        rows = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in RULES]
+        current = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
+        self.pick("Rounding and what happens at the edges", rows, self.take_rule, current)
+
+    def take_rule(self, name: str) -> None:
+        """Ask with a rule, by its name in RULES."""
+        question = self.base_question()
+        rule = next(rule for rule in RULES if rule.name == name)
+        self.open(question.replace(context=rule.apply(question.context)))
+
+    # Views.
+
+    def watch_view(self) -> None:
+        """Draw another view."""
+        self.query_one("#views", ChoiceBar).current = self.view
+        if self.history.now is not None:
+            self.draw_view()
+
+    def walk_view(self) -> None:
+        """Show a new view from its top, and focus it: who asks for rows wants to walk over them."""
+        self.query_one("#details", PageView).scroll_home(animate=False)
+        if not isinstance(self.focused, Input):
+            self.action_leave()
+        self.refresh_bindings()
+
+    @on(ChoiceBar.Chosen, "#views")
+    def _view_chosen(self, event: ChoiceBar.Chosen) -> None:
+        self.view = event.name
+
+    def action_view(self, by: int) -> None:
+        """Go to the next view."""
+        names = [name for name, _ in self.VIEWS]
+        self.view = names[(names.index(self.view) + by) % len(names)]
+
+    # Copying, pins, and other screens.
+
+    def copies(self) -> Copies:
+        """Return what can be copied, by name."""
         return {
             "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
             "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
@@ -293,26 +347,33 @@ class Task(Asking, inherit_bindings=False):
 
     def action_copy(self, name: str) -> None:
         """Copy something of `copies`."""
-        words, text = self.copies()[name]
-        self.app.copy(text(), words)
+        description, text = self.copies()[name]
+        self.app.copy(text(), description)
 
     def action_copies(self) -> None:
         """Choose what to copy."""
-        rows = [Choice(name, words) for name, (words, _) in self.copies().items()]
-        self.app.push_screen(Picker("Copy", rows), lambda name: self.action_copy(name) if name else None)
+        rows = [Choice(name, description) for name, (description, _) in self.copies().items()]
+        self.pick("Copy", rows, self.action_copy)
+
+    def code_to_pin(self, name: str) -> str:
+        """Return the code, with its format, that is pinned as A or B; nothing if there is none."""
+        datum = self.subject()
+        return code_of(datum) if datum is not None else ""
 
     def action_pin(self, name: str) -> None:
-        """Keep the number in sight as A or B."""
-        datum = self.subject()
-        if datum is None:
+        """Pin the number in sight as A or B."""
+        code = self.code_to_pin(name)
+        if not code:
             self.notify("There is no number here to pin", severity="warning")
             return
-        self.app.pins[name] = code_of(datum)
-        self.notify(f"{name} is {code_of(datum)}" + self._both(), timeout=3)
+        self.app.pins[name] = code
+        both = "; Inspect compares A and B" if len(self.app.pins) == 2 and self.NAME != "inspect" else ""
+        self.notify(f"{name} is {code}{both}", timeout=3)
         self.pinned()
 
-    def _both(self) -> str:
-        return "; Inspect compares A and B" if len(self.app.pins) == 2 and self.NAME != "inspect" else ""
-
     def pinned(self) -> None:
-        """Show what has been pinned."""
+        """Show what was pinned."""
+
+    def inspect(self, value: str, formats: tuple[Format, ...]) -> None:
+        """Open a value in Inspect."""
+        self.app.go("inspect", Question("show", (value,), formats))

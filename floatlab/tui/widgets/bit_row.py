@@ -1,30 +1,32 @@
-"""A datum's bits on the screen: a cursor walks over them, a click or the space bar flips one."""
+"""The bits of a datum: a cursor walks over them, and a click or the space bar flips one."""
 
 from __future__ import annotations
 
-from rich.segment import Segment
+from dataclasses import dataclass
+
+from rich.style import Style
 from textual import events
 from textual.binding import Binding
-from textual.message import Message
 from textual.reactive import reactive
 
 from floatlab.page.layout import set_page
 from floatlab.page.model import Block, Line, Page, Role, Span, Strip, cut_columns, line
-from floatlab.tui.app.themes import CHANGED, CURSOR, HOVER
-from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.base import WidgetMessage
+from floatlab.tui.themes import CHANGED, CURSOR, HOVER
+from floatlab.tui.widgets.cells import Cells
 
 _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Tell the bits of a field from its name, which has the same role."""
+    """Return whether a span holds bits: the name of a field has the same role."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
-class BitRow(Drawing, can_focus=True):
-    """One row of bits, as the page's strip draws it; one widget, however many bits."""
+class BitRow(Cells):
+    """One row of bits, drawn as in a page; its cells are numbered as the bits are, from 0 at the right."""
 
-    PLACE = "On a row of bits"  # what the list of keys calls it
+    PLACE = "On a row of bits"  # its name in the list of keys
     DEFAULT_CSS = """
     BitRow {
         height: auto;
@@ -38,69 +40,61 @@ class BitRow(Drawing, can_focus=True):
         Binding("space", "flip", "Flip", id="bits.flip", key_display="space"),
         Binding("left,h", "move(1)", "Left", show=False, id="bits.left"),
         Binding("right,l", "move(-1)", "Right", show=False, id="bits.right"),
-        Binding("home,circumflex_accent", "jump(True)", "First bit", show=False, id="bits.first"),
-        Binding("end,dollar_sign", "jump(False)", "Last bit", show=False, id="bits.last"),
+        Binding("home,circumflex_accent", "jump(-1)", "First bit", show=False, id="bits.first"),
+        Binding("end,dollar_sign", "jump(0)", "Last bit", show=False, id="bits.last"),
         Binding("up,k", "leave(-1)", "Row above", show=False, id="bits.above"),
         Binding("down,j", "leave(1)", "Row below", show=False, id="bits.below"),
         Binding("0", "put(0)", "Set to 0", show=False, id="bits.zero"),
         Binding("1", "put(1)", "Set to 1", show=False, id="bits.one"),
     ]
 
-    cursor: reactive[int] = reactive(0)  # the number of the bit, 0 at the right
-    hovered: reactive[int] = reactive(-1)
     leads: reactive[bool] = reactive(False)
 
-    class Flipped(Message):
-        """A bit is to be flipped, or set where `value` says to what."""
+    @dataclass
+    class Flipped(WidgetMessage):
+        """The user wants to flip a bit, or to set it to `value`."""
 
-        def __init__(self, row: BitRow, bit: int, value: int | None = None) -> None:
-            """Name the row, the bit, and its new value."""
-            super().__init__()
-            self.row, self.bit, self.value = row, bit, value
-
-        @property
-        def control(self) -> BitRow:
-            """The row, for `on` selectors."""
-            return self.row
+        bit: int
+        value: int | None = None
 
     def __init__(self, *, id: str | None = None, ruler: bool = True) -> None:
         """Start empty; `ruler` shows the numbers of the bits while the row has the focus."""
         super().__init__(id=id)
         self._strip: Block | None = None
         self.bits = ""
-        self._before = ""
+        self._before = ""  # the bits before the last change
         self._ruler = ruler
-        self.places: list[tuple[int, int]] = []  # row and column of each bit, from the left
 
     def show(self, strip: Block) -> None:
-        """Draw a strip; bits that differ from those drawn before are underlined."""
+        """Draw a strip, and underline bits that differ from those drawn before."""
         before = self.bits
         self._strip = strip
         self._draw()
         self._before = before if len(before) == len(self.bits) else ""
-        self.cursor = min(self.cursor, max(len(self.bits) - 1, 0))
+        self.cursor = self.validate_cursor(self.cursor)
         self.refresh()
 
     def _draw(self) -> None:
         strip = self._strip
         if isinstance(strip, Strip) and not (self._ruler and self.has_focus):
             # Without the ruler; marks under the bits stay.
-            bits = next(i for i, each in enumerate(strip.lines) if any(map(_is_bits, each)))
+            bits = next(i for i, runs in enumerate(strip.lines) if any(map(_is_bits, runs)))
             strip = strip.replace(lines=strip.lines[bits:])
         if strip is not None:
             self.page = Page((strip,))
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the strip, and find where each bit went."""
-        lines = [self._labelled(each, width) for each in set_page(self.page, width)]
-        self.places, self.bits = [], ""
-        for y, each in enumerate(lines):
+        """Set the strip, and find where each bit stands."""
+        lines = [self._labelled(runs, width) for runs in set_page(self.page, width)]
+        places, self.bits = [], ""
+        for y, runs in enumerate(lines):
             x = 0
-            for run in each:
+            for run in runs:
                 if _is_bits(run):
-                    self.places += [(y, x + i) for i in range(len(run.text))]
+                    places += [(y, x + i, 1) for i in range(len(run.text))]
                     self.bits += run.text
                 x += len(run.text)
+        self.places = places[::-1]
         return lines
 
     def _labelled(self, runs: Line, width: int) -> Line:
@@ -109,76 +103,34 @@ class BitRow(Drawing, can_focus=True):
             return runs
         return line(Span("▸", Role.CHANGED), cut_columns(runs, 1, width))
 
-    def segments(self, y: int) -> list[Segment]:
-        """Draw the bits one by one where something is to be seen on one of them."""
-        marks = {}
-        if len(self._before) == len(self.bits):
-            marks = {
-                place: CHANGED
-                for place, old, new in zip(self.places, self._before, self.bits, strict=True)
-                if old != new
-            }
-        for bit, mark in ((self.hovered, HOVER), (self.cursor if self.has_focus else -1, CURSOR)):
-            if 0 <= bit < len(self.places):
-                marks[self.places[-1 - bit]] = mark
-        pieces, x = [], 0
-        for run in self.lines[y]:
-            style, start = self.style_of(run.role), 0
-            for column in sorted(column for row, column in marks if row == y and x <= column < x + len(run.text)):
-                at = column - x
-                pieces += [Segment(run.text[start:at], style), Segment(run.text[at], style + marks[y, column])]
-                start = at + 1
-            pieces.append(Segment(run.text[start:], style))
-            x += len(run.text)
-        return pieces
-
-    def _bit_at(self, event: events.MouseEvent) -> int:
-        offset = event.get_content_offset(self)
-        if offset is None or (offset.y, offset.x) not in self.places:
-            return -1
-        return len(self.places) - 1 - self.places.index((offset.y, offset.x))
+    def marks(self) -> dict[int, Style]:
+        """Mark bits that changed, and the ones under the mouse and under the cursor."""
+        bits = zip(reversed(self._before), reversed(self.bits), strict=False)
+        marks = {bit: CHANGED for bit, (old, new) in enumerate(bits) if old != new}
+        marks[self.hovered] = HOVER
+        return marks | ({self.cursor: CURSOR} if self.has_focus else {})
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Flip the bit under the mouse; a click would come after the ruler has moved the row."""
-        bit = self._bit_at(event)
+        bit = self.cell_at(*self.place_of(event))
         if bit >= 0:
             event.stop()
             self.cursor = bit
             self.post_message(self.Flipped(self, bit))
 
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Show which bit a click would flip."""
-        self.hovered = self._bit_at(event)
-
-    def on_leave(self) -> None:
-        """Show no bit any more."""
-        self.hovered = -1
-
-    def watch_cursor(self) -> None:
-        """Draw the cursor where it is now."""
-        self.refresh()
-
-    def watch_hovered(self) -> None:
-        """Draw what the mouse points at."""
-        self.refresh()
+    def on_click(self, event: events.Click) -> None:
+        """Keep the cursor where the mouse button went down."""
+        event.prevent_default()
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """Show the ruler while the row has the focus."""
         super().watch_has_focus(_has_focus)
-        # Not at once: the mouse may have given the focus, and means the bits where they stood.
+        # Not at once: a click that gave the focus means the bits where they stood before.
         self.call_after_refresh(self._draw)
 
     def watch_leads(self) -> None:
         """Mark the row that edits change."""
         self.reset()
-
-    def action_move(self, bits: int) -> None:
-        """Move the cursor by so many bits to the left."""
-        self.cursor = min(max(self.cursor + bits, 0), max(len(self.bits) - 1, 0))
-
-    def action_jump(self, first: bool) -> None:
-        """Move the cursor to the first bit or to the last."""
-        self.cursor = max(len(self.bits) - 1, 0) if first else 0
 
     def action_leave(self, rows: int) -> None:
         """Go to the row of bits above or below."""
@@ -194,4 +146,4 @@ class BitRow(Drawing, can_focus=True):
     def action_put(self, value: int) -> None:
         """Set the bit under the cursor and go on to the next, as typing does."""
         self.post_message(self.Flipped(self, self.cursor, value))
-        self.cursor = max(self.cursor - 1, 0)
+        self.cursor -= 1

@@ -1,4 +1,4 @@
-"""A table whose rows a cursor walks over, and whose columns turn where there is no room for all of them."""
+"""A table: a cursor walks over its rows, and columns that do not fit are turned to."""
 
 from __future__ import annotations
 
@@ -8,25 +8,20 @@ from textual.reactive import reactive
 
 from floatlab.page.layout import set_page
 from floatlab.page.model import Line, Page, Role, Span, Table, line, text_of
-from floatlab.tui.widgets.cells import Cells
+from floatlab.tui.widgets.cells import Cells, cursor_keys
 
 MARGIN = 2  # columns before the first
 
 
 class ColumnTable(Cells):
-    """Rows under a header that stays: the first column, and of the others as many as there is room for."""
+    """Rows under a header that does not scroll: the first column, and as many of the others as fit."""
 
     FROZEN = 1
     BINDINGS = [
         Binding("enter", "choose", "Inspect", id="table.open", key_display="enter"),
-        Binding("up,k", "move(-1)", "Row before", show=False, id="table.before"),
-        Binding("down,j", "move(1)", "Row after", show=False, id="table.after"),
         Binding("left,h", "turn(-1)", "Columns before", show=False, id="table.left"),
         Binding("right,l", "turn(1)", "More columns", show=False, id="table.right"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="table.up"),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="table.down"),
-        Binding("home", "jump(0)", "First row", show=False, id="table.first"),
-        Binding("end", "jump(-1)", "Last row", show=False, id="table.last"),
+        *cursor_keys("table", "Row"),
     ]
 
     turned: reactive[int] = reactive(0, init=False)  # columns after the first that are turned away
@@ -42,7 +37,7 @@ class ColumnTable(Cells):
         return next((block for block in self.page.blocks if isinstance(block, Table)), None)
 
     def show(self, table: Table) -> None:
-        """Show a table's rows."""
+        """Show another table."""
         self.page = Page((table,))
         self.cursor = self.validate_cursor(self.cursor)
 
@@ -53,11 +48,11 @@ class ColumnTable(Cells):
 
     @property
     def names(self) -> list[str]:
-        """What stands in the first column."""
+        """The texts of the first column."""
         return [text_of(row[0]) for row in self.table.rows] if self.table else []
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the first column and as many of the others as there is room for."""
+        """Set the first column, and as many of the others as fit."""
         table = self.table
         if table is None:
             return []
@@ -65,7 +60,7 @@ class ColumnTable(Cells):
         lines = self._set_columns(table, shown)
         for column in range(1 + self.turned, len(table.header)):
             wider = self._set_columns(table, [*shown, column])
-            if max(len(text_of(each)) for each in wider) > width:
+            if max(len(text_of(runs)) for runs in wider) > width:
                 break
             shown.append(column)
             lines = wider
@@ -77,32 +72,23 @@ class ColumnTable(Cells):
 
     @staticmethod
     def _set_columns(table: Table, columns: list[int]) -> list[Line]:
-        """Set some columns at whatever width they need: it is a table, and not a list, that is wanted here."""
+        """Set some columns without a limit of the width, at which the layout would turn the table into a list."""
         right = tuple(place for place, column in enumerate(columns) if column in table.right)
         rows = tuple(tuple(row[column] for column in columns) for row in table.rows)
         return set_page(Page((Table(tuple(table.header[column] for column in columns), rows, right),)), 1 << 16)
 
     def watch_turned(self) -> None:
-        """Draw other columns."""
+        """Set other columns."""
         self.reset()
-        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """Go to a row, open it by a double click, turn columns in the header."""
+        """Turn columns by a click on the header."""
         row, column = self.place_of(event)
         if row == 0:
             self.action_turn(-1 if column < MARGIN else 1)
-        elif (cell := self.cell_at(row, column)) >= 0:
-            self.cursor = cell
-            self.clicked(cell, column, event.chain)
-
-    def clicked(self, cell: int, column: int, times: int) -> None:
-        """Do what a click on a row does besides."""
-        if times == 2:
-            self.action_choose()
 
     def action_turn(self, by: int) -> None:
-        """Turn to the columns that found no room, or back."""
+        """Turn to the columns that did not fit, or back."""
         table = self.table
         if table is None:
             return
@@ -110,7 +96,3 @@ class ColumnTable(Cells):
             self.turned = max(self.turned - max(len(self._shown) - 1, 1), 0)
         elif self._shown[-1] < len(table.header) - 1:
             self.turned = self._shown[-1]
-
-    def action_page(self, pages: int) -> None:
-        """Move as many rows as are in sight."""
-        self.cursor += pages * self.in_sight

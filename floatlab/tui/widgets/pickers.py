@@ -1,6 +1,8 @@
-"""Windows that ask one thing: a choice from a list that typing narrows, and the list of keys."""
+"""Windows above a screen: a list to choose from, which typing narrows, and a page to read."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,7 +15,7 @@ from textual.widgets.option_list import Option
 from floatlab.errors import printable, printable_lines
 from floatlab.page.model import Page
 from floatlab.record import Record
-from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.widgets.page_view import PageView
 
 _CSS = """
 {0} {{
@@ -31,33 +33,39 @@ _CSS = """
     #nothing {{ text-style: none; color: $role-label; }}
     Input {{ margin: 0; }}
     OptionList {{ height: auto; max-height: 18; border: none; padding: 0; background: $surface; }}
-    Drawing {{ height: auto; max-height: 18; }}
+    PageView {{ height: auto; max-height: 18; }}
 }}
 """
 
 
 class Choice(Record):
-    """A row of a picker: its name, its words, and other names by which people look for it."""
+    """A row of a picker: its name, its text, and other names by which people look for it."""
 
     name: str
-    words: str
+    text: str
     also: tuple[str, ...] = ()
 
     def rank(self, typed: str) -> int | None:
-        """Say how well typed text means this: 0 by name, 1 by how a name begins, 2 by its words; None not at all."""
+        """Return how well typed text matches: 0 a name, 1 how one begins, 2 words of the text, None not at all."""
         names = [name.lower() for name in (self.name, *self.also)]
         if typed in names:
             return 0
         if any(name.startswith(typed) for name in names):
             return 1
-        everything = " ".join((*names, self.words.lower()))
+        everything = " ".join((*names, self.text.lower()))
         return 2 if all(part in everything for part in typed.split()) else None
 
 
-class Picker(ModalScreen[str | None]):
-    """A list to choose from; what is typed narrows it. Dismissed with the name chosen, or None.
+def choices_of(texts: Mapping[str, str]) -> list[Choice]:
+    """Return a choice for each name, its text in a column beside it."""
+    width = max(map(len, texts), default=0)
+    return [Choice(name, f"{name:<{width}}  {text}".rstrip()) for name, text in texts.items()]
 
-    With `free`, text that matches nothing is taken as it is: a format that follows a pattern, say.
+
+class Picker(ModalScreen[str | None]):
+    """A list to choose from, which typing narrows. Dismissed with the name chosen, or with None.
+
+    With `free`, text that matches no choice is taken as a name: a format that follows a pattern, say.
     """
 
     DEFAULT_CSS = _CSS.format("Picker")
@@ -70,16 +78,16 @@ class Picker(ModalScreen[str | None]):
     ]
 
     def __init__(self, title: str, choices: list[Choice], current: tuple[str, ...] = (), *, free: bool = False) -> None:
-        """Offer choices; the current ones are marked."""
+        """Offer choices, with the current ones marked."""
         super().__init__()
         self._title, self._choices, self._current, self._free = title, choices, current, free
 
     def compose(self) -> ComposeResult:
-        """Put the box to type in above the list."""
+        """Compose the box to type in, and the list."""
         with Vertical():
             yield Label(printable(self._title), id="title", markup=False)
             yield Input(placeholder="type to narrow", compact=True)
-            # The box keeps the focus: the list is moved from there, so that both work without a tab.
+            # The box keeps the focus and its keys move the list, so that no tab is needed.
             options = OptionList(markup=False, compact=True)
             options.can_focus = False
             yield options
@@ -98,11 +106,11 @@ class Picker(ModalScreen[str | None]):
         self._fill("")
 
     def say(self, words: str) -> None:
-        """Say why nothing came of a choice."""
+        """Say why a choice was not taken."""
         self.query_one("#nothing", Label).update(printable_lines(words))
 
     def take(self, name: str) -> None:
-        """Take the choice that was made."""
+        """Take a choice."""
         self.dismiss(name)
 
     def take_free(self, text: str) -> None:
@@ -112,18 +120,18 @@ class Picker(ModalScreen[str | None]):
     def _fill(self, typed: str) -> None:
         wanted = typed.strip().lower()
         ranked = [(choice.rank(wanted) if wanted else 0, choice) for choice in self._choices]
-        found = sorted(((rank, choice) for rank, choice in ranked if rank is not None), key=lambda each: each[0])
+        matches = sorted(((rank, choice) for rank, choice in ranked if rank is not None), key=lambda match: match[0])
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(
-            Option(printable(f"{'•' if choice.name in self._current else ' '} {choice.words}"), id=choice.name)
-            for _, choice in found
+            Option(printable(f"{'•' if choice.name in self._current else ' '} {choice.text}"), id=choice.name)
+            for _, choice in matches
         )
-        if found:
-            marked = (i for i, (_, choice) in enumerate(found) if not wanted and choice.name in self._current)
+        if matches:
+            marked = (i for i, (_, choice) in enumerate(matches) if not wanted and choice.name in self._current)
             options.highlighted = next(marked, 0)
         nothing = "Enter takes this name as it is" if self._free else "nothing is called so"
-        self.query_one("#nothing", Label).update("" if found else nothing)
+        self.query_one("#nothing", Label).update("" if matches else nothing)
 
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
@@ -149,10 +157,10 @@ class Picker(ModalScreen[str | None]):
             options.highlighted = min(max(now + rows, 0), options.option_count - 1)
 
 
-class Help(ModalScreen[None]):
-    """A page to read, closed by any of the usual keys."""
+class HelpWindow(ModalScreen[None]):
+    """A page to read."""
 
-    DEFAULT_CSS = _CSS.format("Help")
+    DEFAULT_CSS = _CSS.format("HelpWindow")
     BINDINGS = [Binding("escape,q,question_mark,enter", "dismiss(None)", "Close", id="help.close")]
 
     def __init__(self, title: str, page: Page) -> None:
@@ -161,12 +169,12 @@ class Help(ModalScreen[None]):
         self._title, self._page = title, page
 
     def compose(self) -> ComposeResult:
-        """Put the page in a window."""
+        """Compose the title and the page."""
         with Vertical():
             yield Label(self._title, markup=False)
-            yield Drawing(self._page)
+            yield PageView(self._page)
             yield Label("Escape closes", id="close", markup=False)
 
     def on_mount(self) -> None:
-        """Let the arrows scroll."""
-        self.query_one(Drawing).focus()
+        """Focus the page, so that the arrows scroll it."""
+        self.query_one(PageView).focus()

@@ -178,7 +178,7 @@ def _reduction(
     if y is not None and len(x.codes) != len(y.codes):
         raise FileFormatError(f"{len(x.codes)} and {len(y.codes)} factors")
     made = read_adder(context, fma, products, accumulator, adder, machine)
-    return Reduction(x=x, y=y, adder=made, machine=machine, **fields)
+    return Reduction(sides=(x, *more), adder=made, machine=machine, **fields)
 
 
 REDUCTION = Schema(

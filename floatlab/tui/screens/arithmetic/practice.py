@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input, Label
 
-from floatlab.tui.widgets.choices import Choices
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.formats import Format
-    from floatlab.verbs.answer import Answer
-    from floatlab.verbs.practice.answer import Exercise
-    from floatlab.verbs.question import Question
+from floatlab.formats import Format
+from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.verbs.answer import Answer
+from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
+from floatlab.verbs.question import Question
 
 
 class Practice(Vertical):
-    """The question about the next step, while there is one."""
+    """The question about the next step, if practice is on."""
 
     DEFAULT_CSS = """
     Practice {
@@ -28,7 +27,7 @@ class Practice(Vertical):
         background: $surface;
         padding: 0 1;
         &.-asking, &.-told { display: block; }
-        &.-told Horizontal, &.-told Choices { display: none; }
+        &.-told Horizontal, &.-told ChoiceBar { display: none; }
         Horizontal { height: 1; }
         #prompt { text-style: bold; height: auto; width: 1fr; padding: 0 1; }
         Horizontal Label { width: auto; color: $role-label; padding: 0 1; }
@@ -36,13 +35,11 @@ class Practice(Vertical):
     }
     """
 
+    @dataclass
     class Answered(Message):
-        """A question was answered: its scene can be shown."""
+        """The question about a scene was answered, so that the scene can be shown."""
 
-        def __init__(self, scene: int) -> None:
-            """Name the scene."""
-            super().__init__()
-            self.scene = scene
+        scene: int
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start switched off."""
@@ -58,59 +55,55 @@ class Practice(Vertical):
     def compose(self) -> ComposeResult:
         """Compose the prompt, the choices and the box."""
         yield Label("", id="prompt", markup=False)
-        yield Choices(id="guesses")
+        yield ChoiceBar(id="guesses")
         with Horizontal():
             yield Label("answer", markup=False)
             yield Input(id="guess", compact=True, placeholder="Enter alone shows the step")
 
     @property
-    def words(self) -> str:
-        """What the control says: the score, while there is one."""
+    def label(self) -> str:
+        """The words of the control, with the score."""
         return f"end practice {self.right}/{self.asked}" if self.on else "practice"
 
     @property
     def exercises(self) -> tuple[Exercise | None, ...]:
-        """The questions, one a scene, made when they are first needed."""
+        """The question about each scene, made when first needed."""
         if self._made is None and self._answer is not None and self._answer.scenes is not None:
-            from floatlab.verbs.practice.answer import exercises
-
             self._made = exercises(self._answer.scenes(True))
         return self._made or ()
 
     @property
     def first(self) -> int:
-        """The scene where practice begins: the last one before the first question."""
+        """The scene where practice begins, before the first question."""
         asked = [i for i, exercise in enumerate(self.exercises) if exercise is not None]
         return max(min(asked, default=1) - 1, 0)
 
     def turn(self, on: bool) -> None:
-        """Begin or end; the score begins anew."""
+        """Begin or end practice, with a new score."""
         self.on = on
         self.right = self.asked = 0
         self._answered.clear()
         self.hide()
 
     def prepare(self, answer: Answer) -> None:
-        """Make the questions of another derivation."""
+        """Take the derivation that questions are asked about."""
         self._answer, self._made = answer, None
         self._answered.clear()
         self.hide()
 
     def operands(self, question: Question, format: Format) -> tuple[str, ...]:
         """Return operands for another exercise."""
-        from floatlab.verbs.practice.answer import random_operands
-
         self._seed += 1
         return random_operands(question.verb, format, self._seed)
 
     def asks(self, scene: int) -> bool:
-        """Ask the question about a scene, and say whether there is one."""
+        """Ask the question about a scene, and return whether there is one."""
         exercise = self.exercises[scene] if self.on and scene < len(self.exercises) else None
         if exercise is None or scene in self._answered:
             return False
         self._scene = scene
         self.query_one("#prompt", Label).update(exercise.prompt)
-        guesses = self.query_one("#guesses", Choices)
+        guesses = self.query_one("#guesses", ChoiceBar)
         guesses.options = tuple((choice, choice) for choice in exercise.choices)
         guesses.display = bool(exercise.choices)
         self.remove_class("-told")
@@ -122,11 +115,11 @@ class Practice(Vertical):
 
     @property
     def ended(self) -> bool:
-        """Whether all that there is to ask has been asked."""
+        """Whether every question has been answered."""
         return all(exercise is None or scene in self._answered for scene, exercise in enumerate(self.exercises))
 
     def hide(self) -> None:
-        """Take a question back that has not been answered, or the verdict on one that has."""
+        """Hide the question, or the verdict on it."""
         self._scene = -1
         self.remove_class("-asking", "-told")
 
@@ -135,8 +128,8 @@ class Practice(Vertical):
         event.stop()
         self._take(event.value)
 
-    @on(Choices.Chosen)
-    def _clicked(self, event: Choices.Chosen) -> None:
+    @on(ChoiceBar.Chosen)
+    def _clicked(self, event: ChoiceBar.Chosen) -> None:
         event.stop()
         self._take(event.name)
 
@@ -150,8 +143,8 @@ class Practice(Vertical):
         self.right += right
         self._answered.add(scene)
         self.hide()
-        words = f"✓ right: {exercise.answers[0]}" if right else f"✗ it is {exercise.answers[0]}"
-        words += "; that was the last one: N for other operands" if self.ended else "; n for the next"
-        self.query_one("#prompt", Label).update(words)
+        verdict = f"✓ right: {exercise.answers[0]}" if right else f"✗ it is {exercise.answers[0]}"
+        verdict += "; that was the last one: N for other operands" if self.ended else "; n for the next"
+        self.query_one("#prompt", Label).update(verdict)
         self.add_class("-told")
         self.post_message(self.Answered(scene))

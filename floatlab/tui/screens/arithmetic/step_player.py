@@ -1,4 +1,4 @@
-"""The film of a derivation: pages that can be played, and slid from one to the next; and the lamps beside it."""
+"""The steps of a derivation as a film: pages that are played, and slid from one to the next."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from textual.message import Message
 from textual.timer import Timer
 
 from floatlab.page.model import Page
-from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.widgets.page_view import PageView
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps a second
 _SLIDE = 0.6  # seconds that a whole slide takes at most
-_FRAME = 0.06
+_FRAME = 0.06  # seconds between two pictures of a slide
 
 
-class Film(Drawing, can_focus=True):
-    """A page of a film. Which page is the screen's matter; when to turn it is the film's."""
+class StepPlayer(PageView, can_focus=True):
+    """The page of one step, and the clock that plays the steps. The screen decides which step is shown."""
 
-    PLACE = "On the film"  # what the list of keys calls it
+    PLACE = "On the steps"  # its name in the list of keys
     BINDINGS = [
-        # A page scrolls with the arrows; the first and the last step lie where the ends of the page would.
+        # A page scrolls with the arrows; here home and end lead to the first and the last step instead.
         Binding("home", "screen.jump(0)", "First step", id="film.first", show=False),
         Binding("end", "screen.jump(-1)", "Last step", id="film.last", show=False),
         Binding("right,l", "screen.step(1)", "Next step", id="film.next", show=False),
@@ -31,7 +31,7 @@ class Film(Drawing, can_focus=True):
         """The next step is due."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        """Start standing still."""
+        """Start without playing."""
         super().__init__(id=id)
         self.speed = 1.0
         self._clock: Timer | None = None
@@ -44,12 +44,12 @@ class Film(Drawing, can_focus=True):
         return self._clock is not None
 
     def play(self) -> None:
-        """Turn a page now and then."""
+        """Report at every tick that the next step is due."""
         self.stop()
         self._clock = self.set_interval(1 / self.speed, lambda: self.post_message(self.Ticked()))
 
     def stop(self) -> None:
-        """Stand still; a slide goes to its end."""
+        """Stop playing, and end a slide."""
         if self._clock is not None:
             self._clock.stop()
             self._clock = None
@@ -62,7 +62,7 @@ class Film(Drawing, can_focus=True):
             self.play()
 
     def slide(self, frames: tuple[Page, ...], last: Page) -> None:
-        """Show pictures one after the other, the last one to stay."""
+        """Show pages one after the other; the last one stays."""
         self._frames = [*frames, last]
         every = min(_FRAME, _SLIDE / len(frames), 0.5 / self.speed / len(frames))
         self._turn()
@@ -76,16 +76,13 @@ class Film(Drawing, can_focus=True):
             self._slider = None
 
     def stop_sliding(self) -> None:
-        """Show the last picture of a slide at once."""
-        if self._slider is not None:
-            self._slider.stop()
-            self._slider = None
-        if self._frames:
-            self.page = self._frames.pop()
-            self._frames = []
+        """Show the last page of a slide at once."""
+        self._frames = self._frames[-1:]
+        if self._frames or self._slider is not None:
+            self._turn()
 
     def on_resize(self) -> None:
-        """Keep what is new in sight, also where the reason has taken lines, or given some back."""
+        """Keep what is new in sight."""
         super().on_resize()
         if not self.styles.auto_dimensions:
             self.show_newest()
@@ -96,11 +93,11 @@ class Film(Drawing, can_focus=True):
         return next((y for y, runs in enumerate(self.lines) if any("▸" in run.text for run in runs)), 0)
 
     def show_newest(self) -> None:
-        """Scroll to what is new on the page; where the film is as high as its page, what holds it scrolls."""
+        """Scroll to what is new on the page; if the player is as high as its page, its parent scrolls."""
         if not self.styles.auto_dimensions:
-            # Forced, since on the first picture there is no scrollbar yet.
+            # Forced, since there is no scrollbar yet on the first picture.
             self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False, force=True)
         elif isinstance(self.parent, ScrollableContainer):
-            # As far down as there is something to see, the reason and the lamps too, but not beyond what is new.
+            # As far down as the parent goes, to show the reason and the flags, but not beyond what is new.
             top = self.virtual_region.y + self.newest
             self.parent.scroll_to(y=min(top, self.parent.max_scroll_y), animate=False)

@@ -1,4 +1,4 @@
-"""The search for a witness, with a bar that grows and Escape to give up."""
+"""The search for a witness: operands for which fused and separate roundings differ."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Label, ProgressBar
 
 from floatlab.errors import FloatlabError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.formats import Format
-    from floatlab.verbs.question import Question
+from floatlab.formats import Format
+from floatlab.verbs.arithmetic.witness import no_witness, witness
+from floatlab.verbs.question import Question
 
 
 class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
-    """Looks beside the screen; dismissed with operands, with words that say there are none, or with None."""
+    """A progress bar. Dismissed with operands, with a message if there are none, or with None."""
 
     DEFAULT_CSS = """
     WitnessSearch {
@@ -33,7 +31,7 @@ class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
     BINDINGS = [Binding("escape", "give_up", "Give up", id="witness.cancel")]
 
     def __init__(self, question: Question, format: Format) -> None:
-        """Look near the question's operands, in one format."""
+        """Search near the operands of a question, in one format."""
         super().__init__()
         self._question, self._format = question, format
         self._ended = Event()
@@ -51,17 +49,15 @@ class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
 
     @work(thread=True)
     def search(self) -> None:
-        """Search in a thread of its own."""
-        from floatlab.verbs.arithmetic.witness import no_witness, witness
-
+        """Search on a worker thread."""
         try:
-            found: tuple[str, ...] | str | None = witness(
+            result: tuple[str, ...] | str | None = witness(
                 self._format, self._question.context, near=self._question.values, progress=self._tell
             )
         except FloatlabError as error:
-            found = str(error)
+            result = str(error)
         if not self._ended.is_set():
-            self.app.call_from_thread(self.dismiss, found or no_witness(self._format))
+            self.app.call_from_thread(self.dismiss, result or no_witness(self._format))
 
     def _tell(self, done: int, total: int) -> bool:
         if not self._ended.is_set():
@@ -69,7 +65,7 @@ class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
         return not self._ended.is_set()
 
     def show_progress(self, done: int, total: int) -> None:
-        """Let the bar grow."""
+        """Move the bar."""
         self.query_one(ProgressBar).update(total=total, progress=done)
 
     def action_give_up(self) -> None:

@@ -1,6 +1,8 @@
-"""The codes of a small format to walk over: the table, and of the code under the cursor its digits and its bits."""
+"""The codes of a small format: the table of all of them, and the digits and bits of the one under the cursor."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
@@ -8,22 +10,17 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input, Label
 
+from floatlab.formats import Format
 from floatlab.formats.names import short_name
-from floatlab.page.model import Strip
+from floatlab.numbers.datum import Datum
+from floatlab.page.model import Grid, Strip
+from floatlab.tui.screens.formats.code_table import CodeTable
 from floatlab.tui.widgets.bit_row import BitRow
-from floatlab.tui.widgets.boxes import fill, judge
+from floatlab.tui.widgets.boxes import fill, mark_valid
 from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.code_table import CodeTable
+from floatlab.verbs.answer import Answer
 from floatlab.verbs.edits import with_bit
 from floatlab.verbs.question import Question
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.formats import Format
-    from floatlab.page.model import Grid
-    from floatlab.verbs.answer import Answer
 
 
 class CodePage(Vertical):
@@ -39,21 +36,17 @@ class CodePage(Vertical):
     }
     """
 
+    @dataclass
     class Chosen(Message):
         """A code was chosen."""
 
-        def __init__(self, literal: str) -> None:
-            """Name it, with its format."""
-            super().__init__()
-            self.literal = literal
+        literal: str
 
+    @dataclass
     class Missed(Message):
-        """What was typed begins no code; empty words say that it does again."""
+        """What was typed begins no code, for this reason; an empty reason takes the complaint back."""
 
-        def __init__(self, words: str) -> None:
-            """Say why."""
-            super().__init__()
-            self.words = words
+        reason: str
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start empty."""
@@ -61,7 +54,7 @@ class CodePage(Vertical):
         self._format: Format | None = None
 
     def compose(self) -> ComposeResult:
-        """Put the code under the cursor above the table."""
+        """Compose the code under the cursor, and the table."""
         with Vertical(id="one"):
             yield Label("code", id="name-code")
             yield Input(id="code", compact=True, placeholder="0x38", max_length=4)
@@ -74,7 +67,7 @@ class CodePage(Vertical):
         return self.query_one(CodeTable)
 
     def show(self, format: Format, grid: Grid) -> None:
-        """Show a format's codes, from the first on where it is another format."""
+        """Show the codes of a format, from the first one if it is another format."""
         if format != self._format:
             self._format = format
             self.table.show(grid)
@@ -89,12 +82,12 @@ class CodePage(Vertical):
 
     @property
     def answer(self) -> Answer:
-        """What `show` says of the code under the cursor."""
+        """What `show` answers about the code under the cursor."""
         return Question("show", (self.literal,)).answers()[0]
 
     @property
-    def datum(self) -> Any:
-        """The code under the cursor as a datum."""
+    def datum(self) -> Datum:
+        """The code under the cursor."""
         return self.answer.results[0]
 
     def _draw(self) -> None:
@@ -103,15 +96,15 @@ class CodePage(Vertical):
         strip = parts()[0].blocks[0]
         self.query_one(BitRow).show(strip.replace(label="") if isinstance(strip, Strip) else strip)
         box = self.query_one(Input)
-        if not box.has_focus:  # the box being edited is not rewritten under the cursor
+        if not box.has_focus:  # else it is being edited
             fill(box, self.table.code(self.table.cursor))
 
-    @on(Cells.Moved)
+    @on(Cells.Moved, "CodeTable")
     def _moved(self) -> None:
         if self.table.count:
             self._draw()
 
-    @on(Cells.Chosen)
+    @on(Cells.Chosen, "CodeTable")
     def _chosen(self, event: Cells.Chosen) -> None:
         event.stop()
         self.post_message(self.Chosen(self.literal))
@@ -125,7 +118,7 @@ class CodePage(Vertical):
         box = self.query_one(Input)
         box.focus()
         box.value = event.digit
-        self.call_after_refresh(box.action_end)  # the focus would select it all
+        self.call_after_refresh(box.action_end)  # the focus selects the text, which the next digit would replace
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
@@ -138,7 +131,7 @@ class CodePage(Vertical):
         else:
             ends = f"{table.code(0)} to {table.code(table.count - 1)}"
             self.post_message(self.Missed(f"no code begins so: they go from {ends}, in hexadecimal"))
-        judge(event.input, cell is not None)
+        mark_valid(event.input, cell is not None)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

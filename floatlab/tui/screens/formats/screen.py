@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
-from floatlab.formats import CATALOG, catalog_row, parse_format
+from floatlab.formats import CATALOG, Format, catalog_row, parse_format
 from floatlab.formats.names import short_name
-from floatlab.page.model import Grid, Note, Page, joined, line
+from floatlab.numbers.datum import Datum
+from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.code_page import CodePage
 from floatlab.tui.screens.formats.format_table import FormatTable
-from floatlab.tui.screens.task import Task
-from floatlab.tui.widgets.boxes import fill, is_wrong, judge
+from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.choices import Choices
-from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.tui.widgets.page_view import PageView, note_page
 from floatlab.verbs.formats.page import formats_table
 from floatlab.verbs.question import Question
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
 
-    from textual.widget import Widget
-
-    from floatlab.formats import Format
-
-
-class Catalogue(Task, inherit_bindings=False):
-    """The formats. The question holds the marked ones, which are compared; the cursor is where one is reading."""
+class FormatsScreen(TaskScreen, inherit_bindings=False):
+    """The formats. The question holds the marked ones, which are compared; the cursor chooses the one in full."""
 
     NAME = "formats"
     PLACE = "In Formats"
@@ -48,10 +41,10 @@ class Catalogue(Task, inherit_bindings=False):
     BINDINGS = [
         Binding("space", "mark", "Mark", id="formats.mark", key_display="space"),
         Binding("x,delete", "drop", "Drop row", id="drop", show=False),
-        *Task.SHARED,
+        *SHARED_KEYS,
     ]
     DEFAULT_CSS = """
-    Catalogue {
+    FormatsScreen {
         #body { height: 1fr; layout: vertical; }
         #table { height: 9fr; }
         #side { height: 11fr; }
@@ -72,11 +65,11 @@ class Catalogue(Task, inherit_bindings=False):
         super().__init__(question)
         self.marked: dict[str, Format] = {}
         self.formats: dict[str, Format] = {}  # the rows
-        self._kept: dict[str, Format] = {}  # rows that were added, and stay without a mark
-        self._parts: dict[tuple[str, ...], list[Page]] = {}
+        self._added: dict[str, Format] = {}  # rows besides the catalog's that stay without a mark
+        self._page_cache: dict[tuple[str, ...], list[Page]] = {}
 
     def compose_task(self) -> ComposeResult:
-        """Compose the box of names, the table, and what is shown of the formats."""
+        """Compose the box of names, the table, and the views."""
         with Horizontal(classes="entry"):
             yield Label("compare")
             yield Input(
@@ -86,19 +79,19 @@ class Catalogue(Task, inherit_bindings=False):
         with Vertical(id="body"):
             yield FormatTable(id="table")
             with Vertical(id="side"):
-                yield Choices(self.VIEWS, self.view, id="views")
+                yield ChoiceBar(self.VIEWS, self.view, id="views")
                 yield CodePage(id="codes")
-                yield Drawing(id="details")
+                yield PageView(id="details")
 
     @property
     def table(self) -> FormatTable:
         """The table."""
-        return self.query_one("#table", FormatTable)
+        return self.query_one(FormatTable)
 
     @property
     def codes(self) -> CodePage:
         """The codes."""
-        return self.query_one("#codes", CodePage)
+        return self.query_one(CodePage)
 
     @property
     def current(self) -> Format:
@@ -115,13 +108,13 @@ class Catalogue(Task, inherit_bindings=False):
         return question.replace(values=(*question.values, short_name(format)))
 
     def draw(self, before: Question) -> None:
-        """Show the rows and the marks; what is marked newly gets the cursor."""
-        question, marked, few = self.question, self.marked, len(self.marked) < 2
+        """Show the rows and the marks; the cursor moves to a format that was just marked."""
+        question, marked = self.question, self.marked
         cursor = self.current if self.formats else None
         self.marked = {format.name: format for format in map(parse_format, question.values)}
         named = {row.format.name: row.format for row in CATALOG}
-        self._kept = {name: format for name, format in self._kept.items() if name not in named}
-        formats = named | self._kept | self.marked
+        self._added = {name: format for name, format in self._added.items() if name not in named}
+        formats = named | self._added | self.marked
         if formats != self.formats:
             self.formats = formats
             self.table.show(formats_table([catalog_row(format) for format in formats.values()]))
@@ -129,10 +122,10 @@ class Catalogue(Task, inherit_bindings=False):
         new = next((format for name, format in self.marked.items() if name not in marked), cursor)
         if new is not None:
             self._go(new)
-        if few and len(self.marked) > 1:
+        if len(marked) < 2 <= len(self.marked):
             self.view = "compare"
         box = self.query_one("#names", Input)
-        if not box.has_focus or is_wrong(box):  # the box being edited is not rewritten under the cursor
+        if not box.has_focus or is_wrong(box):  # else it is being edited
             fill(box, " ".join(question.values))
         self.draw_view()
 
@@ -144,7 +137,7 @@ class Catalogue(Task, inherit_bindings=False):
     # The views.
 
     def _names(self) -> tuple[str, ...]:
-        """Return the names whose page is shown. One that is marked is compared with the one under the cursor."""
+        """Return the formats of the page. A single marked one is compared with the one under the cursor."""
         current = short_name(self.current)
         if self.view != "compare":
             return (current,)
@@ -152,13 +145,13 @@ class Catalogue(Task, inherit_bindings=False):
         return marked if len(marked) > 1 else tuple(dict.fromkeys((*marked, current)))
 
     def _pages(self) -> list[Page]:
-        """Return the pages of these names, and last of several the one that compares them."""
+        """Return the pages of these formats, and last of several the one that compares them."""
         names = self._names()
-        if names not in self._parts:
+        if names not in self._page_cache:
             parts = Question("formats", names).answers()[0].parts
             assert parts is not None
-            self._parts[names] = parts()
-        return self._parts[names]
+            self._page_cache[names] = parts()
+        return self._page_cache[names]
 
     def page(self) -> Page:
         """Return the whole page."""
@@ -168,32 +161,33 @@ class Catalogue(Task, inherit_bindings=False):
         """Show the page of the view."""
         page = self._pages()[-1]
         grid = next((block for block in page.blocks if isinstance(block, Grid)), None)
-        shown = grid if self.view == "codes" else None
-        self.codes.display = shown is not None
-        details = self.query_one("#details", Drawing)
-        details.display = shown is None
-        if shown is not None:
-            self.codes.show(self.current, shown)
+        has_codes = self.view == "codes" and grid is not None
+        self.codes.display = has_codes
+        self.query_one("#details").display = not has_codes
+        if has_codes and grid is not None:
+            self.codes.show(self.current, grid)
         elif self.view == "codes":
-            words = f"{self.current.name} has too many codes to list them all: formats of up to 8 bits have a table."
-            details.page = Page((Note(line(words)),))
+            page = note_page(
+                f"{self.current.name} has too many codes to list them all: formats of up to 8 bits have a table."
+            )
         elif self.view == "compare" and len(self._names()) < 2:
-            words = "Move to another row to compare it with this one; space marks rows, which are then compared."
-            details.page = Page((Note(line("Mark a format with space. " if not self.marked else "", words)),))
-        else:
-            details.page = page
-        self.set_class(shown is not None, "-codes")
+            first = "" if self.marked else "Mark a format with space. "
+            page = note_page(
+                f"{first}Move to another row to compare it with this one; space marks rows, which are then compared."
+            )
+        if not has_codes:
+            self.show_page("details", page)
+        self.set_class(has_codes, "-codes")
         self.set_class(self.view == "compare", "-compare")
-        if self.focused is not None and not self.focused.display:
-            self.action_leave()
+        self.move_hidden_focus()
 
     def watch_view(self) -> None:
-        """Draw another view, from its top."""
+        """Draw another view, from its top, and focus the codes."""
         super().watch_view()
         if self.formats:
-            self.query_one("#details", Drawing).scroll_home(animate=False)
+            self.query_one("#details").scroll_home(animate=False)
             if self.codes.display and not isinstance(self.focused, Input):
-                self.codes.table.focus()  # who asks for codes wants to walk over them
+                self.codes.table.focus()
             self.refresh_bindings()
 
     # The table.
@@ -201,22 +195,19 @@ class Catalogue(Task, inherit_bindings=False):
     @on(Cells.Moved, "#table")
     def _moved(self) -> None:
         self.draw_view()
-        self.query_one("#details", Drawing).scroll_home(animate=False)
+        self.query_one("#details").scroll_home(animate=False)
         self.refresh_bindings()
-
-    @on(FormatTable.Marked)
-    def _marked(self) -> None:
-        self.action_mark()
 
     @on(Cells.Chosen, "#table")
     def _format_chosen(self) -> None:
         self.inspect("1", (self.current,))
 
+    @on(FormatTable.MarkWanted)
     def action_mark(self) -> None:
-        """Mark the row under the cursor, or take its mark away; a row that was added stays."""
+        """Mark or unmark the row under the cursor; a row that was added stays."""
         format = self.current
         if format.name in self.marked:
-            self._kept[format.name] = format
+            self._added[format.name] = format
             self._unmark(format)
         else:
             self.open(self.with_format(self.question, format))
@@ -226,75 +217,67 @@ class Catalogue(Task, inherit_bindings=False):
         self.open(self.question.replace(values=values))
 
     def action_drop(self) -> None:
-        """Take the mark away; a row that was added goes."""
+        """Unmark the row under the cursor; a row that was added goes."""
         format = self.current
-        self._kept.pop(format.name, None)
-        if format.name in self.marked:
-            self._unmark(format)
-        else:
-            self.open(self.question)
-
-    def inspect(self, value: str, formats: tuple[Format, ...]) -> None:
-        """Open a value in Inspect."""
-        self.app.go("inspect", Question("show", (value,), formats))
+        self._added.pop(format.name, None)
+        self._unmark(format)
 
     @on(Input.Changed, "#names")
     def _names_typed(self, event: Input.Changed) -> None:
         question = self.question.replace(values=tuple(event.value.replace(",", " ").split()))
-        judge(event.input, self.open(question, "names"))
+        mark_valid(event.input, self.open(question, "names"))
 
     # The codes.
 
     @on(CodePage.Missed)
     def _code_missed(self, event: CodePage.Missed) -> None:
-        self.complain(event.words)
+        self.complain(event.reason)
 
     @on(CodePage.Chosen)
     def _code_chosen(self, event: CodePage.Chosen) -> None:
-        """Open a code in Inspect, before the formats that stand there."""
-        kept = (format for format in self.app.standing("inspect").formats if format != self.current)
-        self.inspect(event.literal, (self.current, *kept))
+        """Open a code in Inspect, before the formats that it shows already."""
+        others = (format for format in self.app.standing("inspect").formats if format != self.current)
+        self.inspect(event.literal, (self.current, *others))
 
     # What the frame asks.
 
-    def subject(self) -> Any:
+    def subject(self) -> Datum | None:
         """Return the code under the cursor."""
         return self.codes.datum if self.codes.display else None
 
-    def copies(self) -> dict[str, tuple[str, Callable[[], str]]]:
-        """Copy what is in sight: the code under the cursor, else the formats on the page."""
-        rows = super().copies()
+    def copies(self) -> Copies:
+        """Copy the code under the cursor, else the formats on the page."""
+        copies = super().copies()
         if self.codes.display:
-            rows["value"] = ("the value", lambda: self.codes.answer.words()[0])
-            rows["code"] = ("the code", lambda: self.codes.answer.codes()[0])
+            copies["value"] = ("the value", lambda: self.codes.answer.words()[0])
+            copies["code"] = ("the code", lambda: self.codes.answer.codes()[0])
         else:
-            rows["value"] = ("the name", lambda: " ".join(self._names()))
-            del rows["code"]
+            copies["value"] = ("the name", lambda: " ".join(self._names()))
+            del copies["code"]
         command = Question("formats", self._names()).command
-        return rows | {"command": (rows["command"][0], lambda: command)}
+        return copies | {"command": (copies["command"][0], lambda: command)}
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide what cannot be done now."""
         if action == "pin":
             return bool(self.formats) and self.codes.display
         if action == "drop":
-            return bool(self.formats) and self.current.name in self._kept | self.marked
+            return bool(self.formats) and self.current.name in self._added | self.marked
         return super().check_action(action, parameters)
 
     def boxes(self) -> Iterator[Widget]:
-        """Return the box of codes where it is, and the box of names."""
+        """Return the box of the code if it is shown, and the box of names."""
         yield from self.query("#code") if self.codes.display else ()
         yield from self.query("#names")
 
     def home(self) -> Iterator[Widget]:
-        """Go back to the codes, or to the table."""
+        """Return the table of codes if the focus is beside it, and the table of formats."""
         inside = self.focused is not None and self.codes in self.focused.ancestors
         if self.codes.display and inside and self.focused is not self.codes.table:
             yield self.codes.table
         yield self.table
 
-    def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
-        """Offer the views and the marks."""
-        for name, words in self.VIEWS:
-            yield f"View: {words}", "of the row under the cursor", partial(setattr, self, "view", name)
+    def commands(self) -> Iterator[Command]:
+        """Return the views and the marks."""
+        yield from super().commands()
         yield "Unmark all", "compare nothing", lambda: self.open(self.question.replace(values=()))

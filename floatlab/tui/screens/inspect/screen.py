@@ -1,41 +1,35 @@
-"""Inspect: a value in several formats at once; every bit, field and neighbour can be touched."""
+"""Inspect: a value in several formats at once, with every bit, field and neighbour to edit."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from floatlab.errors import FloatlabError
+from floatlab.formats import Format
 from floatlab.formats.names import short_name
-from floatlab.page.model import Note, Page, line
-from floatlab.tui.app.background import beside
-from floatlab.tui.screens.task import Task
+from floatlab.numbers.datum import Datum
+from floatlab.page.model import Page
+from floatlab.tui.background import run_once
+from floatlab.tui.screens.inspect.field_box import FieldBox
+from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies, TaskScreen
 from floatlab.tui.widgets.bit_row import BitRow
-from floatlab.tui.widgets.boxes import fill, is_wrong, judge
-from floatlab.tui.widgets.choices import Choices
-from floatlab.tui.widgets.drawing import Drawing
-from floatlab.tui.widgets.field_box import FieldBox
+from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
+from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.tui.widgets.page_view import PageView, note_page
 from floatlab.verbs.edits import EDITS, code_of, edited, literal_of, with_bit, with_field
 from floatlab.verbs.question import Question
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from textual.widget import Widget
-
-    from floatlab.formats import Format
-
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
-# Options of `show` that are views here.
-_VIEWED = ("interval", "directions", "dialects", "like")
-KEYS = {
+_VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views here
+EDIT_KEYS = {
     "down": "minus",
     "up": "plus",
     "negate": "s",
@@ -51,8 +45,8 @@ KEYS = {
 }
 
 
-class Inspect(Task, inherit_bindings=False):
-    """One value in several formats; the row with the focus leads, and edits change its datum."""
+class InspectScreen(TaskScreen, inherit_bindings=False):
+    """One value in several formats. The row with the focus leads: edits change its datum."""
 
     NAME = "inspect"
     PLACE = "In Inspect"
@@ -71,14 +65,14 @@ class Inspect(Task, inherit_bindings=False):
     BINDINGS = [
         *(
             Binding(key, f"edit('{name}')", EDITS[name].summary, id=f"edit.{name}", show=False)
-            for name, key in KEYS.items()
+            for name, key in EDIT_KEYS.items()
         ),
         Binding("x,delete", "drop", "Drop row", id="drop", show=False),
         Binding("e,ctrl+n", "fields", "Field", id="fields", show=False),
-        *Task.SHARED,
+        *SHARED_KEYS,
     ]
     DEFAULT_CSS = """
-    Inspect {
+    InspectScreen {
         #body { height: 1fr; layout: vertical; }
         #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
@@ -97,13 +91,13 @@ class Inspect(Task, inherit_bindings=False):
         """Open at a question."""
         super().__init__(question)
         self.rows: dict[str, BitRow] = {}
-        self.data: dict[str, Any] = {}
+        self.data: dict[str, Datum] = {}
         self._lead = ""
         self._typing = False
         if question.verb == "convert":
-            self.set_reactive(Task.view, "path")
-        elif shown := [name for name in ("directions", "dialects") if question.option(name)]:
-            self.set_reactive(Task.view, shown[0])
+            self.set_reactive(TaskScreen.view, "path")
+        elif asked := [name for name in ("directions", "dialects") if question.option(name)]:
+            self.set_reactive(TaskScreen.view, asked[0])
 
     def compose_task(self) -> ComposeResult:
         """Compose the value box, the edits, the rows of bits, the fields and the details."""
@@ -113,7 +107,7 @@ class Inspect(Task, inherit_bindings=False):
                 id="value", compact=True, placeholder="1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
             )
         yield Static(id="complaint", markup=False)
-        yield Choices(tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
+        yield ChoiceBar(tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
         with Vertical(id="body"):
             with Vertical(id="left"):
                 with VerticalScroll(id="rows", can_focus=False):
@@ -122,29 +116,32 @@ class Inspect(Task, inherit_bindings=False):
                     yield from self.rows.values()
                 yield FieldBox(id="fields")
             with Vertical(id="side"):
-                yield Choices(self.VIEWS, self.view, id="views")
-                yield Drawing(id="details")
+                yield ChoiceBar(self.VIEWS, self.view, id="views")
+                yield PageView(id="details")
 
     # The question.
 
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """The formats of the rows."""
+        return tuple(datum.format for datum in self.data.values())
+
     def normal(self, question: Question) -> Question:
-        """Show one value; how it would be printed is a matter of the view."""
+        """Show one value, without the options that are views here."""
         if question.verb == "convert":
-            question = Question("show", question.values, question.formats, question.context, question.options)
+            question = question.replace(verb="show")
         if not question.values:
             raise FloatlabError("Inspect needs a value")
         question = question.spelled_out()
         if question.option("dialects") and not question.formats:
             dialects = question.answers()[0].results
             question = question.replace(formats=tuple(datum.format for datum in dialects))
-        question = question.having(**dict.fromkeys(_VIEWED))
-        return question.replace(values=question.values[:1])
+        return question.having(**dict.fromkeys(_VIEW_OPTIONS)).replace(values=question.values[:1])
 
     def with_format(self, question: Question, format: Format) -> Question:
         """Add a format."""
-        formats = tuple(datum.format for datum in self.data.values())
         self._lead = format.name
-        return question if format in formats else question.replace(formats=(*formats, format))
+        return question if format in self.formats else question.replace(formats=(*self.formats, format))
 
     def draw(self, before: Question) -> None:
         """Show the value in each format."""
@@ -153,8 +150,8 @@ class Inspect(Task, inherit_bindings=False):
         parts = dict(zip((datum.format.name for datum in answer.results), answer.parts(), strict=True))
         data = {datum.format.name: datum for datum in answer.results}
         if "@" in question.values[0] and question.values != before.values:
-            self._lead = answer.results[0].format.name  # the value has come with a format of its own
-        # The order that the person gave stays, also where a value has brought a format of its own.
+            self._lead = answer.results[0].format.name  # the format that came with the value
+        # The user's order of formats stays, also where a value came with another one.
         order = [name for name in (format.name for format in question.formats) if name in data]
         order = [*(name for name in data if name not in order), *order]
         self.data = {name: data[name] for name in order}
@@ -177,11 +174,11 @@ class Inspect(Task, inherit_bindings=False):
 
     # The views of the lead.
 
-    def subject(self) -> Any:
+    def subject(self) -> Datum | None:
         """Return the lead's datum."""
         return self.data.get(self._lead)
 
-    def viewed(self) -> Question:
+    def view_question(self) -> Question:
         """Return the question whose page is the view."""
         question, datum = self.question, self.data[self._lead]
         lead = question.replace(formats=(datum.format,))
@@ -190,11 +187,9 @@ class Inspect(Task, inherit_bindings=False):
         if self.view == "dialects":
             return Question("show", (code_of(datum).partition("@")[0],)).having(dialects=True)
         if self.view == "path":
-            formats = tuple(each.format for each in self.data.values())
             value = question.values[0]
-            if "@" in value:
-                value = literal_of(datum, question.context)
-            return Question("convert", (value,), formats, question.context)
+            value = literal_of(datum, question.context) if "@" in value else value
+            return Question("convert", (value,), self.formats, question.context)
         if self.view == "libraries":
             return lead.having(like=_LIBRARIES)
         if self.view == "pins":
@@ -203,35 +198,33 @@ class Inspect(Task, inherit_bindings=False):
 
     def draw_view(self) -> None:
         """Show the page of the view."""
-        asked = self.viewed()
+        question = self.view_question()
         if self.view == "libraries":
-            self._draw_libraries(asked)
+            self._draw_libraries(question)
         else:
-            self.query_one("#details", Drawing).page = self._page_of(asked)
+            self.show_page("details", self._page_of(question))
 
-    def _page_of(self, asked: Question) -> Page:
-        if self.view == "pins" and len(asked.values) < 2:
-            words = "Pin two numbers to compare them: a keeps the lead's number as A, b as B."
-            return Page((Note(line(words)),))
+    def _page_of(self, question: Question) -> Page:
+        if self.view == "pins" and len(question.values) < 2:
+            return note_page("Pin two numbers to compare them: a keeps the lead's number as A, b as B.")
         try:
-            answer = asked.answers()[0]
+            answer = question.answers()[0]
         except FloatlabError as error:
-            return Page((Note(line(str(error))),))
+            return note_page(str(error))
         if self.view == "details" and answer.parts is not None:
             page = answer.parts()[-1]
             return page.replace(blocks=page.blocks[1:])  # the bits stand in the row
         return answer.page()
 
-    def _draw_libraries(self, asked: Question) -> None:
-        """Ask the libraries beside the screen: importing one may take seconds."""
-        details = self.query_one("#details", Drawing)
-        details.page = Page((Note(line("asking the libraries …")),))
+    def _draw_libraries(self, question: Question) -> None:
+        """Ask the libraries on a background thread: importing one may take seconds."""
+        self.show_page("details", note_page("asking the libraries …"))
 
         def take(page: Page) -> None:
-            if self.view == "libraries" and asked == self.viewed():  # else it comes too late
-                details.page = page
+            if self.view == "libraries" and question == self.view_question():  # else it comes too late
+                self.show_page("details", page)
 
-        beside(self.app, lambda: self._page_of(asked), take)
+        run_once(self.app, partial(self._page_of, question), take)
 
     def pinned(self) -> None:
         """Compare A and B."""
@@ -242,29 +235,28 @@ class Inspect(Task, inherit_bindings=False):
 
     # Edits.
 
-    def change(self, change: Callable[[Any], Any], kind: str = "") -> bool:
-        """Change the lead's datum; the other formats then show what it becomes there."""
+    def edit(self, change: Callable[[Datum], Datum], kind: str = "") -> bool:
+        """Change the lead's datum; the other formats show what it becomes there."""
         try:
             datum = change(self.data[self._lead])
         except FloatlabError as error:
             self.complain(str(error))
             return False
-        question = self.question
-        formats = tuple(each.format for each in self.data.values())
-        return self.open(question.replace(values=(literal_of(datum, question.context),), formats=formats), kind)
+        value = literal_of(datum, self.question.context)
+        return self.open(self.question.replace(values=(value,), formats=self.formats), kind)
 
     def action_edit(self, name: str) -> None:
         """Do an edit of EDITS."""
-        self.change(lambda datum: edited(datum, name))
+        self.edit(lambda datum: edited(datum, name))
 
-    @on(Choices.Chosen, "#edits")
-    def _edit_chosen(self, event: Choices.Chosen) -> None:
+    @on(ChoiceBar.Chosen, "#edits")
+    def _edit_chosen(self, event: ChoiceBar.Chosen) -> None:
         self.action_edit(event.name)
 
     @on(BitRow.Flipped)
     def _flipped(self, event: BitRow.Flipped) -> None:
-        self._follow(event.row)
-        self.change(lambda datum: with_bit(datum, event.bit, event.value))
+        self._follow(event.widget)
+        self.edit(lambda datum: with_bit(datum, event.bit, event.value))
 
     @on(Input.Changed, "#value")
     def _value_typed(self, event: Input.Changed) -> None:
@@ -272,9 +264,9 @@ class Inspect(Task, inherit_bindings=False):
         if value.strip().lower().startswith("bits:") and "@" not in value:
             value = f"{value.strip()}@{short_name(self.data[self._lead].format)}"  # a code is the lead's
         if not question.formats:
-            question = question.replace(formats=tuple(datum.format for datum in self.data.values()))
-        self._typing = True  # the box being edited is not rewritten under the cursor
-        judge(event.input, self.open(question.replace(values=(value,)), "value"))
+            question = question.replace(formats=self.formats)
+        self._typing = True  # the box keeps what is being typed
+        mark_valid(event.input, self.open(question.replace(values=(value,)), "value"))
         self._typing = False
 
     @on(Input.Blurred, "#value")
@@ -284,26 +276,27 @@ class Inspect(Task, inherit_bindings=False):
 
     @on(FieldBox.Typed)
     def _field_typed(self, event: FieldBox.Typed) -> None:
-        judge(event.box, self.change(lambda datum: with_field(datum, event.name, event.box.value), event.name))
+        valid = self.edit(lambda datum: with_field(datum, event.name, event.box.value), event.name)
+        mark_valid(event.box, valid)
 
     # The lead.
 
     def on_descendant_focus(self) -> None:
-        """Follow the focus."""
+        """Let the row with the focus lead."""
         if isinstance(self.focused, BitRow):
             self._follow(self.focused)
 
-    def _follow(self, row: BitRow) -> None:
-        name = next((name for name, each in self.rows.items() if each is row), self._lead)
-        if name != self._lead:
-            self._lead = name
-            for each in self.rows:
-                self.rows[each].leads = each == name
-            self.query_one(FieldBox).show(self.data[name])
+    def _follow(self, focused: Widget) -> None:
+        lead = next((name for name, row in self.rows.items() if row is focused), self._lead)
+        if lead != self._lead:
+            self._lead = lead
+            for name, row in self.rows.items():
+                row.leads = name == lead
+            self.query_one(FieldBox).show(self.data[lead])
             self.draw_view()
 
     def home(self) -> Iterator[Widget]:
-        """Go back to the lead's bits."""
+        """Return the lead's bits."""
         if self._lead in self.rows:
             yield self.rows[self._lead]
 
@@ -318,27 +311,26 @@ class Inspect(Task, inherit_bindings=False):
             self.complain("the last row stays: f adds another format")
             return
         names = list(self.data)
-        gone = names.index(self._lead)
-        own = self.question.values[0].partition("@")[2]
-        value = literal_of(self.data[self._lead]) if own else self.question.values[0]
-        self._lead = names[gone + 1] if gone + 1 < len(names) else names[gone - 1]
+        place = names.index(self._lead)
+        value = self.question.values[0]
+        value = literal_of(self.data[self._lead]) if "@" in value else value
+        self._lead = names[place + 1] if place + 1 < len(names) else names[place - 1]
         self.open(self.question.replace(values=(value,), formats=kept))
         self.rows[self._lead].focus()
 
-    def copies(self) -> dict[str, tuple[str, Callable[[], str]]]:
+    def copies(self) -> Copies:
         """Copy the value and the code of the row that leads."""
         at = [datum.format.name for datum in self.answers[0].results].index(self._lead)
-        rows = super().copies()
-        command = self.question if self.view == "details" else self.viewed()
-        return rows | {
-            "command": (rows["command"][0], lambda: command.command),
+        copies = super().copies()
+        question = self.question if self.view == "details" else self.view_question()
+        return copies | {
+            "command": (copies["command"][0], lambda: question.command),
             "value": ("the value", lambda: self.answers[0].words()[at]),
             "code": ("the code", lambda: self.answers[0].codes()[at]),
         }
 
-    def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
-        """Offer the edits and the views."""
+    def commands(self) -> Iterator[Command]:
+        """Return the edits and the views."""
         for edit in EDITS.values():
             yield f"Edit: {edit.summary}", "the row that leads", partial(self.action_edit, edit.name)
-        for name, words in self.VIEWS:
-            yield f"View: {words}", "a page of the row that leads", partial(setattr, self, "view", name)
+        yield from super().commands()

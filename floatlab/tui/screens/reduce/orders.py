@@ -1,4 +1,4 @@
-"""The same terms in one order after another, as a table to take one from."""
+"""The same terms added in many orders, as a table to take one from."""
 
 from __future__ import annotations
 
@@ -6,58 +6,55 @@ from time import monotonic
 
 from textual.binding import Binding
 
-from floatlab.page.model import Note, Page, line
-from floatlab.tui.app.background import beside_each
+from floatlab.reduce import Reduction
+from floatlab.tui.background import run_each
+from floatlab.tui.base import ExplorerBase
 from floatlab.tui.widgets.column_table import ColumnTable
+from floatlab.tui.widgets.page_view import note_page
 from floatlab.verbs.orders.answer import Way, growing
 from floatlab.verbs.orders.page import orders_table
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.reduce import Reduction
-    from floatlab.tui.app.app import Explorer
 
+class OrderTable(ColumnTable):
+    """One row for each order: its result, its error, and how many bits differ."""
 
-class Orders(ColumnTable):
-    """A row an order, with its result, its error, and how many of its bits are others."""
-
-    PLACE = "On the table of orders"  # what the list of keys calls it
+    PLACE = "On the table of orders"  # its name in the list of keys
     HELP = "The same terms in one order after another. Enter, or a double click, takes the order of the row."
     BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
-    SHORT = 1 << 12  # terms: one order of more may take longer than anybody waits
-    app: Explorer
+    SHORT = 1 << 12  # terms; with more, even one order may take too long to wait for
+    app: ExplorerBase
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start empty."""
         super().__init__(id=id)
         self.ways: list[Way] = []
-        self._found: Reduction | None = None
+        self._reduction: Reduction | None = None
 
     @property
     def way(self) -> Way | None:
         """The order under the cursor."""
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
-    def show_orders(self, found: Reduction, grace: float) -> None:
-        """Add the terms in all orders; what takes longer than so many seconds comes row by row, beside the screen."""
-        if self._found is found:
+    def show_orders(self, reduction: Reduction, grace: float) -> None:
+        """Add the terms in all orders; after `grace` seconds, the rest is done on a background thread, row by row."""
+        if self._reduction is reduction:
             return
-        self._found, self.ways = found, []
-        self.page = Page((Note(line("adding in other orders …")),))
+        self._reduction, self.ways = reduction, []
+        self.page = note_page("adding in other orders …")
 
-        def take(rows: list[Way]) -> bool:
-            if self._found is not found or not self.is_attached:  # it comes too late
+        def take(ways: list[Way]) -> bool:
+            if self._reduction is not reduction or not self.is_attached:  # it comes too late
                 return False
-            self.ways = rows
-            cells = [(each.names[0], each.same, each.result, each.error) for each in rows]
-            self.show(orders_table(cells, found.result))
+            self.ways = ways
+            cells = [(way.names[0], way.same, way.result, way.error) for way in ways]
+            self.show(orders_table(cells, reduction.result))
             return True
 
-        pieces, end = growing(found), monotonic() + grace
-        if len(found) <= self.SHORT:
-            for rows in pieces:
-                self.ways = rows
+        pieces, end = growing(reduction), monotonic() + grace
+        if len(reduction) <= self.SHORT:
+            for ways in pieces:
+                self.ways = ways
                 if monotonic() > end:
                     break
             take(self.ways)
-        beside_each(self.app, pieces, take)
+        run_each(self.app, pieces, take)

@@ -1,29 +1,24 @@
-"""How weights are trained: the keys and the pickers for forms, formats of stages, optimizers, remedies and seeds."""
+"""How weights are trained: the choices of form, stage formats, optimizer, remedies, seed and problem."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
-from textual.binding import Binding
-
+from floatlab.formats import Format
 from floatlab.formats.names import short_name
 from floatlab.page.words import plural
 from floatlab.training.network.networks import USUAL as CONFIGURATIONS
 from floatlab.training.setup import REMEDIES
-from floatlab.tui.screens.task import Task
-from floatlab.tui.widgets.marking import Marking
-from floatlab.tui.widgets.pickers import Choice, Picker
+from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
+from floatlab.tui.screens.train.marking_picker import MarkingPicker
+from floatlab.tui.screens.train.tables import RemedyTable
+from floatlab.tui.widgets.pickers import Choice, choices_of
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.check.functions import NAMES as FUNCTIONS
 from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned
+from floatlab.verbs.train.live.laboratory import Laboratory
 from floatlab.verbs.train.network.answer import NETWORKS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from floatlab.formats import Format
 
 STAGES = {
     "weights": "what weights are stored in",
@@ -43,108 +38,111 @@ PROBLEMS = {
     "linear": "linear regression",
     "logistic": "logistic regression",
 }
-_AUTOMATIC = "automatic"
-_RATE = "0.1"
+_RATE = "0.1"  # the learning rate where an update becomes a gradient
+# The forms in which an action is possible; an action that is not listed is possible in all.
+_FORMS = {
+    "given": ("run", "step"),
+    "stages": ("run", "step"),
+    "optimizer": ("run", "step", "network"),
+    "remedies": ("run", "step", "network"),
+    "seed": ("run", "step", "network"),
+    "subject": ("network", "check"),
+    "format": ("run", "step", "underflow", "check"),
+    "rules": ("run", "step", "underflow"),
+}
 
 
-class Setups(Task, inherit_bindings=False):
+class TrainControls(TaskScreen, inherit_bindings=False):
     """A screen whose question says how weights are trained."""
 
-    OWN = [
-        Binding("m", "remedies", "Remedies", id="train.remedies", tooltip="Mark the remedies that stand side by side"),
-        Binding("w", "form", "What", id="train.form", tooltip="Many steps, one, networks, gradients"),
-        Binding("g", "given", "Update or gradient", id="train.given", show=False),
-        Binding("o", "optimizer", "Optimizer", id="train.optimizer", show=False),
-        Binding("s", "stages", "Formats of stages", id="train.stages", show=False),
-        Binding("d", "seed", "Seed", id="train.seed", show=False),
-        Binding("x", "subject", "Problem or function", id="train.problem", show=False),
-    ]
+    def __init__(self, question: Question) -> None:
+        """Open at a question."""
+        super().__init__(question)
+        self.laboratory: Laboratory | None = None  # a training that advances while it is watched
+        self.last_in: dict[str, Question] = {}  # the last question in each form
 
     @property
     def form(self) -> str:
-        """Which form the question has."""
+        """The form of the question."""
         return form_of(self.question)
 
     @property
-    def remedy(self) -> str:
-        """The remedy of the line under the cursor."""
-        raise NotImplementedError
+    def labels(self) -> tuple[str, ...]:
+        """All remedies, or configurations, of the training that is shown."""
+        return tuple(self.laboratory.labels) if self.laboratory is not None else ()
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The remedies, or configurations, of all lines."""
-        raise NotImplementedError
+    def place(self) -> int:
+        """The row of the remedy under the cursor."""
+        return self.query_one(RemedyTable).cursor
 
-    def change(self, **options: Any) -> bool:
-        """Ask with other options."""
-        return self.open(self.question.having(**options))
+    @property
+    def remedy(self) -> str:
+        """The remedy under the cursor."""
+        return self.labels[self.place] if self.place < len(self.labels) else "plain"
 
     def with_format(self, question: Question, format: Format) -> Question:
-        """Keep the weights in this format; gradients, where it is about them alone."""
+        """Store weights in this format; where the question is about gradients, store those."""
         return question.replace(formats=(format,)).having(**{"grads" if self.form == "underflow" else "weights": None})
+
+    @property
+    def remedy_option(self) -> str:
+        """The option that names remedies, or configurations."""
+        return "configs" if self.form == "network" else "remedies"
 
     # The line of controls.
 
     def controls(self) -> tuple[tuple[str, str], ...]:
-        """Return what a click can change, as it is."""
-        question, form = self.question, self.form
+        """Return what a click can change, and its present value."""
+        question, form, small = self.question, self.form, self.small
+        is_update, is_network, has_gradient = form in ("run", "step"), form == "network", question.option("grad")
         rows = [("form", f"{FORMS[form][0]} ▾")]
-        many = form in ("run", "step")
-        if many and not self.small:
-            rows.append(("given", "gradient ▾" if question.option("grad") is not None else "update ▾"))
-        if form == "network":
+        if is_update and not small:
+            rows.append(("given", "gradient ▾" if has_gradient is not None else "update ▾"))
+        if is_network:
             rows.append(("subject", f"{question.option('problem', 'network')} ▾"))
-        if form == "check":
-            rows.append(("subject", f"{question.values[1]} ▾"))
-        if form != "network":
-            own = question.option("weights") or next((short_name(each) for each in question.formats), None)
-            rows.append(("format", f"in {own or ('fp32' if form == 'check' else 'fp16')} ▾"))
-        set_apart = [name for name in STAGES if name != "weights" and question.option(name) is not None]
-        if many and (set_apart or not self.small):
-            rows.append(("stages", f"{len(set_apart)} stages apart ▾" if set_apart else "stages ▾"))
-        if form == "network" or (many and question.option("grad") is not None):
+        else:
+            rows += [("subject", f"{question.values[1]} ▾")] if form == "check" else []
+            format = question.option("weights") or next((short_name(format) for format in question.formats), None)
+            rows.append(("format", f"in {format or ('fp32' if form == 'check' else 'fp16')} ▾"))
+        apart = [name for name in STAGES if name != "weights" and question.option(name) is not None]
+        if is_update and (apart or not small):
+            rows.append(("stages", f"{len(apart)} stages apart ▾" if apart else "stages ▾"))
+        if is_network or (is_update and has_gradient is not None):
             rows.append(("optimizer", f"{question.option('optimizer', 'sgd')} ▾"))
-        if self.labels or form == "step":
-            kinds = ("configuration", "configurations") if form == "network" else ("remedy", "remedies")
-            words = f"{len(self.labels):,} {plural(len(self.labels), *kinds)}"
-            if not self.labels:
-                words = "+".join(question.option("remedies", ("plain",)))
-            rows.append(("remedies", f"{words} ▾"))
-        if many or form == "network":
-            rows += [("seed", f"seed {question.context.seed} ▾")] * (not self.small or bool(question.context.seed))
+        if self.labels:
+            nouns = ("configuration", "configurations") if is_network else ("remedy", "remedies")
+            rows.append(("remedies", f"{len(self.labels):,} {plural(len(self.labels), *nouns)} ▾"))
+        elif form == "step":
+            rows.append(("remedies", f"{'+'.join(question.option('remedies', ('plain',)))} ▾"))
+        if (is_update or is_network) and (question.context.seed or not small):
+            rows.append(("seed", f"seed {question.context.seed} ▾"))
         return tuple(rows)
 
     # Pickers.
 
     def action_form(self) -> None:
-        """Pick what is asked: many steps, one, networks, or what becomes of gradients."""
-        rows = [Choice(name, f"{words:<12} {' '.join(start[1:])}") for name, (words, start) in FORMS.items()]
-        self.app.push_screen(Picker("What to train, or to look at", rows, (self.form,)), self.take_form)
+        """Pick what is asked: many steps, one, networks, or what happens to gradients."""
+        rows = [Choice(name, f"{title:<12} {' '.join(start[1:])}") for name, (title, start) in FORMS.items()]
+        self.pick("What to train, or to look at", rows, self.take_form, (self.form,))
 
-    def take_form(self, name: str | None) -> None:
-        """Ask in another form: about the same numbers where that can be, else where it was left, or where it starts."""
-        if name is not None and name != self.form:
+    def take_form(self, name: str) -> None:
+        """Ask in another form: about the same numbers if possible, else where it was left, or where it starts."""
+        if name != self.form:
             question = in_form(self.question, name, self.remedy)
-            self.open(question or self.left_in(name) or self.app.read_question(list(FORMS[name][1])))
-
-    def left_in(self, form: str) -> Question | None:
-        """Return the last question in a form."""
-        return None
+            self.open(question or self.last_in.get(name) or self.app.read_question(list(FORMS[name][1])))
 
     def action_given(self) -> None:
-        """Take the update for a gradient, or the other way round."""
+        """Take the update for a gradient, or the gradient for an update."""
         self.open(turned(self.question, _RATE))
 
     def action_optimizer(self) -> None:
         """Pick an optimizer."""
-        rows = [Choice(name, f"{name:<9} {words}") for name, words in OPTIMIZERS.items()]
         current = self.question.option("optimizer", "sgd")
-        self.app.push_screen(Picker("Optimizer", rows, (current,)), self.take_optimizer)
+        self.pick("Optimizer", choices_of(OPTIMIZERS), self.take_optimizer, (current,))
 
-    def take_optimizer(self, name: str | None) -> None:
+    def take_optimizer(self, name: str) -> None:
         """Take an optimizer; an update becomes a gradient."""
-        if name is None:
-            return
         question = self.question
         if self.form != "network" and question.option("grad") is None:
             question = turned(question, _RATE)
@@ -152,29 +150,28 @@ class Setups(Task, inherit_bindings=False):
 
     def action_stages(self) -> None:
         """Pick a stage, and then its format."""
-        question = self.question
-        own = {name: question.option(name) or "automatic" for name in STAGES}
-        own["weights"] = own["weights"] if question.option("weights") else "with f"
-        rows = [Choice(name, f"{name:<13} {own[name]:<10} {words}") for name, words in STAGES.items()]
-        self.app.push_screen(Picker("Which stage is to have a format of its own?", rows), self.take_stage)
+        formats = {name: self.question.option(name) or AUTOMATIC for name in STAGES}
+        if not self.question.option("weights"):
+            formats["weights"] = "with f"
+        rows = choices_of({name: f"{formats[name]:<10} {text}" for name, text in STAGES.items()})
+        self.pick("Which stage has its own format?", rows, self.take_stage)
 
-    def take_stage(self, name: str | None) -> None:
-        """Ask for the format of a stage."""
+    def take_stage(self, name: str) -> None:
+        """Pick the format of a stage."""
         if name == "weights":
             self.action_format()
-        elif name is not None:
-            rows = (Choice(_AUTOMATIC, f"{_AUTOMATIC:<12} as it follows from the weights and the remedy"),)
-            self.app.push_screen(self.format_picker(rows), partial(self._take_stage_format, name))
+        else:
+            take = partial(self._take_stage_format, name)
+            self.pick_format(take, "as it follows from the weights and the remedy")
 
-    def _take_stage_format(self, name: str, text: str | None) -> None:
-        if text is not None:
-            self.change(**{name: None if text == _AUTOMATIC else text})
+    def _take_stage_format(self, name: str, text: str) -> None:
+        self.change(**{name: None if text == AUTOMATIC else text})
 
     def remedy_choices(self) -> list[Choice]:
-        """Return what a line can be: remedies, or configurations of a network."""
+        """Return the named remedies, or configurations of a network."""
         if self.form == "network":
             return [Choice(name, name) for name in CONFIGURATIONS]
-        return [Choice(name, f"{name:<12} {row.what.partition(',')[0]}") for name, row in REMEDIES.items()]
+        return choices_of({name: row.what.partition(",")[0] for name, row in REMEDIES.items()})
 
     def action_remedies(self) -> None:
         """Mark the remedies that stand side by side."""
@@ -184,44 +181,38 @@ class Setups(Task, inherit_bindings=False):
         else:
             title = "Remedies: space marks; or type one, such as bf16+stochastic"
             marked = self.question.option("remedies") or self.labels
-        self.app.push_screen(Marking(title, self.remedy_choices(), tuple(marked)), self.take_remedies)
+        self.app.push_screen(MarkingPicker(title, self.remedy_choices(), tuple(marked)), self.take_remedies)
 
     def take_remedies(self, text: str | None) -> None:
-        """Take the remedies that are to stand side by side."""
+        """Take the remedies that stand side by side, separated by commas."""
         if text is not None:
-            self.change(**{"configs" if self.form == "network" else "remedies": tuple(text.split(","))})
+            self.change(**{self.remedy_option: tuple(text.split(","))})
 
     def action_seed(self) -> None:
-        """Ask for the seed of what is random."""
-        now = self.question.context.seed
-        rows = [Choice(str(seed), f"{seed}") for seed in (0, 1, 2, 3, 4)]
-        title = "Seed of stochastic rounding, and of a network's data"
-        self.app.push_screen(Picker(title, rows, (str(now),), free=True), self.take_seed)
+        """Pick the seed of random numbers."""
+        rows = [Choice(str(seed), str(seed)) for seed in range(5)]
+        current = str(self.question.context.seed)
+        self.pick("Seed of stochastic rounding, and of a network's data", rows, self.take_seed, (current,), free=True)
 
-    def take_seed(self, text: str | None) -> None:
+    def take_seed(self, text: str) -> None:
         """Take a seed."""
-        if text is None:
-            return
-        if not text.isdecimal() or len(text) > 18:
+        if text.isdecimal() and len(text) <= 18:
+            self.open(self.question.replace(context=self.question.context.replace(seed=int(text))))
+        else:
             self.complain(f"a seed is a whole number, not {text}")
-            return
-        self.open(self.question.replace(context=self.question.context.replace(seed=int(text))))
 
     def action_subject(self) -> None:
         """Pick a problem for networks, or a function whose derivative is checked."""
         if self.form == "network":
-            rows = [Choice(name, f"{name:<9} {words}") for name, words in PROBLEMS.items()]
             current = self.question.option("problem", "network")
-            self.app.push_screen(Picker("Problem", rows, (current,)), self.take_subject)
+            self.pick("Problem", choices_of(PROBLEMS), self.take_subject, (current,))
         else:
             rows = [Choice(name, name) for name in FUNCTIONS]
             title = "Function, or any module:function"
-            self.app.push_screen(Picker(title, rows, self.question.values[1:2], free=True), self.take_subject)
+            self.pick(title, rows, self.take_subject, self.question.values[1:2], free=True)
 
-    def take_subject(self, name: str | None) -> None:
+    def take_subject(self, name: str) -> None:
         """Take a problem, or a function."""
-        if name is None:
-            return
         if self.form == "network":
             self.change(problem=None if name == "network" else name)
         else:
@@ -229,30 +220,19 @@ class Setups(Task, inherit_bindings=False):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide what does not belong to this form."""
-        wanted = {
-            "given": ("run", "step"),
-            "stages": ("run", "step"),
-            "optimizer": ("run", "step", "network"),
-            "remedies": ("run", "step", "network"),
-            "seed": ("run", "step", "network"),
-            "subject": ("network", "check"),
-            "format": ("run", "step", "underflow", "check"),
-            "rules": ("run", "step", "underflow"),
-        }.get(action)
-        if wanted is not None and self.form not in wanted:
-            return False
-        return super().check_action(action, parameters)
+        return self.form in _FORMS.get(action, (self.form,)) and super().check_action(action, parameters)
 
-    def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
-        """Offer forms, optimizers, and whatever else has a picker."""
-        for name, (words, start) in FORMS.items():
-            yield f"Train: {words}", " ".join(start[1:]), partial(self.take_form, name)
-        if self.form in ("run", "step", "network"):
-            for name, words in OPTIMIZERS.items():
-                yield f"Optimizer: {name}", words, partial(self.take_optimizer, name)
+    def commands(self) -> Iterator[Command]:
+        """Return forms, optimizers, and the other pickers."""
+        yield from super().commands()
+        for name, (title, start) in FORMS.items():
+            yield f"Train: {title}", " ".join(start[1:]), partial(self.take_form, name)
+        if self.form in _FORMS["optimizer"]:
+            for name, text in OPTIMIZERS.items():
+                yield f"Optimizer: {name}", text, partial(self.take_optimizer, name)
             yield "Remedies", "mark those that stand side by side", self.action_remedies
-            yield "Seed", "of what is random", self.action_seed
-        if self.form in ("run", "step"):
+            yield "Seed", "of random numbers", self.action_seed
+        if self.form in _FORMS["stages"]:
             yield "Update or gradient", "take the one for the other", self.action_given
-            for name, words in STAGES.items():
-                yield f"Format of {name.replace('_', ' ')}", words, partial(self.take_stage, name)
+            for name, text in STAGES.items():
+                yield f"Format of {name.replace('_', ' ')}", text, partial(self.take_stage, name)

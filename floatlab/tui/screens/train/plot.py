@@ -1,41 +1,36 @@
-"""A chart on the screen: drawn to the room that there is, with a cursor at a number of the scale across."""
+"""A chart drawn to the size of the widget, with a cursor at a number of the horizontal scale."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from rich.segment import Segment
 from textual import events
 from textual.message import Message
 
-from floatlab.page.chart import scales_of
+from floatlab.page.chart import Scale, scales_of
 from floatlab.page.chart_text import chart_lines
 from floatlab.page.model import Chart, Line, Role, Span, cut_columns, line, text_of
-from floatlab.tui.app.themes import CURSOR
-from floatlab.tui.widgets.drawing import Drawing
+from floatlab.tui.themes import CURSOR
+from floatlab.tui.widgets.page_view import PageView
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from floatlab.page.chart import Scale
-
-_FRAME = 3  # lines that are no rows of the plot: its name, the scale across, and the numbers on it
-_LEAST = 2
+_FRAME = 3  # lines that are not rows of the plot: its name, the horizontal scale, and the numbers below it
+_LEAST = 2  # rows of the plot
 
 
-class Plot(Drawing, can_focus=False):
-    """A chart as high and wide as there is room for; a click puts the cursor where it points."""
+class Plot(PageView, can_focus=False):
+    """A chart as high and wide as the widget; a click moves the cursor."""
 
     DEFAULT_CSS = """
     Plot { scrollbar-size: 0 0; }
     """
 
+    @dataclass
     class Pointed(Message):
-        """A place was clicked."""
+        """A place was clicked, at this number of the horizontal scale."""
 
-        def __init__(self, x: float) -> None:
-            """Hold the number on the scale across."""
-            super().__init__()
-            self.x = x
+        x: float
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start empty."""
@@ -43,16 +38,16 @@ class Plot(Drawing, can_focus=False):
         self._chart: Chart | None = None
         self._marks: tuple[float, ...] = ()
         self._at: float | None = None
-        self._left = self._room = 0  # where the plot itself begins, and how many columns it has
+        self._left = self._room = 0  # the first column of the plot itself, and how many it has
 
     def show(self, chart: Chart, at: float | None = None, marks: Iterable[float] = ()) -> None:
-        """Show a chart, with the cursor at a number, or nowhere, and marks below others."""
+        """Show a chart, with the cursor at a number or nowhere, and marks below other numbers."""
         self._chart, self._at, self._marks = chart, at, tuple(marks)
         self.reset()
         self.refresh()
 
     def on_resize(self) -> None:
-        """Use the height that there is now, too."""
+        """Draw to the new height, too."""
         self.reset()
 
     @property
@@ -61,24 +56,24 @@ class Plot(Drawing, can_focus=False):
         return scales.across if scales is not None else None
 
     def column_of(self, x: float) -> int:
-        """Return the column of the plot that a number stands in."""
+        """Return the column of the plot at which a number stands; -1 outside."""
         across = self._across
         return round(across.place(x) * (self._room - 1)) if across is not None and across.shows(x) else -1
 
     def number_at(self, column: int) -> float | None:
-        """Return the number of a column; None where there is no plot."""
+        """Return the number at which a column stands; None without a plot."""
         across = self._across
         if across is None or self._room < 2:
             return None
         return across.at(min(max(column, 0), self._room - 1) / (self._room - 1))
 
     def moved(self, x: float, by: int) -> float:
-        """Return the number that many columns to the right of another, or to the left."""
-        found = self.number_at(self.column_of(x) + by)
-        return x if found is None else found
+        """Return the number some columns to the right of another."""
+        number = self.number_at(self.column_of(x) + by)
+        return x if number is None else number
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the chart, and the cursor over it."""
+        """Set the chart with the cursor over it."""
         if self._chart is None:
             return []
         height = max(self.scrollable_content_region.height - _FRAME, _LEAST)
@@ -99,7 +94,7 @@ class Plot(Drawing, can_focus=False):
         return lines
 
     def segments(self, y: int) -> list[Segment]:
-        """Return one line's pieces, letters under the cursor reversed."""
+        """Return the segments of one line, with letters under the cursor reversed."""
         if self._at is None or not self._room or not 0 < y < len(self.lines) - 2:
             return super().segments(y)
         column = self._left + self.column_of(self._at)
@@ -111,11 +106,11 @@ class Plot(Drawing, can_focus=False):
         return [*pieces, *(Segment(run.text, self.style_of(run.role)) for run in after)]
 
     def on_click(self, event: events.Click) -> None:
-        """Point at a column."""
+        """Report the number that was clicked."""
         offset = event.get_content_offset(self)
-        found = self.number_at(offset.x - self._left) if offset is not None and offset.x >= self._left else None
-        if found is not None:
-            self.post_message(self.Pointed(found))
+        number = self.number_at(offset.x - self._left) if offset is not None and offset.x >= self._left else None
+        if number is not None:
+            self.post_message(self.Pointed(number))
 
 
 def _put(runs: Line, column: int, run: Span) -> Line:

@@ -1,56 +1,48 @@
-"""Every code of a small format: a cursor walks over them, and each can be opened."""
+"""Every code of a small format, as cells that a cursor walks over."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
-from textual import events
 from textual.binding import Binding
 from textual.message import Message
 
 from floatlab.page.layout import set_page
 from floatlab.page.model import Grid, Line, Page, Role, text_of
-from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.drawing import EMPTY
+from floatlab.tui.widgets.cells import Cells, cursor_keys
 
 
 class CodeTable(Cells):
-    """The grid of a format's page; its cells are set by the layout of all pages, and found again by their codes."""
+    """The grid of a format's page, laid out as in every page; its cells are found again by their codes."""
 
-    PLACE = "On the table of codes"  # what the list of keys calls it
+    PLACE = "On the table of codes"  # its name in the list of keys
     HELP = (
         "Arrows move over the codes, digits jump to one, Enter or a click opens it in Inspect; a and b pin it. "
-        "Columns run downwards, so neighbours stand below each other."
+        "Codes follow each other down the columns."
     )
     BINDINGS = [
         Binding("enter", "choose", "Inspect", id="code.open", key_display="enter"),
-        Binding("up,k", "move(-1)", "Code before", show=False, id="code.before"),
-        Binding("down,j", "move(1)", "Code after", show=False, id="code.after"),
         Binding("left,h", "across(-1)", "Column before", show=False, id="code.left"),
         Binding("right,l", "across(1)", "Column after", show=False, id="code.right"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="code.up"),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="code.down"),
-        Binding("home", "jump(0)", "First code", show=False, id="code.first"),
-        Binding("end", "jump(-1)", "Last code", show=False, id="code.last"),
+        *cursor_keys("code", "Code"),
         *(Binding(str(n), f"type('{n}')", "Jump to a code", show=False, id=f"code.{n}") for n in range(10)),
     ]
 
+    @dataclass
     class Typed(Message):
-        """A digit was typed: the beginning of a code."""
+        """A digit was typed, which begins a code."""
 
-        def __init__(self, digit: str) -> None:
-            """Name the digit."""
-            super().__init__()
-            self.digit = digit
+        digit: str
 
     @property
     def grid(self) -> Grid | None:
         """The codes, if any are shown."""
         return next((block for block in self.page.blocks if isinstance(block, Grid)), None)
 
-    def show(self, grid: Grid | None) -> None:
-        """Show a format's codes, or none."""
-        self.page = EMPTY if grid is None else Page((grid,))
+    def show(self, grid: Grid) -> None:
+        """Show the codes of a format."""
+        self.page = Page((grid,))
         self.cursor = self.validate_cursor(self.cursor)
         self.show_cursor()
 
@@ -60,12 +52,12 @@ class CodeTable(Cells):
         return len(self.grid.cells) if self.grid else 0
 
     def code(self, cell: int) -> str:
-        """Return a cell's code."""
+        """Return the code of a cell."""
         assert self.grid is not None
         return next(run.text for run in self.grid.cells[cell] if run.role is Role.CODE)
 
     def set_lines(self, width: int) -> list[Line]:
-        """Set the grid, and find where each code went."""
+        """Set the grid, and find where each code stands."""
         lines = set_page(self.page, width)
         starts = []
         for y, runs in enumerate(lines):
@@ -73,7 +65,7 @@ class CodeTable(Cells):
             for run in runs:
                 starts += [(x, y)] if run.role is Role.CODE else []
                 x += len(run.text)
-        # Columns run downwards. A cell is as wide as what it says, the spaces after it left out.
+        # Codes follow each other down the columns. A cell is as wide as its text, without the spaces after it.
         columns = [*sorted({x for x, _ in starts}), width + 2]
         widths = {a: b - a - 2 for a, b in pairwise(columns)}
         full = max((len(text_of(cell)) for cell in self.grid.cells), default=0) if self.grid else 0
@@ -85,13 +77,9 @@ class CodeTable(Cells):
         wanted = "0x" + typed.lower().removeprefix("0x")
         return next((cell for cell in range(self.count) if self.code(cell).startswith(wanted)), None)
 
-    def on_click(self, event: events.Click) -> None:
+    def clicked(self, cell: int, column: int, times: int) -> None:
         """Open the code that was clicked."""
-        cell = self.cell_at(*self.place_of(event))
-        if cell >= 0:
-            event.stop()
-            self.cursor = cell
-            self.action_choose()
+        self.action_choose()
 
     def action_across(self, columns: int) -> None:
         """Move to the same line of another column."""
@@ -99,10 +87,6 @@ class CodeTable(Cells):
         if 0 <= target < self.count:
             self.cursor = target
 
-    def action_page(self, pages: int) -> None:
-        """Move as many codes as are in sight below each other."""
-        self.cursor += pages * self.in_sight
-
     def action_type(self, digit: str) -> None:
-        """Begin to type a code."""
+        """Report a digit that was typed."""
         self.post_message(self.Typed(digit))

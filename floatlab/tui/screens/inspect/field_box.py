@@ -1,6 +1,8 @@
-"""The fields of a datum in one line: code, sign, exponent, mantissa; each opens a box to type over it."""
+"""The fields of a datum in one line: code, sign, exponent, mantissa. Each opens a box to type over it."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
@@ -8,17 +10,14 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input
 
+from floatlab.numbers.datum import Datum
 from floatlab.tui.widgets.boxes import fill
-from floatlab.tui.widgets.choices import Choices
+from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.verbs.edits import fields
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class FieldBox(Horizontal):
-    """A datum's fields, and the box for the one that is being typed over."""
+    """The fields, and a box for the one that is being edited."""
 
     DEFAULT_CSS = """
     FieldBox {
@@ -29,35 +28,34 @@ class FieldBox(Horizontal):
     }
     """
 
+    @dataclass
     class Typed(Message):
-        """A field was typed anew."""
+        """Another text was typed for a field."""
 
-        def __init__(self, name: str, box: Input) -> None:
-            """Name the field, and its box."""
-            super().__init__()
-            self.name, self.box = name, box
+        name: str
+        box: Input
 
     def compose(self) -> ComposeResult:
         """Put the box after the fields."""
-        yield Choices(id="names")
+        yield ChoiceBar(id="names")
         yield Input(id="field", compact=True)
 
     @property
-    def _names(self) -> Choices:
-        return self.query_one(Choices)
+    def _names(self) -> ChoiceBar:
+        return self.query_one(ChoiceBar)
 
     @property
     def _box(self) -> Input:
         return self.query_one(Input)
 
-    def show(self, datum: Any) -> None:
-        """Show a datum's fields; the box being edited is not rewritten under the cursor."""
-        found = {field.name: field.text for field in fields(datum)}
-        self._names.options = tuple((name, f"{name} {text}") for name, text in found.items())
-        if self._names.current and self._names.current not in found:
+    def show(self, datum: Datum) -> None:
+        """Show the fields of a datum. A box that has the focus keeps its text."""
+        texts = {field.name: field.text for field in fields(datum)}
+        self._names.options = tuple((name, f"{name} {text}") for name, text in texts.items())
+        if self._names.current and self._names.current not in texts:
             self._close()
         elif self._names.current and not self._box.has_focus:
-            fill(self._box, found[self._names.current])
+            fill(self._box, texts[self._names.current])
 
     def open(self, name: str) -> None:
         """Open the box for a field."""
@@ -68,17 +66,17 @@ class FieldBox(Horizontal):
         self._box.select_all()
 
     def open_next(self) -> None:
-        """Open the first field, or the one after that which is open."""
-        known = [name for name, _ in self._names.options]
+        """Open the first field, or the one after the field that is open."""
+        names = [name for name, _ in self._names.options]
         current = self._names.current
-        self.open(known[(known.index(current) + 1) % len(known) if current else 0])
+        self.open(names[(names.index(current) + 1) % len(names) if current else 0])
 
     def _close(self) -> None:
         self._names.current = ""
         self._box.remove_class("-open")
 
-    @on(Choices.Chosen)
-    def _chosen(self, event: Choices.Chosen) -> None:
+    @on(ChoiceBar.Chosen)
+    def _chosen(self, event: ChoiceBar.Chosen) -> None:
         event.stop()
         self.open(event.name)
 

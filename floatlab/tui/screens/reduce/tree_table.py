@@ -1,51 +1,47 @@
-"""The tree of a reduction: rows to fold and unfold, and a cursor on one of them."""
+"""The tree of a reduction as rows that can be folded."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from textual.binding import Binding
 from textual.message import Message
 
 from floatlab.page.model import text_of
+from floatlab.tui.widgets.cells import cursor_keys
 from floatlab.tui.widgets.column_table import MARGIN, ColumnTable
 from floatlab.verbs.reduce.tree import Sprig, Tree
 
-_MOST = 4000  # rows that are unfolded at once
+_MOST = 4000  # rows that can be unfolded at once
 
 
 class TreeTable(ColumnTable, inherit_bindings=False):
-    """A tree drawn row by row, as much of it as is unfolded."""
+    """The unfolded part of a tree, one row a node."""
 
-    PLACE = "On the tree"  # what the list of keys calls it
+    PLACE = "On the tree"  # its name in the list of keys
     HELP = (
         "Each row adds a number to the sum so far. Enter shows how: every digit of the addition, in Arithmetic. Space, "
-        "or left and right, fold and unfold what has a mark; n goes to the next of the worst roundings; < and > turn "
+        "or left and right, fold and unfold rows with a mark; n goes to the next of the worst roundings; < and > turn "
         "to other columns."
     )
     BINDINGS = [
         Binding("enter", "choose", "Steps", id="tree.open", key_display="enter"),
         Binding("space", "fold", "Fold", id="tree.fold", key_display="space"),
-        Binding("up,k", "move(-1)", "Row before", show=False, id="tree.before"),
-        Binding("down,j", "move(1)", "Row after", show=False, id="tree.after"),
         Binding("left,h", "close", "Fold, or go up", show=False, id="tree.close"),
         Binding("right,l", "open", "Unfold, or go down", show=False, id="tree.unfold"),
         Binding("asterisk", "all", "Unfold all, or fold all", show=False, id="tree.all"),
         Binding("less_than_sign", "turn(-1)", "Columns before", show=False, id="tree.left"),
         Binding("greater_than_sign", "turn(1)", "More columns", show=False, id="tree.right"),
         Binding("n", "worst(1)", "Worst", id="tree.worst"),
-        Binding("N", "worst(-1)", "The one before of the worst", show=False, id="tree.better"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="tree.up"),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="tree.down"),
-        Binding("home", "jump(0)", "First row", show=False, id="tree.first"),
-        Binding("end", "jump(-1)", "Last row", show=False, id="tree.last"),
+        Binding("N", "worst(-1)", "Previous of the worst", show=False, id="tree.better"),
+        *cursor_keys("tree", "Row"),
     ]
 
+    @dataclass
     class Refused(Message):
-        """What was asked for cannot be done."""
+        """The tree cannot do what was asked, for this reason."""
 
-        def __init__(self, words: str) -> None:
-            """Say why."""
-            super().__init__()
-            self.words = words
+        reason: str
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start empty."""
@@ -56,7 +52,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         self._worst = -1
 
     def show_tree(self, tree: Tree) -> None:
-        """Show a tree; of the same plan, the same stays unfolded, and the cursor where it is."""
+        """Show a tree. If its plan is the same as before, folding and cursor stay."""
         same = self.tree_shown is not None and self.tree_shown.plan == tree.plan
         self.tree_shown, self._worst = tree, -1
         if not same:
@@ -68,7 +64,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self.scroll_home(animate=False)
 
     def _rows(self) -> None:
-        """Draw what is unfolded, the cursor on the row where it was."""
+        """Draw the unfolded rows, with the cursor on the same row as before."""
         tree = self.tree_shown
         if tree is None:
             return
@@ -84,12 +80,12 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         return self.sprigs[self.cursor] if self.cursor < len(self.sprigs) else None
 
     def _go_to(self, key: tuple[str | int, ...]) -> None:
-        place = next((i for i, each in enumerate(self.sprigs) if each.key == key), None)
+        place = next((i for i, sprig in enumerate(self.sprigs) if sprig.key == key), None)
         if place is not None:
             self.cursor = place
 
     def action_fold(self) -> None:
-        """Fold what is unfolded under the cursor, and the other way round."""
+        """Fold or unfold the row under the cursor."""
         sprig = self.sprig
         key = Tree.folds(sprig) if sprig is not None else None
         if key is not None:
@@ -97,7 +93,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self._rows()
 
     def action_open(self) -> None:
-        """Unfold, or go into what is unfolded."""
+        """Unfold the row, or go down if it is unfolded."""
         sprig = self.sprig
         if sprig is None:
             return
@@ -107,7 +103,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self.action_move(1)
 
     def action_close(self) -> None:
-        """Fold, or go up to what this is in."""
+        """Fold the row, or go up to its parent."""
         sprig = self.sprig
         if sprig is None:
             return
@@ -118,7 +114,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         self.cursor = next(above, self.cursor)
 
     def action_all(self) -> None:
-        """Unfold all that there is, or fold it again."""
+        """Unfold the whole tree, or fold it again."""
         tree = self.tree_shown
         if tree is None:
             return
@@ -132,7 +128,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         self._rows()
 
     def action_worst(self, by: int) -> None:
-        """Go to the next of the nodes that missed most."""
+        """Go to the next of the nodes with the largest rounding errors."""
         tree = self.tree_shown
         worst = tree.worst if tree is not None else []
         if tree is None or not worst:
@@ -142,11 +138,11 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         id = worst[self._worst]
         self._unfolded |= tree.way_to(id)
         self._rows()
-        place = next((i for i, each in enumerate(self.sprigs) if each.id == id and each.key[0] in ("link", "many")), 0)
-        self.cursor = place
+        places = (i for i, sprig in enumerate(self.sprigs) if sprig.id == id and sprig.key[0] in ("link", "many"))
+        self.cursor = next(places, 0)
 
     def clicked(self, cell: int, column: int, times: int) -> None:
-        """Fold where the mark was clicked, else open a row by a double click."""
+        """Fold by a click on the mark; a double click elsewhere chooses the row."""
         sprig = self.sprigs[cell]
         mark = text_of(sprig.cells[0]).find("▾" if sprig.is_open else "▸") if sprig.is_open is not None else -1
         if mark >= 0 and mark <= column - MARGIN <= mark + 1:

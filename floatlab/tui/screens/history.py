@@ -1,16 +1,14 @@
-"""Undo and redo: what was asked before, and what was taken back."""
+"""Undo and redo: the questions that a screen has asked."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question
 
 _LIMIT = 500
 
 
 class History:
-    """The questions of one screen. Edits of the same kind in a row, as typing in a box, are one step."""
+    """The questions of one screen. Consecutive edits of one kind, such as typing in a box, are one step."""
 
     def __init__(self) -> None:
         """Start without a past."""
@@ -20,11 +18,11 @@ class History:
 
     @property
     def now(self) -> Question | None:
-        """The question that is being answered."""
+        """The current question."""
         return self._done[-1] if self._done else None
 
     def add(self, question: Question, kind: str = "") -> None:
-        """Remember a question; the same kind as the last one, unless empty, replaces it."""
+        """Add a question; it replaces the last one if both have the same kind, which is not empty."""
         if question == self.now:
             return
         if kind and kind == self._kind and len(self._done) > 1:
@@ -36,19 +34,19 @@ class History:
         self._kind = kind
 
     def settle(self) -> None:
-        """End a row of edits of one kind."""
+        """End a series of edits of one kind."""
         self._kind = ""
 
     def undo(self) -> Question | None:
-        """Go one step back; None where there is none."""
-        if len(self._done) < 2:
+        """Go one step back; None if there is none."""
+        if not self.can_undo:
             return None
         self._undone.append(self._done.pop())
         self.settle()
         return self.now
 
     def redo(self) -> Question | None:
-        """Go forward again; None where nothing was taken back."""
+        """Go one step forward; None if nothing was undone."""
         if not self._undone:
             return None
         self._done.append(self._undone.pop())
@@ -56,7 +54,7 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go to where a question stands: steps that lead nowhere are taken back."""
+        """Go forward, else back, to a question: steps that led nowhere are undone."""
         while self.now != question and self.redo():
             pass
         while self.now != question and self.undo():

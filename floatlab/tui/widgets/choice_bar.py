@@ -1,74 +1,65 @@
-"""A line of words to choose from: tabs, buttons and steps, all alike, for the mouse; keys do the same elsewhere."""
+"""A line of words for the mouse: tabs, buttons and steps. Keys do the same elsewhere."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from rich.segment import Segment
 from textual import events
 from textual.geometry import Size
-from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from floatlab.tui.app.themes import CURSOR, HOVER
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.tui.app.app import Explorer
+from floatlab.tui.base import ExplorerBase, WidgetMessage
+from floatlab.tui.themes import CURSOR, HOVER
 
 
-class Choices(Widget):
-    """Words side by side, wrapped where they must be; a click chooses one. The current one is reversed."""
+class ChoiceBar(Widget):
+    """Words side by side, wrapped at the width; a click chooses one, and the current one is shown reversed."""
 
     DEFAULT_CSS = """
-    Choices {
+    ChoiceBar {
         height: auto;
         padding: 0 1;
         color: $role-label;
     }
     """
 
-    app: Explorer
+    app: ExplorerBase
     current: reactive[str] = reactive("")
     hovered: reactive[str] = reactive("")
     options: reactive[tuple[tuple[str, str], ...]] = reactive((), layout=True)  # name and word
 
-    class Chosen(Message):
+    @dataclass
+    class Chosen(WidgetMessage):
         """A word was clicked."""
 
-        def __init__(self, choices: Choices, name: str) -> None:
-            """Name the word."""
-            super().__init__()
-            self.choices, self.name = choices, name
-
-        @property
-        def control(self) -> Choices:
-            """The line of words, for `on` selectors."""
-            return self.choices
+        name: str
 
     def __init__(self, options: tuple[tuple[str, str], ...] = (), current: str = "", *, id: str | None = None) -> None:
         """Show the words of (name, word) pairs."""
         super().__init__(id=id)
-        self.set_reactive(Choices.options, options)
-        self.set_reactive(Choices.current, current)
+        self.set_reactive(ChoiceBar.options, options)
+        self.set_reactive(ChoiceBar.current, current)
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Return the column, the line and the padded word of each option."""
-        found, x, y = {}, 0, 0
+        places, x, y = {}, 0, 0
         for name, word in self.options:
             padded = f" {word} "
             if x and x + len(padded) > width:
                 x, y = 0, y + 1
-            found[name] = (x, y, padded)
+            places[name] = (x, y, padded)
             x += len(padded)
-        return found
+        return places
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
-        """Ask for one line's room."""
+        """Return the width of all words on one line."""
         return sum(len(word) + 2 for _, word in self.options)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Ask for the lines that the words need."""
+        """Return how many lines the words need."""
         return 1 + max((y for _, y, _ in self.places(width).values()), default=0)
 
     def render_line(self, y: int) -> Strip:
@@ -83,7 +74,7 @@ class Choices(Widget):
         """Draw one word."""
         return [Segment(word, CURSOR if name == self.current else HOVER if name == self.hovered else None)]
 
-    def _named(self, event: events.MouseEvent) -> str:
+    def _name_at(self, event: events.MouseEvent) -> str:
         offset = event.get_content_offset(self)
         if offset is None:
             return ""
@@ -91,15 +82,15 @@ class Choices(Widget):
         return next((n for n, (x, y, word) in places if y == offset.y and x <= offset.x < x + len(word)), "")
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Show what a click would choose."""
-        self.hovered = self._named(event)
+        """Mark the word under the mouse."""
+        self.hovered = self._name_at(event)
 
     def on_leave(self) -> None:
-        """Show nothing any more."""
+        """Unmark the word when the mouse leaves."""
         self.hovered = ""
 
     def on_click(self, event: events.Click) -> None:
         """Choose the word that was clicked."""
-        if name := self._named(event):
+        if name := self._name_at(event):
             event.stop()
             self.post_message(self.Chosen(self, name))

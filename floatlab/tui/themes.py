@@ -1,0 +1,83 @@
+"""Colours: three themes, and the colours that the roles of a page have in themes of other makers."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from textual.color import Color
+from textual.theme import Theme
+
+from floatlab.page.model import Role
+
+# A role's colour in the dark theme, in the light one, in the one that is safe for colour-blind eyes (blue, orange,
+# yellow and grey only: no pair of red and green, and lightness differs as well as hue), and among the user's own
+# sixteen colours. Each has a contrast of at least 4.5:1 with its background. The hues are those of Okabe and Ito.
+_COLOURS = {
+    "label": ("#9aa4af", "#59636e", "#b0b0b0", "ansi_default"),
+    "sign": ("#ff9e64", "#a63c00", "#e69f00", "ansi_red"),
+    "exponent": ("#5fd7a7", "#00664f", "#f0e442", "ansi_green"),
+    "significand": ("#6cb6ff", "#005a94", "#56b4e9", "ansi_blue"),
+    "implicit": ("#7ee0e6", "#0a5f7a", "#ffffff", "ansi_cyan"),
+    "lost": ("#f2a3cf", "#96356f", "#d0a0c8", "ansi_magenta"),
+    "code": ("#f0c674", "#6b4c00", "#ffffff", "ansi_yellow"),
+    "good": ("#5fd7a7", "#00664f", "#56b4e9", "ansi_green"),
+    "bad": ("#ff9e64", "#a63c00", "#e69f00", "ansi_red"),
+    "flag": ("#f2a3cf", "#96356f", "#e69f00", "ansi_magenta"),
+}
+_DARK, _LIGHT, _SAFE, _ANSI = ({f"role-{role}": row[column] for role, row in _COLOURS.items()} for column in range(4))
+
+
+def _theme(name: str, roles: dict[str, str], ground: tuple[str, str, str, str], **colours: str) -> Theme:
+    """Return a theme in the colours of the roles; `ground` is foreground, background, surface and panel."""
+    usual = {
+        "primary": roles["role-significand"],
+        "secondary": roles["role-implicit"],
+        "accent": roles["role-code"],
+        "warning": roles["role-code"],
+        "error": roles["role-bad"],
+        "success": roles["role-good"],
+        **dict(zip(("foreground", "background", "surface", "panel"), ground, strict=True)),
+        **colours,
+    }
+    return Theme(name, dark=roles is not _LIGHT, variables=roles, **usual)  # type: ignore[arg-type]
+
+
+THEMES = (
+    _theme("floatlab-dark", _DARK, ("#e6e9ee", "#14171c", "#1b1f26", "#242a33")),
+    _theme("floatlab-light", _LIGHT, ("#1f2328", "#ffffff", "#f4f6f8", "#e6eaef")),
+    _theme(
+        "floatlab-safe",
+        _SAFE,
+        ("#f2f2f2", "#101010", "#1a1a1a", "#2a2a2a"),
+        secondary="#f0e442",
+        accent="#f0e442",
+        warning="#e69f00",
+    ),
+)
+# The themes that the theme key cycles through; the palette also lists Textual's.
+CYCLE = (*(theme.name for theme in THEMES), "ansi-dark", "ansi-light")
+
+
+def role_colours(dark: bool, ansi: bool) -> dict[str, str]:
+    """Return the colours of the roles for a theme that does not define them."""
+    return _ANSI if ansi else _DARK if dark else _LIGHT
+
+
+# Roles that share the colour of another; roles not listed anywhere have the colour of text.
+_SAME = {"ruler": "label", "hint": "label"}
+_BOLD = frozenset({Role.HEADING, Role.VALUE, Role.CHANGED})
+# Styles added to a role's under the cursor, under the mouse and where a character changed; visible without colour.
+CURSOR, HOVER, CHANGED = Style(reverse=True, bold=True), Style(underline=True, bold=True), Style(underline=True)
+LEFT = Style(underline=True, bold=True)  # where the cursor stands while the focus is elsewhere
+
+
+def inks(variables: dict[str, str]) -> dict[Role, Style]:
+    """Return the style of each role from the variables of a theme.
+
+    Textual's component classes would do the same, but once for each widget and role, which would take most of the time
+    to the first frame.
+    """
+    styles = {}
+    for role in Role:
+        colour = variables.get(f"role-{_SAME.get(role.value, role.value)}")
+        styles[role] = Style(color=Color.parse(colour).rich_color if colour else None, bold=role in _BOLD or None)
+    return styles

@@ -1,0 +1,114 @@
+"""A page on the screen: the lines that `floatlab.page.layout` sets, in the colours of the theme."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from floatlab.page.layout import set_page
+from floatlab.page.model import Line, Note, Page, Role, line, text_of
+from floatlab.page.words import UNBROKEN
+from floatlab.tui.base import ExplorerBase
+
+EMPTY = Page(())
+
+
+def note_page(text: str) -> Page:
+    """Return a page of one paragraph."""
+    return Page((Note(line(text)),))
+
+
+class PageView(ScrollView):
+    """A page set to the width of the widget, and scrolled where it is longer."""
+
+    PLACE = "On a page"  # its name in the list of keys
+    FROZEN = 0  # lines at the top that do not scroll
+    DEFAULT_CSS = """
+    PageView {
+        background: transparent;
+        scrollbar-size-vertical: 1;
+        overflow-x: hidden;
+    }
+    """
+    app: ExplorerBase
+
+    def __init__(self, page: Page = EMPTY, *, id: str | None = None) -> None:
+        """Show a page, or nothing yet."""
+        super().__init__(id=id)
+        self._page = page
+        self.lines: list[Line] = []  # as they are drawn
+        self._width = 0
+
+    @property
+    def page(self) -> Page:
+        """The page that is shown."""
+        return self._page
+
+    @page.setter
+    def page(self, page: Page) -> None:
+        """Draw another page."""
+        if page != self._page:
+            self._page = page
+            self.reset()
+
+    @property
+    def text(self) -> str:
+        """The drawn lines as text."""
+        return "\n".join(text_of(runs).replace(UNBROKEN, " ").rstrip() for runs in self.lines)
+
+    def reset(self) -> None:
+        """Set the lines again, whatever the width."""
+        self._width = 0
+        self._set()
+
+    def _set(self) -> None:
+        width = self.scrollable_content_region.width
+        if width and width != self._width:
+            self._width = width
+            self.lines = self.set_lines(width)
+            self.virtual_size = Size(width, len(self.lines))
+            # A layout of the screen costs more than drawing, so ask for one only where the height changes.
+            self.refresh(layout=self.styles.auto_dimensions and len(self.lines) != self.content_size.height)
+
+    def set_lines(self, width: int) -> list[Line]:
+        """Set the page in lines of at most this width."""
+        return set_page(self._page, width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return how many lines the page needs at this width."""
+        return len(self.lines if width == self._width else self.set_lines(width)) if width else 0
+
+    def on_resize(self) -> None:
+        """Set the lines to the new width."""
+        self._set()
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        """Set the lines again: a scrollbar takes a column, or gives it back, without a resize."""
+        self._set()
+
+    def style_of(self, role: Role) -> Style:
+        """Return the style of a role in this theme."""
+        return self.app.inks[role]
+
+    def segments(self, y: int) -> list[Segment]:
+        """Return the segments of one line."""
+        return [Segment(run.text, self.style_of(run.role)) for run in self.lines[y]]
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of the window."""
+        y = y if y < self.FROZEN else y + self.scroll_offset.y
+        width = self.scrollable_content_region.width
+        if not 0 <= y < len(self.lines):
+            return Strip.blank(width, self.rich_style)
+        return Strip(self.segments(y)).adjust_cell_length(width).apply_style(self.rich_style)
+
+
+class StaticPage(PageView, can_focus=False):
+    """A page of a few lines that cannot be scrolled or take the focus."""
+
+    DEFAULT_CSS = """
+    StaticPage { height: auto; scrollbar-size: 0 0; }
+    """
