@@ -164,10 +164,10 @@ def _step(found: Any) -> Answer:
 
 def _learning(found: Any) -> Answer:
     from floatlab.training import compare_learnings
-    from floatlab.verbs.train.network.answer import learned_answer
+    from floatlab.verbs.train.network.answer import network_answer
 
     label = found.configuration.label
-    return learned_answer([[found]], compare_learnings([[found]], label), label)
+    return network_answer([[found]], compare_learnings([[found]], label), label)
 
 
 def _underflow(found: Any) -> Answer:

@@ -644,7 +644,7 @@ async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypat
                 ended.wait(0.005)
         ended.set()
 
-    monkeypatch.setattr("floatlab.verbs.arithmetic.witness.witness", search)
+    monkeypatch.setattr("floatlab.verbs.arithmetic.fma.witness.witness", search)
     async with opened(FMA, size) as person:
         before = person.app.shown.question
         await person.press("w")
@@ -668,7 +668,7 @@ async def test_a_format_without_a_witness_says_so(monkeypatch):
         assert complaint(person) == "that needs one format: f chooses it"
         await person.press("N")
         assert complaint(person) == "that needs one format: f chooses it"
-        monkeypatch.setattr("floatlab.verbs.arithmetic.witness.witness", lambda *_, **__: None)
+        monkeypatch.setattr("floatlab.verbs.arithmetic.fma.witness.witness", lambda *_, **__: None)
         await person.press("f")
         await pick(person, "e5m2")
         await person.press("w")

@@ -12,9 +12,8 @@ from floatlab.page.measures import percent, upward
 from floatlab.page.model import text_of
 from floatlab.page.svg import to_html, to_svg
 from floatlab.verbs.compare.difference_map import map_page, where_words
-from floatlab.verbs.compare.page import elements_table
 from floatlab.verbs.compare.json import differences_to_wire
-from floatlab.verbs.compare.page import bin_page, differences_page, summary_page, verdict_words
+from floatlab.verbs.compare.page import bin_page, differences_page, elements_table, summary_page, verdict_words
 
 
 def text(found, width=80, **more):

@@ -6,7 +6,7 @@ from floatlab.numbers.decimals import fraction_text, rounded_decimal, terminatin
 from floatlab.reduce.reduction import MAX_TRACED
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.verbs.reduce.error_breakdown import Entry, ledger
+from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import worst_of
 from floatlab.wire.encode import SCHEMA, context_to_wire, datum_to_wire
 
@@ -47,7 +47,7 @@ def reduction_to_wire(found: Reduction) -> Wire:
         if short
         else None,
         "read": [origin_to_wire(side) for side in (found.x, found.y) if side is not None],
-        "nodes": [_entry(each, found) for each in ledger(found)] if short else None,
+        "nodes": [_entry(each, found) for each in error_contributions(found)] if short else None,
         "worst": [_entry(each, found) for each in worst_of(found)],
         "result": datum_to_wire(found.result),
         "exact": None if found.exact is None else fraction_text(found.exact),
@@ -67,7 +67,7 @@ def origin_to_wire(source: Source) -> Wire | None:
     return {"from": None if origin.format is None else origin.format.name, "inexact": origin.inexact}
 
 
-def _entry(entry: Entry, found: Reduction) -> Wire:
+def _entry(entry: Contribution, found: Reduction) -> Wire:
     wire: Wire = {"id": entry.id}
     if entry.term is not None:
         wire["kind"] = "term"

@@ -52,7 +52,7 @@ class WitnessSearch(ModalScreen["tuple[str, ...] | str | None"]):
     @work(thread=True)
     def search(self) -> None:
         """Search in a thread of its own."""
-        from floatlab.verbs.arithmetic.witness import no_witness, witness
+        from floatlab.verbs.arithmetic.fma.witness import no_witness, witness
 
         try:
             found: tuple[str, ...] | str | None = witness(

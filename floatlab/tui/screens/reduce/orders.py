@@ -9,7 +9,7 @@ from textual.binding import Binding
 from floatlab.page.model import Note, Page, line
 from floatlab.tui.app.background import beside_each
 from floatlab.tui.widgets.column_table import ColumnTable
-from floatlab.verbs.orders.answer import Way, growing
+from floatlab.verbs.orders.answer import OrderChoice, growing
 from floatlab.verbs.orders.page import orders_table
 
 TYPE_CHECKING = False
@@ -30,11 +30,11 @@ class Orders(ColumnTable):
     def __init__(self, *, id: str | None = None) -> None:
         """Start empty."""
         super().__init__(id=id)
-        self.ways: list[Way] = []
+        self.ways: list[OrderChoice] = []
         self._found: Reduction | None = None
 
     @property
-    def way(self) -> Way | None:
+    def way(self) -> OrderChoice | None:
         """The order under the cursor."""
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
@@ -45,7 +45,7 @@ class Orders(ColumnTable):
         self._found, self.ways = found, []
         self.page = Page((Note(line("adding in other orders …")),))
 
-        def take(rows: list[Way]) -> bool:
+        def take(rows: list[OrderChoice]) -> bool:
             if self._found is not found or not self.is_attached:  # it comes too late
                 return False
             self.ways = rows

@@ -27,7 +27,7 @@ from floatlab.tui.widgets.tree_table import TreeTable
 from floatlab.verbs.matmul.page import element_words, elements_of, place_of
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
 from floatlab.verbs.reduce.node_page import node_page
-from floatlab.verbs.reduce.node_questions import happenings
+from floatlab.verbs.reduce.node_questions import roundings_at
 from floatlab.verbs.reduce.page import array_words
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 
@@ -292,7 +292,7 @@ class Reduce(Ways, inherit_bindings=False):
         ):
             tree.action_fold()
             return
-        rows = happenings(found, sprig.id)
+        rows = roundings_at(found, sprig.id)
         if not rows:
             self.app.push_screen(Help(f"Node {sprig.id}", node_page(found, sprig.id)))
         elif len(rows) == 1:

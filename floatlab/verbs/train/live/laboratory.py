@@ -19,11 +19,11 @@ from floatlab.training import (
 from floatlab.training.network.networks import Configuration, parse_configurations
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node_questions import Happening, asked
+from floatlab.verbs.reduce.node_questions import RoundingQuestion, as_questions
 from floatlab.verbs.train.forms import form_of
 from floatlab.verbs.train.inputs import setup_of
 from floatlab.verbs.train.live.page import Look, Switch, look_at_losses, look_at_weights
-from floatlab.verbs.train.network.answer import NETWORK_STEPS, NETWORKS, learned_answer, reference_of, shape_of
+from floatlab.verbs.train.network.answer import NETWORK_STEPS, NETWORKS, network_answer, reference_of, shape_of
 from floatlab.verbs.train.run.answer import STEPS, train_question, training_answer
 
 _KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
@@ -262,7 +262,7 @@ class Networks(Laboratory):
 
     def answer(self) -> Answer:
         """Return what the command line would answer at this place."""
-        return learned_answer(*self._learned)
+        return network_answer(*self._learned)
 
     def next_step(self, place: int) -> UpdateTrace:
         """Refuse: a step of a network is thousands of roundings."""
@@ -296,14 +296,14 @@ def laboratory_for(question: Question) -> Laboratory | None:
     return made[form](question) if form in made else None
 
 
-def stage_questions(found: UpdateTrace) -> list[Happening]:
+def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
     """Return the stages of a step as questions of their own, in order, with exact codes.
 
     >>> from floatlab.training import step
     >>> [each.question.command for each in stage_questions(step("1.125", "0.00041999"))]
     ['floatlab add bits:0x3c80@fp16 bits:0x0ee2@fp16 --fp16']
     """
-    return [each for stage in found.stages for each in asked([stage.derivation])]
+    return [each for stage in found.stages for each in as_questions([stage.derivation])]
 
 
 def check_remedy(question: Question, word: str) -> None:

@@ -57,17 +57,17 @@ def reference_of(configurations: Iterable[Configuration]) -> str:
 
 def answer_question(question: Question, started: Started | None = None) -> Answer:
     """Return what networks learn in their configurations; raises FloatlabError."""
-    return learned_answer(*learn_question(question, started))
+    return network_answer(*learn_question(question, started))
 
 
 @in_default_mode
-def learned_answer(found: list[list[Learning]], compared: list[Comparison], reference: str) -> Answer:
+def network_answer(found: list[list[Learning]], compared: list[Comparison], reference: str) -> Answer:
     """Return the answer that shows what networks learned."""
 
     def page() -> Page:
-        from floatlab.verbs.train.network.page import learnings_page
+        from floatlab.verbs.train.network.page import network_page
 
-        return learnings_page(found, compared, reference)
+        return network_page(found, compared, reference)
 
     def records() -> list[dict[str, Any]]:
         from floatlab.verbs.train.json import learnings_to_wire

@@ -19,7 +19,7 @@ _SENTENCES = {
 }
 
 
-def learnings_page(learnings: list[list[Learning]], compared: list[Comparison], reference: str) -> Page:
+def network_page(learnings: list[list[Learning]], compared: list[Comparison], reference: str) -> Page:
     r"""Return the page of what was learned in each configuration, over seeds.
 
     >>> from floatlab.page.layout import to_text

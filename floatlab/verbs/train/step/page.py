@@ -13,7 +13,7 @@ from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
 from floatlab.training.step.thresholds import Threshold, is_drawn
 from floatlab.training.step.update import TracedStage, UpdateTrace, Why
-from floatlab.verbs.arithmetic.page import stages
+from floatlab.verbs.arithmetic.page import step_groups
 from floatlab.verbs.train.words import exactly_shown, figures, optimizer_words, setup_words
 
 _CELL = 18  # characters of an error in a table
@@ -108,7 +108,7 @@ def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
     blocks: list[Block] = [Note(head)]
     if each.stage.operation == CONVERT and each.derivation.result.format == each.derivation.operands[0].format:  # type: ignore[union-attr]
         return [*blocks, Row("as it is", coded(each.derivation.result))]
-    for part in stages(each.derivation):
+    for part in step_groups(each.derivation):
         for block in part.blocks:
             if part.name == "operands" and isinstance(block, Strip) and block.label[:1] in called:
                 block = block.replace(label=f"{called[block.label[0]]}{block.label[1:]}")
