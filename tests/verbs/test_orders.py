@@ -9,7 +9,7 @@ from floatlab.cli.verbs import read_question
 from floatlab.reduce.reveal.revelation import examine
 from floatlab.verbs.orders.answer import taken_over, targets, ways
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node_questions import roundings_at
+from floatlab.verbs.reduce.node.questions import roundings_at
 
 RNG = np.random.default_rng(11)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.formats import Format
-from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import Standing, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.ways import RUNS
 from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.backends.json import backends_to_wire
+from floatlab.verbs.backends.page import backends_page
 from floatlab.verbs.named_arrays import operands_of
 
 
@@ -28,17 +27,13 @@ def backends_answer(
 
 def answer_of(found: Standing) -> Answer:
     """Return the answer that shows what became of a product; in one word, which backend is fastest."""
-
-    def page() -> Page:
-        from floatlab.verbs.backends.page import backends_page
-
-        return backends_page(found)
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.backends.json import backends_to_wire
-
-        return [backends_to_wire(found)]
-
     fastest = [found.fastest.name] if found.runs else []
     reasons = "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
-    return Answer(page, records, lambda: fastest, lambda: fastest, missing="" if found.runs else reasons, found=found)
+    return Answer(
+        page=lambda: backends_page(found),
+        records=lambda: [backends_to_wire(found)],
+        words=lambda: fastest,
+        codes=lambda: fastest,
+        missing="" if found.runs else reasons,
+        found=found,
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
@@ -11,14 +10,17 @@ from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Page
 from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.products import Product, product
 from floatlab.reduce.timing.ways import RUNS
 from floatlab.verbs.answer import Answer, Started
+from floatlab.verbs.matmul.json import product_to_wire
+from floatlab.verbs.matmul.page import product_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
 from floatlab.verbs.question import Question
+from floatlab.verbs.reduce.json import reduction_to_wire
+from floatlab.verbs.reduce.page import reduction_page
 
 
 @in_default_mode
@@ -61,36 +63,29 @@ def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
     if isinstance(found, Product):
         return _product_answer(found)
 
-    def page() -> Page:
-        from floatlab.verbs.reduce.page import reduction_page
-
-        return reduction_page(found, "" if preset is None else PRESETS[preset].source)
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.reduce.json import reduction_to_wire
-
-        return [reduction_to_wire(found)]
-
     words, codes = (lambda: [shortest(found.result)]), (lambda: [hexadecimal_code(found.result)])
-    return Answer(page, records, words, codes, results=(found.result,), found=found)
+    return Answer(
+        page=lambda: reduction_page(found, "" if preset is None else PRESETS[preset].source),
+        records=lambda: [reduction_to_wire(found)],
+        words=words,
+        codes=codes,
+        results=(found.result,),
+        found=found,
+    )
 
 
 def _product_answer(found: Product) -> Answer:
-    def page() -> Page:
-        from floatlab.verbs.matmul.page import product_page
-
-        return product_page(found)
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.matmul.json import product_to_wire
-
-        return [product_to_wire(found)]
-
     def rows(words: Callable[[Datum], str]) -> list[str]:
         table = found.codes.reshape(-1, found.codes.shape[-1]) if found.codes.shape else found.codes.reshape(1, 1)
         return [",".join(words(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
 
-    return Answer(page, records, lambda: rows(shortest), lambda: rows(hexadecimal_code), found=found)
+    return Answer(
+        page=lambda: product_page(found),
+        records=lambda: [product_to_wire(found)],
+        words=lambda: rows(shortest),
+        codes=lambda: rows(hexadecimal_code),
+        found=found,
+    )
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

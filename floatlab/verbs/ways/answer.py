@@ -10,11 +10,11 @@ from floatlab.arrays.sources import native_dtype
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import in_one_format
 from floatlab.reduce.timing.ways import Way, apart, four_ways
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.named_arrays import operands_of
+from floatlab.verbs.ways.page import ways_page
 
 
 @in_default_mode
@@ -29,13 +29,13 @@ def ways_answer(
     x, y = (decode(side.codes, side.format).astype(dtype) for side in sides)
     ways = four_ways(x, y, runs, started)
 
-    def page() -> Page:
-        from floatlab.verbs.ways.page import ways_page
-
-        return ways_page(ways, (x.shape, y.shape))
-
     fastest = [min(ways, key=lambda way: way.timing.average).name]
-    return Answer(page, lambda: [_wire(ways)], lambda: fastest, lambda: fastest)
+    return Answer(
+        page=lambda: ways_page(ways, (x.shape, y.shape)),
+        records=lambda: [_wire(ways)],
+        words=lambda: fastest,
+        codes=lambda: fastest,
+    )
 
 
 def _wire(ways: tuple[Way, ...]) -> dict[str, Any]:

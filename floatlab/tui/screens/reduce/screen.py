@@ -26,8 +26,8 @@ from floatlab.tui.widgets.pickers import Choice, Help, Picker
 from floatlab.tui.widgets.tree_table import TreeTable
 from floatlab.verbs.matmul.page import element_words, elements_of, place_of
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
-from floatlab.verbs.reduce.node_page import node_page
-from floatlab.verbs.reduce.node_questions import roundings_at
+from floatlab.verbs.reduce.node.page import node_page
+from floatlab.verbs.reduce.node.questions import roundings_at
 from floatlab.verbs.reduce.page import array_words
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from typing import Any
 
-from floatlab.page.model import Chart, Page
 from floatlab.training import check_gradient, sweep_steps
 from floatlab.training.gradient_check import WAYS
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.check.functions import function_of
+from floatlab.verbs.train.check.page import check_page, errors_chart
+from floatlab.verbs.train.json import check_table, check_to_wire
 
 
 def answer_question(question: Question, started: Started | None = None) -> Answer:
@@ -24,28 +24,15 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
         curves = [target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, own=own)) for way in WAYS]
         check = None if reported is None else check_gradient(call, x, reported, fmt, h=question.option("h"), own=own)
 
-    def page() -> Page:
-        from floatlab.verbs.train.check.page import check_page
-
-        return check_page(curves, check, name)
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import check_to_wire
-
-        return [check_to_wire(name, curves, check)]
-
-    def table() -> str:
-        from floatlab.verbs.train.json import check_table
-
-        return check_table(curves)
-
-    def chart() -> Chart:
-        from floatlab.verbs.train.check.page import errors_chart
-
-        return errors_chart(curves)
-
     words = [f"{curves[-1].best.h:.6g}" if check is None else check.verdict]
     status = 1 if check is not None and check.verdict == "a bug" else 0
     return Answer(
-        page, records, lambda: words, lambda: words, found=(curves, check), status=status, table=table, chart=chart
+        page=lambda: check_page(curves, check, name),
+        records=lambda: [check_to_wire(name, curves, check)],
+        words=lambda: words,
+        codes=lambda: words,
+        found=(curves, check),
+        status=status,
+        table=lambda: check_table(curves),
+        chart=lambda: errors_chart(curves),
     )

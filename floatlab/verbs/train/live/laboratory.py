@@ -19,7 +19,7 @@ from floatlab.training import (
 from floatlab.training.network.networks import Configuration, parse_configurations
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node_questions import RoundingQuestion, as_questions
+from floatlab.verbs.reduce.node.questions import RoundingQuestion, as_questions
 from floatlab.verbs.train.forms import form_of
 from floatlab.verbs.train.inputs import setup_of
 from floatlab.verbs.train.live.page import Look, Switch, look_at_losses, look_at_weights

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from floatlab.fpmode import in_default_mode
-from floatlab.page.model import Chart, Page
 from floatlab.training import Comparison, Configuration, Learning, compare_learnings, learn
 from floatlab.training.network.networks import parse_configurations
 from floatlab.training.validation import checked_number
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
+from floatlab.verbs.train.json import learnings_table, learnings_to_wire
+from floatlab.verbs.train.network.page import losses_chart, network_page
 
 NETWORK_STEPS = 500  # unless told
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
@@ -64,27 +65,15 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
 def network_answer(found: list[list[Learning]], compared: list[Comparison], reference: str) -> Answer:
     """Return the answer that shows what networks learned."""
 
-    def page() -> Page:
-        from floatlab.verbs.train.network.page import network_page
-
-        return network_page(found, compared, reference)
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import learnings_to_wire
-
-        return [learnings_to_wire(found, compared, reference)]
-
-    def table() -> str:
-        from floatlab.verbs.train.json import learnings_table
-
-        return learnings_table(found)
-
-    def chart() -> Chart:
-        from floatlab.verbs.train.network.page import losses_chart
-
-        return losses_chart(found)
-
     def words() -> list[str]:
         return [",".join(f"{loss:.6g}" for loss in each.finals) for each in compared]
 
-    return Answer(page, records, words, words, found=found, table=table, chart=chart)
+    return Answer(
+        page=lambda: network_page(found, compared, reference),
+        records=lambda: [learnings_to_wire(found, compared, reference)],
+        words=words,
+        codes=words,
+        found=found,
+        table=lambda: learnings_table(found),
+        chart=lambda: losses_chart(found),
+    )

@@ -10,7 +10,6 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Chart, Page
 from floatlab.training import Training, train
 from floatlab.training.gradients import Gradients
 from floatlab.training.run.trainer import MAX_VALUES
@@ -18,6 +17,8 @@ from floatlab.training.validation import exactly
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import formats_of, numbers_named
+from floatlab.verbs.train.json import training_table, training_to_wire
+from floatlab.verbs.train.run.page import training_page, values_chart
 
 STEPS = 100  # unless told
 _RECORDED = 1 << 20  # numbers that a run keeps of its weights
@@ -75,26 +76,6 @@ def training_answer(question: Question, found: Training) -> Answer:
     """Return the answer to a question about many steps, as far as they are done; what it shows is as of then."""
     given = question.option("update") or question.option("grad")
 
-    def page() -> Page:
-        from floatlab.verbs.train.run.page import training_page
-
-        return training_page(found, str(given), question.values[0])
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import training_to_wire
-
-        return [training_to_wire(found, question.context.seed)]
-
-    def table() -> str:
-        from floatlab.verbs.train.json import training_table
-
-        return training_table(found)
-
-    def chart() -> Chart:
-        from floatlab.verbs.train.run.page import values_chart
-
-        return values_chart(found)
-
     def final(word: Any) -> list[str]:
         lines = []
         for run in found.runs:
@@ -103,7 +84,13 @@ def training_answer(question: Question, found: Training) -> Answer:
         return lines
 
     return Answer(
-        page, records, lambda: final(shortest), lambda: final(hexadecimal_code), found=found, table=table, chart=chart
+        page=lambda: training_page(found, str(given), question.values[0]),
+        records=lambda: [training_to_wire(found, question.context.seed)],
+        words=lambda: final(shortest),
+        codes=lambda: final(hexadecimal_code),
+        found=found,
+        table=lambda: training_table(found),
+        chart=lambda: values_chart(found),
     )
 
 

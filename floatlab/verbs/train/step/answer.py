@@ -8,11 +8,12 @@ from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
-from floatlab.page.model import Page
 from floatlab.training import UpdateTrace, parse_optimizer, parse_remedy, step
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import numbers_named, setup_of
+from floatlab.verbs.train.json import step_to_wire
+from floatlab.verbs.train.step.page import step_page
 
 
 @in_default_mode
@@ -43,15 +44,12 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
     """Return one update, rounding by rounding; raises FloatlabError."""
     found = trace_step(question)
 
-    def page() -> Page:
-        from floatlab.verbs.train.step.page import step_page
-
-        return step_page(found, bool(question.option("brief", False)))
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import step_to_wire
-
-        return [step_to_wire(found)]
-
     words, codes = (lambda: [shortest(found.after)]), (lambda: [hexadecimal_code(found.after)])
-    return Answer(page, records, words, codes, results=(found.after,), found=found)
+    return Answer(
+        page=lambda: step_page(found, bool(question.option("brief", False))),
+        records=lambda: [step_to_wire(found)],
+        words=words,
+        codes=codes,
+        results=(found.after,),
+        found=found,
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.files import open_array
-from floatlab.page.model import Page
 from floatlab.training import measure_underflow
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import numbers_named
+from floatlab.verbs.train.json import underflow_table, underflow_to_wire
+from floatlab.verbs.train.underflow.page import underflow_page
 
 
 def answer_question(question: Question, started: Started | None = None) -> Answer:
@@ -22,20 +21,12 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
     format = question.option("grads") or next(iter(question.formats), "binary16")
     found = measure_underflow(gradients, format, question.option("scale", 1), rounding=question.context.rounding.value)
 
-    def page() -> Page:
-        from floatlab.verbs.train.underflow.page import underflow_page
-
-        return underflow_page(found, word)
-
-    def records() -> list[dict[str, Any]]:
-        from floatlab.verbs.train.json import underflow_to_wire
-
-        return [underflow_to_wire(found)]
-
-    def table() -> str:
-        from floatlab.verbs.train.json import underflow_table
-
-        return underflow_table(found)
-
     said = ["none" if found.safe_scale is None else f"{found.safe_scale:.17g}"]
-    return Answer(page, records, lambda: said, lambda: said, found=found, table=table)
+    return Answer(
+        page=lambda: underflow_page(found, word),
+        records=lambda: [underflow_to_wire(found)],
+        words=lambda: said,
+        codes=lambda: said,
+        found=found,
+        table=lambda: underflow_table(found),
+    )
