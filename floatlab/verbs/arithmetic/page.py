@@ -217,7 +217,7 @@ def _cut_off(label: str, x: Exact, sticky: bool, fmt: Format) -> Row:
     kept, tail = framed(x, x.exponent, fmt.trailing_bits)
     if sticky and not tail.endswith("…"):
         tail += "…"
-    return Row(label, _digits(kept, tail, x.exponent, x.negative), "goes on for ever" if sticky else "exact")
+    return Row(label, _digits(kept, tail, x.exponent, x.negative), "does not terminate" if sticky else "exact")
 
 
 def operand_rows(

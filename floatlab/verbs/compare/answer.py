@@ -39,6 +39,7 @@ def compare_words(
     `format` is what text is read into, and the format whose ulps are counted; without it, text is read into the other
     array's, or into binary64. `dtype` and `shape` are those of files of raw numbers. Raises FloatlabError.
 
+    >>> from floatlab import parse_format
     >>> compare_words(("1,2", "1,3"), parse_format("fp16")).ulps.largest.value
     512
     """
@@ -66,6 +67,7 @@ def compare_words(
 def element_codes(found: Differences, element: Element) -> tuple[str, str]:
     """Return both numbers of an element as codes with their formats, which read back whatever they are.
 
+    >>> from floatlab import parse_format
     >>> found = compare_words(("1,2", "1,nan"), parse_format("fp16"))
     >>> element_codes(found, found.worst[0])
     ('bits:0x4000@fp16', 'bits:0x7e00@fp16')

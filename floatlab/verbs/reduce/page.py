@@ -74,11 +74,11 @@ def truth_rows(found: Reduction) -> list[Block]:
     flags = found.flags if len(found) <= MAX_TRACED else Flags.NONE
     raised = line(", ", flags_line(flags), " on the way") if flags else ()
     if exact is None:
-        return [Row("exact", line(Span("no number: a term is none", Role.HINT), raised))]
+        return [Row("exact", line(Span("none: a term is not finite", Role.HINT), raised))]
     read = any(side is not None and side.origin is not None and side.origin.inexact for side in (found.x, found.y))
     rows: list[Block] = [Row("exact", decimal(exact, 20), line("of the terms as read") if read else ())]
     if ulps is None:
-        return [*rows, Row("error", line(Span("the result is no number", Role.FLAG), raised))]
+        return [*rows, Row("error", line(Span("the result is not finite", Role.FLAG), raised))]
     if not ulps:
         return [*rows, Row("error", line("0", raised))]
     relative = f", relative {few(abs(found.error / exact))}" if exact and found.error is not None else ""

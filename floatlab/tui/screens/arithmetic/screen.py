@@ -149,7 +149,7 @@ class Arithmetic(Task, inherit_bindings=False):
             ("format", _format_words(question, self.answers[0])),
         ]
         options += [("integer", f"to {question.option('integer', DEFAULT_INTEGER)}")] * (question.verb == "toint")
-        options += [("witness", "find a witness")] * (question.verb == "fma")
+        options += [("witness", "find where they differ")] * (question.verb == "fma")
         options += [("practice", practice.words), *([("exercise", "new exercise")] * practice.on)]
         self.query_one("#controls", Choices).options = tuple(options)
 
@@ -384,7 +384,7 @@ class Arithmetic(Task, inherit_bindings=False):
         if isinstance(found, str):
             self.complain(found, hint=True)
         elif found == self.question.values:
-            self.complain("these operands are a witness already: change one of them to look further", hint=True)
+            self.complain("these operands differ already: change one of them to look further", hint=True)
         else:
             self._take(found)
 
@@ -398,7 +398,7 @@ class Arithmetic(Task, inherit_bindings=False):
         yield "Practice", "answer before the next step is shown", self.action_practice
         yield "New exercise", "other operands", self.action_exercise
         if self.question.verb == "fma":
-            yield "Find a witness", "operands where fused and separate differ", self.action_witness
+            yield "Find an example where they differ", "operands where fused and separate differ", self.action_witness
 
 
 def _format_words(question: Question, answer: Answer) -> str:

@@ -75,7 +75,7 @@ class Laboratory:
 
     @property
     def has_ended(self) -> bool:
-        """Whether no line can go on."""
+        """Whether nothing can go on."""
         raise NotImplementedError
 
     @property
@@ -127,7 +127,7 @@ class Laboratory:
     def extend(self, steps: int) -> None:
         """Set the goal so many steps further; raises UnsupportedError where there is no room or nothing left."""
         if self.has_ended:
-            raise UnsupportedError("no line can go on: none of the weights is a number any more")
+            raise UnsupportedError("nothing can go on: no weight is finite any more")
         goal = self.goal + steps
         if self.limit is not None and goal > self.limit:
             if self.goal >= self.limit:

@@ -54,7 +54,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     many = first.count
     what = start if start and many == 1 else f"{many:,} weights" if many > 1 else "a weight"
     steps = f"{counted(found.steps, 'update')}" if first.optimizer.adds else f"{counted(found.steps, 'step')}"
-    title = f"{what} through {steps}, {counted(len(found.trainers), 'way')}"
+    title = f"{what} through {steps}, {counted(len(found.trainers), 'remedy', 'remedies')}"
     blocks: list[Block] = [heading(title)]
     if given:
         blocks.append(Row("update" if first.optimizer.adds else "gradient", given))

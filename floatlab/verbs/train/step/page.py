@@ -163,7 +163,7 @@ def why_words(found: UpdateTrace) -> str:
     """Say in a sentence why w is where it is."""
     w = found.before.format.name
     ulps = found.update_ulps
-    size = f"the update is {figures(ulps)} ulp of w" if ulps is not None else "the update is no number"
+    size = f"the update is {figures(ulps)} ulp of w" if ulps is not None else "the update is not finite"
     program = found.program
     return {
         Why.MOVED: size,
@@ -178,7 +178,7 @@ def why_words(found: UpdateTrace) -> str:
         Why.COMPENSATED: f"{size}; what was missed is carried to the next step",
         Why.IN_MASTER: f"{size}; the master copy moved, and rounds to the same {w}",
         Why.AT_THE_END: f"w is the largest number of {w}",
-        Why.NOT_FINITE: f"w or the update is no number any more: {shortest(found.after)}",
+        Why.NOT_FINITE: f"w or the update is not finite any more: {shortest(found.after)}",
     }[found.why]
 
 
