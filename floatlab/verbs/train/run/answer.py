@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from floatlab.errors import UnsupportedError
@@ -76,7 +77,7 @@ def training_answer(question: Question, found: Training) -> Answer:
     """Return the answer to a question about many steps, as far as they are done; what it shows is as of then."""
     given = question.option("update") or question.option("grad")
 
-    def final(word: Any) -> list[str]:
+    def final(word: Callable[[Datum], str]) -> list[str]:
         lines = []
         for run in found.runs:
             fmt, values = run.setup.weights, run.values[-1].reshape(-1).tolist()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -32,8 +31,6 @@ from floatlab.page.words import counted, plural
 from floatlab.training.run.laboratory import Training, Trajectory
 from floatlab.training.run.training_run import TrainingRun
 from floatlab.verbs.train.words import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _EXACT = 26  # characters of an exact value that a row has room for
 
