@@ -89,7 +89,7 @@ def operation_question(verb: str, options: argparse.Namespace) -> Question:
 
 def _witness(values: tuple[str, ...], formats: tuple[Format, ...], context: Context) -> tuple[str, ...]:
     """Return operands for which fma and multiply-then-add differ; raises UnsupportedError where there are none."""
-    from floatlab.verbs.arithmetic.witness import no_witness, witness
+    from floatlab.verbs.arithmetic.fma.witness import no_witness, witness
 
     if not formats:
         raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")

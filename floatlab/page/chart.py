@@ -112,19 +112,19 @@ def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
     return Scale(low, high, is_log)
 
 
-class Scales(Record):
+class ChartScales(Record):
     """What both ways of drawing a chart agree on."""
 
     across: Scale
     up: Scale
 
 
-def scales_of(chart: Chart) -> Scales | None:
+def scales_of(chart: Chart) -> ChartScales | None:
     """Return the scales that a chart's curves need; None where there is nothing to draw."""
     points = [point for curve in chart.curves for point in curve.points]
     across = scale_of([x for x, _ in points], chart.log_across)
     up = scale_of([y for _, y in points], chart.log_up)
-    return None if across is None or up is None else Scales(across, up)
+    return None if across is None or up is None else ChartScales(across, up)
 
 
 def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:

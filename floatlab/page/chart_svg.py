@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
-from floatlab.page.chart import Scales, scales_of, ticks
+from floatlab.page.chart import ChartScales, scales_of, ticks
 from floatlab.page.model import Chart, Curve, Role
 from floatlab.page.svg import SVG, SVG_BACKGROUND, SVG_TEXT, escaped
 
@@ -40,15 +40,15 @@ def chart_to_svg(chart: Chart, title: str) -> str:
     )
 
 
-def _x(scales: Scales, x: float) -> float:
+def _x(scales: ChartScales, x: float) -> float:
     return _LEFT + scales.across.place(x) * (_WIDTH - _LEFT - _RIGHT)
 
 
-def _y(scales: Scales, y: float) -> float:
+def _y(scales: ChartScales, y: float) -> float:
     return _TOP + (1 - scales.up.place(y)) * (_HEIGHT - _TOP - _BOTTOM)
 
 
-def _axes(chart: Chart, scales: Scales) -> list[str]:
+def _axes(chart: Chart, scales: ChartScales) -> list[str]:
     """Return thin lines at round numbers, the numbers, and what the scales measure."""
     grey, right, bottom = SVG[Role.HINT], _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = []
@@ -66,7 +66,7 @@ def _axes(chart: Chart, scales: Scales) -> list[str]:
     return [*parts, f'<text x="{_LEFT}" y="{_TOP - 8}" fill="{grey}">{escaped(chart.up)}</text>']
 
 
-def _curves(chart: Chart, scales: Scales) -> list[str]:
+def _curves(chart: Chart, scales: ChartScales) -> list[str]:
     parts, ends = [], []
     for i, each in enumerate(chart.curves):
         points = [

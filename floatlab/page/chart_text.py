@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from textwrap import wrap
 
-from floatlab.page.chart import Scale, Scales, scales_of, ticks
+from floatlab.page.chart import ChartScales, Scale, scales_of, ticks
 from floatlab.page.model import Chart, Curve, Line, Role, Span, line
 
 _LEAST = 8  # columns of the plot itself
@@ -57,7 +57,7 @@ def _row_at(place: float, height: int) -> int:
     return min(max(round((1 - place) * (height - 1)), 0), height - 1)
 
 
-def _ends(chart: Chart, scales: Scales) -> dict[int, list[int]]:
+def _ends(chart: Chart, scales: ChartScales) -> dict[int, list[int]]:
     """Return for each row the curves that end there, by their places."""
     found: dict[int, list[int]] = {0: []}
     for i, curve in enumerate(chart.curves):
@@ -66,7 +66,7 @@ def _ends(chart: Chart, scales: Scales) -> dict[int, list[int]]:
     return found
 
 
-def _value(curve: Curve, xs: list[float], x: float, scales: Scales) -> float | None:
+def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> float | None:
     """Return where a curve is at x, as a place on the scale upwards; None where it is not."""
     if not xs or not xs[0] <= x <= xs[-1]:
         return None
@@ -81,7 +81,7 @@ def _value(curve: Curve, xs: list[float], x: float, scales: Scales) -> float | N
     return p0 + (p1 - p0) * share
 
 
-def _drawn(chart: Chart, scales: Scales, room: int) -> list[list[list[int]]]:
+def _drawn(chart: Chart, scales: ChartScales, room: int) -> list[list[list[int]]]:
     """Return for each cell the curves that pass through it."""
     cells: list[list[list[int]]] = [[[] for _ in range(room)] for _ in range(chart.height)]
     for i, curve in enumerate(chart.curves):

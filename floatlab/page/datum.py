@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Direction, NumberClass, Tail, round_exact
+from floatlab.numbers import Datum, Derivation, NumberClass
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
-from floatlab.numbers.decimals import exact_decimal
-from floatlab.numbers.intervals import Interval, preimage
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Strip, line
 from floatlab.page.words import (
     PAGE_DIGITS,
@@ -124,7 +122,7 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     if words := in_words(datum):
         blocks.append(Row("note", Span(words, Role.HINT)))
     if interval:
-        from floatlab.page.number_line import scale_rows  # here, since most pages have no number line
+        from floatlab.page.number_line import interval_rows, scale_rows  # here, since most pages have no number line
 
         blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)
     return Page(tuple(blocks), f"{operand_text(derivation)} in {fmt.name}")
@@ -147,43 +145,3 @@ def _rounding(derivation: Derivation) -> list[Block]:
     if rounded.carried and not rounded.overflowed and not far:
         rows.append(Row("", "the carry runs into the exponent"))
     return rows
-
-
-def interval_rows(datum: Datum, context: Context) -> list[Block]:
-    """Say which reals round to this datum, and which sides the ends belong to."""
-    interval = preimage(datum, context)
-    name = context.rounding.value
-    if interval is None:
-        return [Row("interval", f"no real number rounds here ({name})")]
-    low, high = interval.low, interval.high
-    if low is not None and low == high:
-        return [Row("interval", f"only {exact_decimal(low, PAGE_DIGITS)} itself ({name})")]
-    left = "−∞" if low is None else exact_decimal(low, PAGE_DIGITS)
-    right = "+∞" if high is None else exact_decimal(high, PAGE_DIGITS)
-    signs = ["≤" if closed else "<" for closed in (interval.low_closed, interval.high_closed)]
-    x = "|x|" if interval.mirrored else "x"
-    rows: list[Block] = [Row("interval", f"{left} {signs[0]} {x} {signs[1]} {right}")]
-    if context.rounding is Direction.SR:
-        return [*rows, Row("", "every x in it may round here; nearer ones do so more often")]
-    if context.rounding in (Direction.RNE, Direction.RNA):
-        words = _ties_in_words(interval, datum)
-        rows += [Row("", words)] if words else []
-    return rows
-
-
-def _ties_in_words(interval: Interval, datum: Datum) -> str:
-    """Say which of the ends that are ties come here."""
-    ends = (("lower", interval.low, interval.low_closed), ("upper", interval.high, interval.high_closed))
-    ties = {
-        name: closed
-        for name, end, closed in ends
-        if end is not None and round_exact(end, datum.format).tail is Tail.HALF
-    }
-    if not ties:
-        return ""
-    if len(ties) == 1:
-        return "the tie comes here" if any(ties.values()) else "the tie goes to the neighbour"
-    if len(set(ties.values())) == 1:
-        return "both ties come here" if any(ties.values()) else "both ties go to the neighbours"
-    here = "lower" if ties["lower"] else "upper"
-    return f"the {here} tie comes here, the other goes to the neighbour"

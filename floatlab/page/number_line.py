@@ -1,14 +1,32 @@
-"""The number line around a datum: its neighbours to scale, the reals that land on each, and what was typed."""
+"""The number line around a datum: its neighbours, the reals that round to each, in a picture and in words."""
 
 from __future__ import annotations
 
-from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Exact, Ratio, Read, round_exact
+from floatlab.numbers import (
+    DEFAULT,
+    Context,
+    Datum,
+    Derivation,
+    Direction,
+    Exact,
+    Ratio,
+    Read,
+    Tail,
+    round_exact,
+)
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import decimal_within, exact_decimal
+from floatlab.numbers.intervals import Interval as RealInterval
 from floatlab.numbers.intervals import preimage
 from floatlab.numbers.steps import EXACT_ERROR_BITS
 from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Mark, Role, Row, Span, line
-from floatlab.page.words import GLANCE, brief, operand_text, plain_error
+from floatlab.page.words import (
+    GLANCE,
+    PAGE_DIGITS,
+    brief,
+    operand_text,
+    plain_error,
+)
 
 _SIDE = 2  # neighbours on each side
 _TYPED = 24  # characters of what was typed, on the line
@@ -193,3 +211,43 @@ def _offsets(derivation: Derivation) -> list[Line]:
             offsets.append((other, offset))
     offsets.sort(key=lambda pair: pair[1])
     return [line(Span(hexadecimal_code(each), Role.CODE), f" {plain_error(offset)}") for each, offset in offsets]
+
+
+def interval_rows(datum: Datum, context: Context) -> list[Block]:
+    """Say which reals round to this datum, and which sides the ends belong to."""
+    interval = preimage(datum, context)
+    name = context.rounding.value
+    if interval is None:
+        return [Row("interval", f"no real number rounds here ({name})")]
+    low, high = interval.low, interval.high
+    if low is not None and low == high:
+        return [Row("interval", f"only {exact_decimal(low, PAGE_DIGITS)} itself ({name})")]
+    left = "−∞" if low is None else exact_decimal(low, PAGE_DIGITS)
+    right = "+∞" if high is None else exact_decimal(high, PAGE_DIGITS)
+    signs = ["≤" if closed else "<" for closed in (interval.low_closed, interval.high_closed)]
+    x = "|x|" if interval.mirrored else "x"
+    rows: list[Block] = [Row("interval", f"{left} {signs[0]} {x} {signs[1]} {right}")]
+    if context.rounding is Direction.SR:
+        return [*rows, Row("", "every x in it may round here; nearer ones do so more often")]
+    if context.rounding in (Direction.RNE, Direction.RNA):
+        words = _ties_in_words(interval, datum)
+        rows += [Row("", words)] if words else []
+    return rows
+
+
+def _ties_in_words(interval: RealInterval, datum: Datum) -> str:
+    """Say which of the ends that are ties come here."""
+    ends = (("lower", interval.low, interval.low_closed), ("upper", interval.high, interval.high_closed))
+    ties = {
+        name: closed
+        for name, end, closed in ends
+        if end is not None and round_exact(end, datum.format).tail is Tail.HALF
+    }
+    if not ties:
+        return ""
+    if len(ties) == 1:
+        return "the tie comes here" if any(ties.values()) else "the tie goes to the neighbour"
+    if len(set(ties.values())) == 1:
+        return "both ties come here" if any(ties.values()) else "both ties go to the neighbours"
+    here = "lower" if ties["lower"] else "upper"
+    return f"the {here} tie comes here, the other goes to the neighbour"

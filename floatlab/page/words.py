@@ -61,13 +61,13 @@ def plural(n: int, noun: str, nouns: str = "") -> str:
     return noun if n == 1 else nouns or f"{noun}s"
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a number of things.
+def counted(n: int, noun: str, nouns: str = "") -> str:
+    """Return a number of things; `nouns`, where the noun does not simply take an s.
 
     >>> counted(1, "digit"), counted(1234, "digit")
     ('1 digit', '1,234 digits')
     """
-    return f"{n:,} {plural(n, noun)}"
+    return f"{n:,} {plural(n, noun, nouns)}"
 
 
 def listed(names: list[str], joined: str = "and") -> str:

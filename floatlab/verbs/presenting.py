@@ -200,10 +200,10 @@ def _update(answer: UpdateTrace) -> Answer:
 @_row
 def _learning(answer: Learning) -> Answer:
     from floatlab.training.network.learner import compare_learnings
-    from floatlab.verbs.train.network.answer import learned_answer
+    from floatlab.verbs.train.network.answer import network_answer
 
     label = answer.configuration.label
-    return learned_answer([[answer]], compare_learnings([[answer]], label), label)
+    return network_answer([[answer]], compare_learnings([[answer]], label), label)
 
 
 @_row

@@ -9,7 +9,7 @@ from floatlab.numbers.rounding import IN_WORDS
 from floatlab.record import Record
 
 
-class Rule(Record):
+class ContextChoice(Record):
     """One choice: the Context's field, its value, and what it does in words."""
 
     field: str
@@ -60,8 +60,8 @@ _ROWS: dict[tuple[str, str], tuple[tuple[Any, str], ...]] = {
 }
 # The names that some choices have on the command line.
 _SWITCHES = {"flush_results": "ftz", "flush_inputs": "daz", "fma_invalid": "silent-nan"}
-RULES: tuple[Rule, ...] = tuple(
-    Rule(field, value, group, words) for (field, group), rows in _ROWS.items() for value, words in rows
+RULES: tuple[ContextChoice, ...] = tuple(
+    ContextChoice(field, value, group, words) for (field, group), rows in _ROWS.items() for value, words in rows
 )
 
 

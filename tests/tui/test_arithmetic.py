@@ -619,7 +619,7 @@ async def test_a_witness_is_found(size):
             elif way == "click":
                 await person.choose("#controls", "witness")
             else:
-                await command(person, "Find a witness")
+                await command(person, "Find an example where they differ")
             await found(person)
             assert result(person).format == format  # the witness is one in the format that was searched
             a, b, c = person.app.shown.answers[0].operands

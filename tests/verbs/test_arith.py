@@ -4,7 +4,8 @@ import pytest
 
 from floatlab import Context, Datum, Derivation, FloatlabError, parse_format
 from floatlab.errors import LiteralError
-from floatlab.verbs.arithmetic.answer import operands, operate
+from floatlab.verbs.arithmetic.answer import operate
+from floatlab.verbs.arithmetic.operands import operands
 from floatlab.verbs.registry import ACTIONS, ARITIES
 
 FP16 = parse_format("fp16")

@@ -43,7 +43,7 @@ def words(*values: str, to="mxfp8_e4m3", width=80, **ways) -> str:
         (("1e-400",), {"to": "nvfp4"}, "2^-149, binary32 below the smallest binary32, 2^-149, which stands for it"),
         (("1e400",), {"to": "nvfp4"}, "beyond the largest binary32, ≈ 3.4028235e38, which stands for it"),
         (("0",), {"to": "nvfp4"}, "1, since nothing is larger than zero"),
-        (("1",), {}, "1 value of 32: zeros in the other places would change nothing"),
+        (("1",), {}, "1 value of 32: zero padding would not change the scale"),
         (("1",) * 33, {}, "33 values in mxfp8_e4m3"),
         (("1",) * 33, {}, "values 1 to 32 of 33 amax"),
         (("1",) * 33, {}, "value 33 of 33 amax"),

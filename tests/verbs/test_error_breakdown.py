@@ -6,7 +6,7 @@ import pytest
 
 from floatlab import dot
 from floatlab.reduce.results.presets import PRESETS
-from floatlab.verbs.reduce.error_breakdown import ledger
+from floatlab.verbs.reduce.error_breakdown import error_contributions
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from floatlab.verbs.reduce.error_breakdown import ledger
 )
 def test_a_product_rounded_alone_misses_half_an_ulp_of_its_own_format_at_most(products, accumulator):
     found = dot(*PRESETS["forum"].data, format="fp32", products=products, accumulator=accumulator)
-    entries = ledger(found)
+    entries = error_contributions(found)
     assert {each.value.format for each in entries[:4]} == {found.adder.products}
     assert all(abs(each.error) <= each.value.ulp.as_fraction() * Fraction(1, 2) for each in entries)
     assert sum(each.error for each in entries) == found.error
@@ -23,4 +23,4 @@ def test_a_product_rounded_alone_misses_half_an_ulp_of_its_own_format_at_most(pr
 
 def test_a_product_that_the_accumulator_does_not_hold_is_what_the_accumulator_makes_of_it():
     found = dot([3], [0.1], format="fp16", products="fp32"), dot([3, 0], [0.1, 0], format="fp16", products="fp32")
-    assert [ledger(each)[0].value.format.name for each in found] == ["binary16", "binary16"]
+    assert [error_contributions(each)[0].value.format.name for each in found] == ["binary16", "binary16"]

@@ -9,7 +9,7 @@ from floatlab.cli.verbs import read_question
 from floatlab.reduce.reveal.revelation import examine
 from floatlab.verbs.orders.answer import taken_over, targets, ways
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node_questions import happenings
+from floatlab.verbs.reduce.node.questions import roundings_at
 
 RNG = np.random.default_rng(11)
 
@@ -58,18 +58,18 @@ def test_the_steps_of_a_node_are_questions_with_its_results(options):
     x, y = RNG.standard_normal((2, 9)).astype(np.float32)
     found = dot(x, y, **options)
     for node in found.nodes:
-        rows = happenings(found, node.id)
+        rows = roundings_at(found, node.id)
         results = [each.result for each in reversed(node.derivations)]
         for row, result in zip(rows, results, strict=True):
             assert row.question.answers()[0].results[-1] == result, row.question.command
             assert read_question(row.question.words) == row.question
     for id in range(len(found)):
-        assert all(row.question.answers() for row in happenings(found, id))
+        assert all(row.question.answers() for row in roundings_at(found, id))
 
 
 def test_nodes_that_add_several_numbers_have_a_page_instead():
     found = add_up([1.0, 2.0, 3.0, 4.0], "fused(4)")
-    assert happenings(found, 4) == []
+    assert roundings_at(found, 4) == []
 
 
 @pytest.mark.parametrize("target", ["numpy.sum", "numpy.dot"])

@@ -11,8 +11,9 @@ from floatlab.arith import add, contrast, fma, multiply_then_add
 from floatlab.formats import CATALOG
 from floatlab.numbers import Direction, Flags
 from floatlab.page.layout import to_text
-from floatlab.verbs.arithmetic.answer import compute, operands, operate
-from floatlab.verbs.arithmetic.step_pages import contrast_scenes, scenes
+from floatlab.verbs.arithmetic.answer import operate
+from floatlab.verbs.arithmetic.operands import compute, operands
+from floatlab.verbs.arithmetic.scenes import contrast_scenes, scenes
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
 from floatlab.verbs.registry import ARITIES
 

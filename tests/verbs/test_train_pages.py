@@ -15,7 +15,7 @@ from floatlab.training.scaling import measure_underflow
 from floatlab.training.setup import Setup
 from floatlab.training.update.trace import Why, step
 from floatlab.verbs.train.check.page import check_page
-from floatlab.verbs.train.network.page import learnings_page, verdict_words
+from floatlab.verbs.train.network.page import network_page, verdict_words
 from floatlab.verbs.train.run.page import training_page, values_chart
 from floatlab.verbs.train.step.page import stage_table, step_page, why_words
 from floatlab.verbs.train.underflow.page import fate_of, underflow_page
@@ -132,7 +132,7 @@ def test_remedies_and_setups_in_words():
 
 def test_networks_are_told_beside_the_reference():
     found = learn("linear", "fp32 bf16", seeds=2, steps=100, samples=8)
-    page = text(learnings_page(found, compare_learnings(found), "fp32"))
+    page = text(network_page(found, compare_learnings(found), "fp32"))
     assert "bf16 is worse than fp32, beyond the noise of 2 seeds" in page
     assert "loss, geometric mean over seeds" in page
     said = verdict_words(

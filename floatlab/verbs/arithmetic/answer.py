@@ -11,52 +11,20 @@ from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
 from floatlab.numbers.datum import shortest
-from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Scene, Started, written
+from floatlab.verbs.arithmetic.operands import Operand, compute, operands
 from floatlab.verbs.operand import read_operand
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import ARITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from floatlab.arith import Comparison, Contrast, IntegerResult
     from floatlab.wire.schema import Wire
 
 __all__ = ["ARITIES", "DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
-
-_EXAMPLE = 40  # characters of a code that is repeated as an example
-
-
-def operands(
-    texts: tuple[str, ...], format: Format | None, bits: bool = False, context: Context | None = None
-) -> tuple[Any, ...]:
-    """Return what an operation takes: readings of VALUE@FORMAT, data for codes, text for the rest.
-
-    A code without a format belongs to `format`, which must then be given.
-
-    >>> reading, text = operands(("0.1@fp16", "2"), None)
-    >>> reading.result, text
-    (Datum(binary16 0x2e66 = 0.1), '2')
-    """
-    rules = reading_context(context or Context())
-    found: list[Any] = []
-    for text in texts:
-        literal, own = read_operand(text, bits)
-        home = own or format
-        if isinstance(literal.value, Code) and home:
-            found.append(read_literal(literal, home).result)
-        elif own:
-            found.append(read_literal(literal, own, rules))
-        elif not isinstance(literal.value, Code):
-            found.append(text)
-        else:
-            example = text.strip() if len(text) <= _EXAMPLE else "bits:0x3c00"
-            raise FloatlabError(f"{quoted(text)}: a code of which format? Name it with -f, or as {example}@fp16")
-    return tuple(found)
 
 
 def operate(
@@ -105,34 +73,6 @@ def _usual(text: str, context: Context) -> Derivation:
     return read_literal(read_operand(text)[0], parse_format(DEFAULT_FORMAT), reading_context(context))
 
 
-def compute(
-    verb: str, values: tuple[Any, ...], format: Format | None, context: Context, exact: bool = True
-) -> Derivation:
-    """Return the derivation of a verb that has one.
-
-    >>> from floatlab import parse_format
-    >>> compute("mul", ("3", "0.5"), parse_format("fp16"), Context()).result
-    Datum(binary16 0x3e00 = 1.5)
-    """
-    from floatlab import arith
-
-    if verb == "fma":
-        a, b, c = values
-        return arith.fma(a, b, c, format, context)
-    if verb == "sqrt":
-        return arith.sqrt(values[0], format, context)
-    if verb == "rint":
-        return arith.round_to_integral(values[0], format, context, exact)
-    binary = {
-        "add": arith.add,
-        "sub": arith.subtract,
-        "mul": arith.multiply,
-        "div": arith.divide,
-        "rem": arith.remainder,
-    }
-    return binary[verb](values[0], values[1], format, context)
-
-
 def derivation_answer(
     derivation: Derivation, steps: int | None = None, brief: bool = False, why: bool = False
 ) -> Answer:
@@ -147,7 +87,7 @@ def derivation_answer(
         return [_first_steps(wire, derivation, steps) for wire in written(derivation)()]
 
     def film(strips: bool) -> tuple[Scene, ...]:
-        from floatlab.verbs.arithmetic.step_pages import scenes
+        from floatlab.verbs.arithmetic.scenes import scenes
 
         return scenes(derivation, strips=strips)
 
@@ -181,7 +121,7 @@ def _first_steps(wire: Wire, derivation: Derivation, steps: int | None) -> Wire:
 
 
 def _fused(
-    values: tuple[Any, ...], format: Format | None, context: Context, steps: int | None, brief: bool, why: bool
+    values: tuple[Operand, ...], format: Format | None, context: Context, steps: int | None, brief: bool, why: bool
 ) -> Answer:
     from floatlab.arith import contrast, fma, multiply_then_add
 
@@ -194,7 +134,7 @@ def contrast_answer(both: Contrast, steps: int | None = None, brief: bool = Fals
     """Return the answer that shows a·b + c fused and separately, side by side."""
 
     def page() -> Page:
-        from floatlab.verbs.arithmetic.contrast_page import contrast_page, contrast_summary
+        from floatlab.verbs.arithmetic.fma.page import contrast_page, contrast_summary
 
         return contrast_summary(both) if brief else contrast_page(both, steps, why)
 
@@ -204,14 +144,14 @@ def contrast_answer(both: Contrast, steps: int | None = None, brief: bool = Fals
         return [_first_steps(fused, both.fused, steps) | {"separate": separate}]
 
     def film(strips: bool) -> tuple[Scene, ...]:
-        from floatlab.verbs.arithmetic.step_pages import contrast_scenes
+        from floatlab.verbs.arithmetic.scenes import contrast_scenes
 
         return contrast_scenes(both, strips=strips)
 
     return _answer(both.fused, page, records, film)
 
 
-def _compared(values: tuple[Any, ...], format: Format | None, context: Context, signaling: bool) -> Answer:
+def _compared(values: tuple[Operand, ...], format: Format | None, context: Context, signaling: bool) -> Answer:
     from floatlab.arith import compare
 
     return comparison_answer(compare(values[0], values[1], format, context, signaling))
@@ -221,13 +161,13 @@ def comparison_answer(found: Comparison) -> Answer:
     """Return the answer that shows how two numbers stand."""
 
     def page() -> Page:
-        from floatlab.verbs.arithmetic.relation_page import comparison_page
+        from floatlab.verbs.arithmetic.relations.page import comparison_page
 
         return comparison_page(found)
 
     def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.explain.result import comparison_reason
-        from floatlab.verbs.arithmetic.step_pages import whole_scene
+        from floatlab.verbs.arithmetic.scenes import whole_scene
 
         return (whole_scene("compare", page(), comparison_reason(found), found.flags, strips=strips),)
 
@@ -235,7 +175,7 @@ def comparison_answer(found: Comparison) -> Answer:
     return Answer(page, written(found), lambda: [word], lambda: [word], operands=found.operands, scenes=film)
 
 
-def _to_integer(value: Any, format: Format | None, context: Context, integer: str, exact: bool) -> Answer:
+def _to_integer(value: Operand, format: Format | None, context: Context, integer: str, exact: bool) -> Answer:
     from floatlab.arith import parse_integer, to_integer
 
     kind = parse_integer(integer)
@@ -246,13 +186,13 @@ def integer_answer(found: IntegerResult) -> Answer:
     """Return the answer that shows a number as an integer."""
 
     def page() -> Page:
-        from floatlab.verbs.arithmetic.relation_page import integer_page
+        from floatlab.verbs.arithmetic.relations.page import integer_page
 
         return integer_page(found)
 
     def film(strips: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.explain.result import integer_reason
-        from floatlab.verbs.arithmetic.step_pages import whole_scene
+        from floatlab.verbs.arithmetic.scenes import whole_scene
 
         return (whole_scene("to integer", page(), integer_reason(found), found.flags, strips=strips),)
 

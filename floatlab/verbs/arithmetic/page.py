@@ -43,7 +43,7 @@ from floatlab.page.words import (
     verdict_line,
 )
 from floatlab.record import Record
-from floatlab.verbs.arithmetic.explain.clauses import sentence
+from floatlab.verbs.arithmetic.explain.result import sentence
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
 _FUNCTIONS = {"round_to_integral": "rint"}
@@ -52,7 +52,7 @@ _NAMES = {Decode: "operands", Integral: "to integer", Divide: "quotient", Encode
 _TOGETHER = ("operands", "promote", "flush")  # steps of these names appear at once
 
 
-class Stage(Record):
+class StepGroup(Record):
     """Steps that appear together: their name, their rows, and the place of the last of them in its derivation."""
 
     name: str
@@ -217,7 +217,7 @@ def _cut_off(label: str, x: Exact, sticky: bool, fmt: Format) -> Row:
     kept, tail = framed(x, x.exponent, fmt.trailing_bits)
     if sticky and not tail.endswith("…"):
         tail += "…"
-    return Row(label, _digits(kept, tail, x.exponent, x.negative), "goes on for ever" if sticky else "exact")
+    return Row(label, _digits(kept, tail, x.exponent, x.negative), "does not terminate" if sticky else "exact")
 
 
 def operand_rows(
@@ -273,21 +273,23 @@ def _stage_name(step: Step) -> str:
     return _NAMES.get(type(step), type(step).__name__.lower())
 
 
-def stages(derivation: Derivation, start: int = 0, stop: int | None = None, strips: bool = True) -> list[Stage]:
+def step_groups(
+    derivation: Derivation, start: int = 0, stop: int | None = None, strips: bool = True
+) -> list[StepGroup]:
     """Return the steps from `start` up to `stop` as they appear on a page, with their rows.
 
     >>> from floatlab.arith import add
-    >>> [stage.name for stage in stages(add("1", "0.1", "fp16"))]
+    >>> [stage.name for stage in step_groups(add("1", "0.1", "fp16"))]
     ['operands', 'align', 'sum', 'round', 'result']
     """
-    found: list[Stage] = []
+    found: list[StepGroup] = []
     for index, step in enumerate(derivation.steps[:stop]):
         if index < start:
             continue
         name, blocks = _stage_name(step), tuple(step_blocks(step, derivation, derivation.steps[:index], strips))
         if found and name == found[-1].name and name in _TOGETHER:
             blocks = found.pop().blocks + blocks
-        found.append(Stage(name, blocks, index))
+        found.append(StepGroup(name, blocks, index))
     return found
 
 
@@ -296,7 +298,7 @@ def operation_heading(derivation: Derivation) -> Note:
     return heading(f"{expression(derivation)} in {derivation.result.format.name}")
 
 
-def with_reasons(derivation: Derivation, shown: list[Stage]) -> list[Block]:
+def with_reasons(derivation: Derivation, shown: list[StepGroup]) -> list[Block]:
     """Return the rows of these stages, each followed by why it does what it does."""
     from floatlab.verbs.arithmetic.explain.step import reason
 
@@ -310,7 +312,7 @@ def derivation_page(derivation: Derivation, steps: int | None = None, why: bool 
     """Return the page of an operation, or of its first steps; with `why`, each with the reason for what it does."""
     title = operation_heading(derivation)
     blocks: list[Block] = [title]
-    shown = stages(derivation, stop=steps)
+    shown = step_groups(derivation, stop=steps)
     blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
     left = len(derivation.steps) - len(derivation.steps[:steps])
     if left:

@@ -14,10 +14,10 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
 from floatlab.numbers.context import DEFAULT
-from floatlab.page.model import Page
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.replay.observations import format_of_result, parse_printed
 from floatlab.verbs.answer import Answer, Started, written
+from floatlab.verbs.attribute.page import attribution_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
 
 
@@ -68,14 +68,14 @@ def attribute_words(
 
 def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
     """Return the answer that shows what explains results; these are their own words."""
-
-    def page() -> Page:
-        from floatlab.verbs.attribute.page import attribution_page
-
-        return attribution_page(found, results)
-
     said = [found.text if found.verdict is None else found.verdict.value]
-    return Answer(page, written(found.replace(observed=results)), lambda: said, lambda: said, found=found)
+    return Answer(
+        page=lambda: attribution_page(found, results),
+        records=written(found.replace(observed=results)),
+        words=lambda: said,
+        codes=lambda: said,
+        found=found,
+    )
 
 
 def _is_listed(word: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from floatlab.formats import Format
-from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import BackendComparison, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.ways import RUNS
 from floatlab.verbs.answer import Answer, Started, written
+from floatlab.verbs.backends.page import backends_page
 from floatlab.verbs.named_arrays import operands_of
 
 
@@ -26,14 +26,13 @@ def backends_answer(
 
 def answer_of(found: BackendComparison) -> Answer:
     """Return the answer that shows what became of a product; in one word, which backend is fastest."""
-
-    def page() -> Page:
-        from floatlab.verbs.backends.page import backends_page
-
-        return backends_page(found)
-
     fastest = [found.fastest.name] if found.runs else []
     reasons = "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
     return Answer(
-        page, written(found), lambda: fastest, lambda: fastest, missing="" if found.runs else reasons, found=found
+        page=lambda: backends_page(found),
+        records=written(found),
+        words=lambda: fastest,
+        codes=lambda: fastest,
+        missing="" if found.runs else reasons,
+        found=found,
     )

@@ -42,7 +42,7 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
     title = f"{_summary(blocks)} in {fmt.name}"
     parts: list[Block] = [heading(title), _format_row(fmt)]
     if short < fmt.block:
-        words = f"{short} {plural(short, 'value')} of {fmt.block}: zeros in the other places would change nothing"
+        words = f"{short} {plural(short, 'value')} of {fmt.block}: zero padding would not change the scale"
         parts.append(Row("", Span(words, Role.HINT)))
     parts += _tensor_rows(first)
     start = 1

@@ -133,7 +133,7 @@ def _hopeless(near: Tolerance) -> bool:
 
 def _times(share: Extreme | None) -> str:
     if share is None or share.value == inf:
-        return "beyond all measure, since nothing is allowed there"
+        return "where the tolerance is 0"
     return f"{multiple(share.value)} times what is allowed"
 
 

@@ -16,7 +16,7 @@ from floatlab.page.words import (
     replaced_words,
     verdict_line,
 )
-from floatlab.verbs.arithmetic.explain.clauses import sentence
+from floatlab.verbs.arithmetic.explain.result import sentence
 
 
 def _stage(derivation: Derivation) -> list[Block]:
@@ -51,7 +51,7 @@ def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
     if direct.result == result and result.is_nan:
         same = line(Span("the same bits", Role.GOOD))
     elif direct.result == result:
-        same = line(Span("the same bits", Role.GOOD), ": rounding on the way did no harm")
+        same = line(Span("the same bits", Role.GOOD), ": rounding through the other formats changed nothing")
     elif result.is_nan and direct.result.is_nan:
         same = line(
             Span("different bits", Role.BAD),
@@ -60,7 +60,7 @@ def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
     else:
         same = line(
             Span("different bits", Role.BAD),
-            ": double rounding. The first rounding moved the value onto, or across, a point where the next one turns",
+            ": double rounding. The first rounding moved the value onto, or across, a boundary of the next one",
         )
     blocks.append(Row("path", same))
     return Page(tuple(blocks), title)

@@ -39,7 +39,7 @@ _COMPENSATED = 1 << 13  # terms: more take seconds in a loop of single terms
 _COMPARED = 1 << 13  # terms: of so many it is looked up which orders are the same
 
 
-class Way(Record):
+class OrderChoice(Record):
     """An order: its names, the options that ask for it, its result, and the error of that in its ulps."""
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class Way(Record):
 
 
 @in_default_mode
-def ways(found: Reduction) -> list[Way]:
+def ways(found: Reduction) -> list[OrderChoice]:
     """Return what becomes of the terms of a reduction in every order, the reduction's own first.
 
     Orders that are the same for so many terms are one way.
@@ -66,10 +66,10 @@ def ways(found: Reduction) -> list[Way]:
     return list(growing(found))[-1]
 
 
-def growing(found: Reduction) -> Iterator[list[Way]]:
+def growing(found: Reduction) -> Iterator[list[OrderChoice]]:
     """Give the ways known so far, after each one more: of millions of terms each takes a while."""
     exact = found.exact
-    rows: dict[Any, Way] = {}
+    rows: dict[Any, OrderChoice] = {}
     for name, options, schedule, adder in _asked(found):
         key = _same(found, schedule, adder) or name
         if key in rows:
@@ -84,7 +84,7 @@ def growing(found: Reduction) -> Iterator[list[Way]]:
         error = None
         if exact is not None and made.result.is_finite:
             error = (made.result.exact.as_fraction() - exact) / made.result.ulp.as_fraction()
-        rows[key] = Way((name,), tuple(sorted(options.items())), made.result, error)
+        rows[key] = OrderChoice((name,), tuple(sorted(options.items())), made.result, error)
         yield list(rows.values())
 
 

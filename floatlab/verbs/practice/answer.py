@@ -30,7 +30,7 @@ from floatlab.numbers.steps import (
 )
 from floatlab.record import Record
 from floatlab.verbs.answer import Scene
-from floatlab.verbs.arithmetic.answer import compute
+from floatlab.verbs.arithmetic.operands import compute
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.registry import ARITIES
 
@@ -94,7 +94,7 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     """Return one exercise for each scene of an operation, and None where there is nothing to ask.
 
     >>> from floatlab import add
-    >>> from floatlab.verbs.arithmetic.step_pages import scenes
+    >>> from floatlab.verbs.arithmetic.scenes import scenes
     >>> for each in exercises(scenes(add("1.125", "0.1", "fp16"))):
     ...     print(each and (each.prompt, each.answers[0]))
     None

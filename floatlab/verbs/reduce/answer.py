@@ -4,39 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.page.model import Page
 from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
-from floatlab.reduce.results.presets import Preset
 from floatlab.reduce.results.products import Product, matrix_product
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer, written
+from floatlab.verbs.answer import Answer, Started, written
+from floatlab.verbs.matmul.page import product_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
-
-OPERANDS = {"sum": 1, "dot": 2, "matmul": 2}
-_NUMBERS = {1: "one array", 2: "two arrays"}
-
-
-def parse_preset(name: str) -> Preset:
-    """Return the vectors of a name; raises UnsupportedError for a name that there is not."""
-    if name not in PRESETS:
-        known = list(PRESETS)
-        raise UnsupportedError(f"--preset {quoted(name)} is none of {', '.join(known)}{guess(name, known)}")
-    return PRESETS[name]
+from floatlab.verbs.question import Question
+from floatlab.verbs.reduce.page import reduction_page
 
 
 @in_default_mode
@@ -79,26 +60,29 @@ def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
     if isinstance(found, Product):
         return _product_answer(found)
 
-    def page() -> Page:
-        from floatlab.verbs.reduce.page import reduction_page
-
-        return reduction_page(found, "" if preset is None else PRESETS[preset].source)
-
     words, codes = (lambda: [shortest(found.result)]), (lambda: [hexadecimal_code(found.result)])
-    return Answer(page, written(found), words, codes, results=(found.result,), found=found)
+    return Answer(
+        page=lambda: reduction_page(found, "" if preset is None else PRESETS[preset].source),
+        records=written(found),
+        words=words,
+        codes=codes,
+        results=(found.result,),
+        found=found,
+    )
 
 
 def _product_answer(found: Product) -> Answer:
-    def page() -> Page:
-        from floatlab.verbs.matmul.page import product_page
-
-        return product_page(found)
-
     def rows(words: Callable[[Datum], str]) -> list[str]:
         table = found.codes.reshape(-1, found.codes.shape[-1]) if found.codes.shape else found.codes.reshape(1, 1)
         return [",".join(words(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
 
-    return Answer(page, written(found), lambda: rows(shortest), lambda: rows(hexadecimal_code), found=found)
+    return Answer(
+        page=lambda: product_page(found),
+        records=written(found),
+        words=lambda: rows(shortest),
+        codes=lambda: rows(hexadecimal_code),
+        found=found,
+    )
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -1,4 +1,4 @@
-"""A ledger of a short reduction: what each term became, what each node added, and what each of them missed."""
+"""Where a short reduction's error comes from: what each term became, what each node added, and the error of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floatlab.reduce.simulate.adders import Adder, Node, Term
 from floatlab.reduce.simulate.compensated import Compensated
 
 
-class Entry(Record):
+class Contribution(Record):
     """A term, a node, or one of the last roundings, with its value and what it missed.
 
     `term` is there for terms only; their `value` is None where a product goes into a node as it is, exactly, and in the
@@ -30,13 +30,13 @@ class Entry(Record):
     name: str = ""
 
 
-def ledger(found: Reduction) -> list[Entry]:
+def error_contributions(found: Reduction) -> list[Contribution]:
     """Return the entries of a reduction: the terms, the nodes, then what became of the last sum.
 
     Their errors add up to the error of the result, whatever the adder. Raises UnsupportedError as `Reduction.nodes`.
 
     >>> from floatlab import dot
-    >>> [(each.id, str(each.error)) for each in ledger(dot([1, 3], [0.1, 0.1], format="e4m3"))]
+    >>> [(each.id, str(each.error)) for each in error_contributions(dot([1, 3], [0.1, 0.1], format="e4m3"))]
     [(0, '0'), (1, '1/128'), (2, '-1/128')]
     """
     terms, nodes = found.terms, found.nodes
@@ -49,21 +49,21 @@ def ledger(found: Reduction) -> list[Entry]:
         # A node's last rounding is its own, but for compensated sums, where all of them are.
         flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
         error = _error(node.value, [given[each] for each in node.arguments])
-        entries.append(Entry(node.id, node.arguments, None, node.value, error, flags))
+        entries.append(Contribution(node.id, node.arguments, None, node.value, error, flags))
         given.append(_exact(node.value))
     return entries + _after(found, nodes[-1].value)
 
 
-def _after(found: Reduction, last: Datum) -> list[Entry]:
+def _after(found: Reduction, last: Datum) -> list[Contribution]:
     """Return what becomes of the last node's value: a compensation that is added, another format."""
     entries = []
     if isinstance(found.adder, Compensated) and found.accumulated != last:
         error = _error(found.accumulated, [_exact(last)])
-        entries.append(Entry(None, (), None, found.accumulated, error, Flags.NONE, "compensated"))
+        entries.append(Contribution(None, (), None, found.accumulated, error, Flags.NONE, "compensated"))
     if found.last_rounding is not None:
         error = _error(found.result, [_exact(found.accumulated)])
         flags, name = found.last_rounding.flags, found.result.format.name
-        entries.append(Entry(None, (), None, found.result, error, flags, f"to {name}"))
+        entries.append(Contribution(None, (), None, found.result, error, flags, f"to {name}"))
     return entries
 
 
@@ -93,22 +93,22 @@ def _alone(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]
     return alone
 
 
-def _only(term: Term, node: Node) -> Entry:
+def _only(term: Term, node: Node) -> Contribution:
     """Return the only term, as it was read into the accumulator's format."""
     exact = term.exact.as_fraction() if term.is_finite else None
-    return Entry(node.id, (), term, node.value, _error(node.value, [exact]), _raised(node.derivations))
+    return Contribution(node.id, (), term, node.value, _error(node.value, [exact]), _raised(node.derivations))
 
 
-def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Entry:
+def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Contribution:
     adder = _rounded(found)
     if not alone or adder is None:
         value = term.x if term.y is None else None
-        return Entry(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
+        return Contribution(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
     value, roundings = adder.leaf(term, i)
     exact = term.exact.as_fraction() if term.is_finite else None
     if term.y is not None and _exact(roundings[0].result) == _exact(value):
         value = roundings[0].result  # where the accumulator holds it, a product is what it was rounded to
-    return Entry(i, (), term, value, _error(value, [exact]), _raised(roundings))
+    return Contribution(i, (), term, value, _error(value, [exact]), _raised(roundings))
 
 
 def _raised(derivations: Sequence[Derivation]) -> Flags:
@@ -118,7 +118,7 @@ def _raised(derivations: Sequence[Derivation]) -> Flags:
     return flags
 
 
-def _given(entry: Entry) -> Fraction | None:
+def _given(entry: Contribution) -> Fraction | None:
     """Return what a term gives to its node."""
     if entry.value is not None:
         return _exact(entry.value)

@@ -16,7 +16,7 @@ from floatlab.reduce.results.reduction import MAX_TRACED, Reduction
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine, parse_machine
-from floatlab.verbs.reduce.error_breakdown import Entry, ledger
+from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import worst_of
 from floatlab.wire.derivations import CONTEXT, DATUM, error_in_ulps
 from floatlab.wire.schema import (
@@ -119,11 +119,11 @@ def _columns(reduction: Reduction) -> list[list[Datum]] | None:
     return [[Datum(side.format, code) for code in side.codes.tolist()] for side in _sides(reduction)]
 
 
-# The ledger: terms, nodes, and what comes after the last one.
+# The error_contributions: terms, nodes, and what comes after the last one.
 
 
 class _Line(Record):
-    entry: Entry
+    entry: Contribution
     result: Datum  # of the whole reduction, in whose ulps an error is where the entry has no value
 
     @property
@@ -151,7 +151,7 @@ _LINES = listed(
 )
 
 
-def _lines(entries: Callable[[Reduction], list[Entry]]) -> Callable[[Reduction], list[_Line]]:
+def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Reduction], list[_Line]]:
     return lambda reduction: [_Line(entry, reduction.result) for entry in entries(reduction)]
 
 
@@ -197,7 +197,7 @@ REDUCTION = Schema(
         "machine": MACHINE,
         "operands": Field(optional(listed(listed(DATUM))), _columns, "operands"),
         "read": Field(listed(ORIGIN), lambda made: [side.origin for side in _sides(made)], "read"),
-        "nodes": shown(lambda made: _lines(ledger)(made) if len(made) <= MOST else None, optional(_LINES)),
+        "nodes": shown(lambda made: _lines(error_contributions)(made) if len(made) <= MOST else None, optional(_LINES)),
         "worst": shown(_lines(worst_of), _LINES),
         "accumulated": DATUM,
         "result": DATUM,

@@ -16,7 +16,7 @@ from floatlab.page.sums import decimal, few, format_row, machine_rows, origin_ro
 from floatlab.page.words import counted, flags_line, plural
 from floatlab.reduce.results.reduction import MAX_TRACED, Reduction
 from floatlab.reduce.simulate.adders import Adder
-from floatlab.verbs.reduce.error_breakdown import Entry, ledger
+from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
 SHORT = 16  # terms: of so many every rounding is shown
 _TRACED = 1024  # terms: of so many the worst are found among products, too
@@ -74,11 +74,11 @@ def truth_rows(found: Reduction) -> list[Block]:
     flags = found.flags if len(found) <= MAX_TRACED else Flags.NONE
     raised = line(", ", flags_line(flags), " on the way") if flags else ()
     if exact is None:
-        return [Row("exact", line(Span("no number: a term is none", Role.HINT), raised))]
+        return [Row("exact", line(Span("none: a term is not finite", Role.HINT), raised))]
     read = any(side is not None and side.origin is not None and side.origin.inexact for side in (found.x, found.y))
     rows: list[Block] = [Row("exact", decimal(exact, 20), line("of the terms as read") if read else ())]
     if ulps is None:
-        return [*rows, Row("error", line(Span("the result is no number", Role.FLAG), raised))]
+        return [*rows, Row("error", line(Span("the result is not finite", Role.FLAG), raised))]
     if not ulps:
         return [*rows, Row("error", line("0", raised))]
     relative = f", relative {few(abs(found.error / exact))}" if exact and found.error is not None else ""
@@ -138,7 +138,7 @@ def _exponent(x: Fraction) -> int:
 
 
 def _every(found: Reduction) -> list[Block]:
-    entries = ledger(found)
+    entries = error_contributions(found)
     strange = any(each.flags & ~Flags.INEXACT for each in entries)
     header = _HEADER + (("flags",) if strange else ())
     rows = tuple(_cells(each, found, strange) for each in entries)
@@ -146,7 +146,7 @@ def _every(found: Reduction) -> list[Block]:
     return [Gap(), heading(head), Table(header, rows, right=(3, 4, 5))]
 
 
-def _cells(entry: Entry, found: Reduction, strange: bool) -> tuple[Line, ...]:
+def _cells(entry: Contribution, found: Reduction, strange: bool) -> tuple[Line, ...]:
     id = line("=" if entry.id is None else str(entry.id))
     flags = (flags_line(entry.flags & ~Flags.INEXACT) if entry.flags & ~Flags.INEXACT else (),) if strange else ()
     of = entry.name or _adds(entry.arguments)
@@ -164,7 +164,7 @@ def _adds(arguments: tuple[int, ...]) -> str:
     return f"({' '.join(map(str, arguments))})" if arguments else ""
 
 
-def missed(entry: Entry, found: Reduction) -> tuple[Line, Line]:
+def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
     """Say what an entry missed, in its own ulps and in those of the result."""
     if entry.error is None:
         return line("·"), ()
@@ -178,10 +178,10 @@ def _in_result(error: Fraction, found: Reduction) -> Line:
     return line(signed(error / found.result.ulp.as_fraction())) if found.result.is_finite else ()
 
 
-def worst_of(found: Reduction) -> list[Entry]:
+def worst_of(found: Reduction) -> list[Contribution]:
     """Return the entries that missed most, the worst first; none where that is not known."""
     if len(found) <= _TRACED:
-        entries = [each for each in ledger(found) if each.error]
+        entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))
     if len(found) > _SEARCHED or not isinstance(found.adder, Adder):
         return []
@@ -189,7 +189,7 @@ def worst_of(found: Reduction) -> list[Entry]:
         nodes = found.worst(_WORST)
     except UnsupportedError:
         nodes = []
-    return [Entry(each.id, each.arguments, None, each.value, each.error, Flags.NONE) for each in nodes]
+    return [Contribution(each.id, each.arguments, None, each.value, each.error, Flags.NONE) for each in nodes]
 
 
 def _worst(found: Reduction) -> list[Block]:

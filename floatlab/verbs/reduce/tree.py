@@ -19,7 +19,7 @@ from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.reduction import Reduction
 from floatlab.reduce.simulate.adders import Term
-from floatlab.verbs.reduce.error_breakdown import Entry, ledger
+from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import missed
 
 Key = tuple[str | int, ...]
@@ -31,7 +31,7 @@ _ENDS = 4  # links shown at either end of a longer one
 _PARTS = 16  # that an elided run unfolds into
 
 
-class Sprig(Record):
+class TreeRow(Record):
     """A row: what it is, how deep it stands, the id of its term or node if it has one, and its cells.
 
     `is_open` is None where nothing is folded in it.
@@ -61,7 +61,7 @@ class Tree:
     def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
         """Find out what is below each node."""
         self.plan, self.found = plan, found
-        self.entries: list[Entry] = [] if found is None else ledger(found)
+        self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms
         self._size, self._low, self._high = [1] * n, list(range(n)), list(range(n))
         self._step = [0] * n  # that the terms below are a multiple of from each other
@@ -105,7 +105,7 @@ class Tree:
         ids = range(self.plan.terms, self.plan.root + 1)
         return frozenset([*(("part", id) for id in ids), *(("many", id) for id in ids), ("part", self.plan.root)])
 
-    def table(self, sprigs: list[Sprig]) -> Table:
+    def table(self, sprigs: list[TreeRow]) -> Table:
         """Return the rows as a table."""
         return Table(self.header, tuple(each.cells for each in sprigs), self.right)
 
@@ -129,18 +129,18 @@ class Tree:
             self._chains[head] = found[::-1]
         return self._chains[head]
 
-    def rows(self, unfolded: frozenset[Key]) -> list[Sprig]:
+    def rows(self, unfolded: frozenset[Key]) -> list[TreeRow]:
         """Return the rows that are in sight where so much is unfolded."""
         root = self.plan.root
         label, is_open = counted(self.plan.terms, "term"), ("part", root) in unfolded
-        found = [Sprig(("all", root), 0, root, is_open, self._cells(0, is_open, "", label, node=root))]
+        found = [TreeRow(("all", root), 0, root, is_open, self._cells(0, is_open, "", label, node=root))]
         if is_open:
             found += self._inside(root, 1, unfolded)
         for i, entry in enumerate(each for each in self.entries if each.id is None):
-            found.append(Sprig(("after", i), 0, None, None, self._after(entry)))
+            found.append(TreeRow(("after", i), 0, None, None, self._after(entry)))
         return found
 
-    def _inside(self, head: int, depth: int, unfolded: frozenset[Key]) -> Iterator[Sprig]:
+    def _inside(self, head: int, depth: int, unfolded: frozenset[Key]) -> Iterator[TreeRow]:
         if head < self.plan.terms:
             yield self._operand(head, depth, unfolded)
             return
@@ -153,7 +153,7 @@ class Tree:
 
     def _links(
         self, head: int, low: int, high: int, depth: int, unfolded: frozenset[Key], top: bool = False
-    ) -> Iterator[Sprig]:
+    ) -> Iterator[TreeRow]:
         """Give links of a chain; of many, what stands for them."""
         for start, end in self._pieces(low, high, top):
             if end == start + 1:
@@ -186,12 +186,12 @@ class Tree:
             return tuple(each for each in node if each != chain[place - 1])
         return node[1:] if len(node) == 2 else node
 
-    def _link(self, head: int, place: int, depth: int, unfolded: frozenset[Key]) -> Iterator[Sprig]:
+    def _link(self, head: int, place: int, depth: int, unfolded: frozenset[Key]) -> Iterator[TreeRow]:
         id, adds = self._chain(head)[place], self._adds(head, place)
         if len(adds) > 1:
             many = ("many", id) in unfolded
             label = f"{len(adds)} at once"
-            yield Sprig(("many", id), depth, id, many, self._cells(depth, many, "+ ", label, node=id))
+            yield TreeRow(("many", id), depth, id, many, self._cells(depth, many, "+ ", label, node=id))
             if many:
                 for each in adds:
                     yield self._operand(each, depth + 1, unfolded)
@@ -200,21 +200,21 @@ class Tree:
         is_part = adds[0] >= self.plan.terms
         is_open = ("part", adds[0]) in unfolded if is_part else None
         cells = self._cells(depth, is_open, "+ ", self._name(adds[0]), adds[0], id)
-        yield Sprig(("link", id, adds[0]), depth, id, is_open, cells)
+        yield TreeRow(("link", id, adds[0]), depth, id, is_open, cells)
         yield from self._below(adds[0], depth, unfolded)
 
-    def _operand(self, id: int, depth: int, unfolded: frozenset[Key]) -> Sprig:
+    def _operand(self, id: int, depth: int, unfolded: frozenset[Key]) -> TreeRow:
         """Return the row of a number that is not added to one before."""
         is_part = id >= self.plan.terms
         is_open = ("part", id) in unfolded if is_part else None
-        return Sprig(("part", id), depth, id, is_open, self._cells(depth, is_open, "  ", self._name(id), id))
+        return TreeRow(("part", id), depth, id, is_open, self._cells(depth, is_open, "  ", self._name(id), id))
 
-    def _below(self, id: int, depth: int, unfolded: frozenset[Key]) -> Iterator[Sprig]:
+    def _below(self, id: int, depth: int, unfolded: frozenset[Key]) -> Iterator[TreeRow]:
         if id >= self.plan.terms and ("part", id) in unfolded:
             yield from self._inside(id, depth + 1, unfolded)
 
     @staticmethod
-    def folds(sprig: Sprig) -> Key | None:
+    def folds(sprig: TreeRow) -> Key | None:
         """Return the key of what a row folds and unfolds."""
         if sprig.is_open is None:
             return None
@@ -277,7 +277,7 @@ class Tree:
         entry = None if node is None else self.entries[node]
         return (name, *self._numbers(adds, entry), *self._places(adds, shown))
 
-    def _numbers(self, adds: int | None, after: Entry | None) -> tuple[Line, ...]:
+    def _numbers(self, adds: int | None, after: Contribution | None) -> tuple[Line, ...]:
         """Write what is added, and the sum after it."""
         assert self.found is not None
         added = None if adds is None else self.entries[adds]
@@ -298,29 +298,29 @@ class Tree:
             cells.append(line(_factors(term)) if term is not None else ())
         return tuple(cells)
 
-    def _run(self, key: Key, depth: int, is_open: bool) -> Sprig:
+    def _run(self, key: Key, depth: int, is_open: bool) -> TreeRow:
         """Return the row that stands for links of a chain."""
         _, head, low, high = key
         chain = self._chain(int(head))[int(low) : int(high)]
         name = line("  " * depth, "▾ " if is_open else "▸ ", Span("⋯ ", Role.LABEL), f"{len(chain):,} additions")
         blank: tuple[Line, ...] = ((),) * (len(self.header) - 1)
         if self.found is None:
-            return Sprig(key, depth, None, is_open, (name, *blank))
+            return TreeRow(key, depth, None, is_open, (name, *blank))
         cells = [name, ()]
         last = self.entries[chain[-1]]
         cells.append(line(Span(shortest(last.value), Role.VALUE)) if last.value is not None else ())
         errors = [_in_ulps(self.entries[id]) for id in chain]
         worst = max(errors, key=abs, default=Fraction(0))
         cells.append(line(Span(f"to {signed(worst)}", Role.LOST)) if worst else line(Span("exact", Role.HINT)))
-        return Sprig(key, depth, None, is_open, (*cells, *blank[len(cells) - 1 :]))
+        return TreeRow(key, depth, None, is_open, (*cells, *blank[len(cells) - 1 :]))
 
-    def _after(self, entry: Entry) -> tuple[Line, ...]:
+    def _after(self, entry: Contribution) -> tuple[Line, ...]:
         """Return the cells of what comes after the last node."""
         cells = self._numbers(None, entry)
         return (line("  = ", entry.name), *cells, *((),) * (len(self.header) - 1 - len(cells)))
 
 
-def _value(entry: Entry) -> Line:
+def _value(entry: Contribution) -> Line:
     if entry.value is not None:
         return line(Span(shortest(entry.value), Role.VALUE))
     if entry.term is None or not entry.term.is_finite:
@@ -328,7 +328,7 @@ def _value(entry: Entry) -> Line:
     return line(Span(decimal(entry.term.exact.as_fraction(), 9), Role.HINT))
 
 
-def _in_ulps(entry: Entry) -> Fraction:
+def _in_ulps(entry: Contribution) -> Fraction:
     if not entry.error or entry.value is None:
         return Fraction(0)
     return entry.error / entry.value.ulp.as_fraction()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 
-from floatlab.page.model import Page
 from floatlab.reduce.reveal.revelation import Findings, examine
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
+from floatlab.verbs.reveal.page import reveal_page
 
 TERMS, DTYPE = 64, "float32"  # what is asked unless told
 
@@ -26,15 +26,16 @@ def reveal_answer(
 
 def answer_of(found: Findings) -> Answer:
     """Return the answer that shows what was found."""
-
-    def page() -> Page:
-        from floatlab.verbs.reveal.page import reveal_page
-
-        return reveal_page(found)
-
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
     status = 0 if found.claim is not None else 1
-    return Answer(page, written(found), lambda: words, lambda: words, found=found, status=status)
+    return Answer(
+        page=lambda: reveal_page(found),
+        records=written(found),
+        words=lambda: words,
+        codes=lambda: words,
+        found=found,
+        status=status,
+    )
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

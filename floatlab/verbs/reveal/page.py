@@ -32,7 +32,7 @@ def reveal_page(found: Findings) -> Page:
       subnormals   kept
     """
     n, name = found.plan.terms, _name(found)
-    order = found.schedule.text if found.schedule is not None else "in an order of its own"
+    order = found.schedule.text if found.schedule is not None else "in an order without a name"
     if found.claim is None:
         order = "no order is claimed"
     title = f"{name}: {counted(n, 'term')}, {order}"

@@ -18,7 +18,7 @@ _STEP_OPTIONS = (
 )  # fmt: skip
 
 
-class Part(Record):
+class FormPart(Record):
     """A part of a question: its name, the forms that have it, which of the values it is, and what stands for none.
 
     Without a place among the values it is an option. An `array` may be a file.
@@ -33,19 +33,19 @@ class Part(Record):
 
 
 PARTS = (
-    Part("weight", ("run", "step"), 0, is_array=True),
-    Part("update", ("run", "step"), is_array=True),
-    Part("grad", ("run", "step"), is_array=True, label="gradient"),
-    Part("gradients", ("underflow",), 1, is_array=True),
-    Part("function", ("check",), 1),
-    Part("x", ("check",), 2),
-    Part("lr", ("run", "step", "network")),
-    Part("steps", ("run", "network")),
-    Part("seeds", ("network",), none="1"),
-    Part("hidden", ("network",), none="56"),
-    Part("scale", ("underflow",), none="1"),
-    Part("reported", ("check",), none="none"),
-    Part("h", ("check",), none="by theory"),
+    FormPart("weight", ("run", "step"), 0, is_array=True),
+    FormPart("update", ("run", "step"), is_array=True),
+    FormPart("grad", ("run", "step"), is_array=True, label="gradient"),
+    FormPart("gradients", ("underflow",), 1, is_array=True),
+    FormPart("function", ("check",), 1),
+    FormPart("x", ("check",), 2),
+    FormPart("lr", ("run", "step", "network")),
+    FormPart("steps", ("run", "network")),
+    FormPart("seeds", ("network",), none="1"),
+    FormPart("hidden", ("network",), none="56"),
+    FormPart("scale", ("underflow",), none="1"),
+    FormPart("reported", ("check",), none="none"),
+    FormPart("h", ("check",), none="by theory"),
 )
 
 
@@ -59,7 +59,7 @@ def form_of(question: Question) -> str:
     return first if first in FORMS else "run"
 
 
-def has(question: Question, part: Part) -> bool:
+def has(question: Question, part: FormPart) -> bool:
     """Say whether a question has a part: an update or a gradient, and with that a learning rate."""
     form = form_of(question)
     if form in ("run", "step"):
@@ -73,7 +73,7 @@ def has(question: Question, part: Part) -> bool:
     return form in part.forms
 
 
-def text_in(question: Question, part: Part) -> str:
+def text_in(question: Question, part: FormPart) -> str:
     """Return what stands in a part of a question.
 
     >>> text_in(Question("train", ("step", "1.125", "0.1")), PARTS[1])
@@ -88,7 +88,7 @@ def text_in(question: Question, part: Part) -> str:
     return "" if value is None else str(value)
 
 
-def with_text(question: Question, part: Part, text: str) -> Question:
+def with_text(question: Question, part: FormPart, text: str) -> Question:
     """Return a question with another text in a part of it; nothing is what the form takes by itself.
 
     >>> with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2").command

@@ -27,7 +27,7 @@ CAUSES = {
     Why.COMPENSATED: "w stays, and what was missed is carried",
     Why.IN_MASTER: "w stays, and the master copy moves",
     Why.AT_THE_END: "w is the largest number",
-    Why.NOT_FINITE: "it is no number any more",
+    Why.NOT_FINITE: "it is no longer finite",
 }
 
 

@@ -157,7 +157,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
             ("format", self._format_text()),
         ]
         options += [("integer", f"to {question.option('integer', DEFAULT_INTEGER)}")] * (question.verb == "toint")
-        options += [("witness", "find a witness")] * (question.verb == "fma")
+        options += [("witness", "find where they differ")] * (question.verb == "fma")
         options += [("practice", practice.label), *([("exercise", "new exercise")] * practice.on)]
         self.query_one("#controls", ChoiceBar).options = tuple(options)
 
@@ -367,7 +367,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         if isinstance(result, str):
             self.complain(result, hint=True)
         elif result == self.question.values:
-            self.complain("these operands are a witness already: change one of them to look further", hint=True)
+            self.complain("these operands differ already: change one of them to look further", hint=True)
         elif result is not None:
             self._take(result)
 
@@ -381,4 +381,4 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         yield "Practice", "answer before the next step is shown", self.action_practice
         yield "New exercise", "other operands", self.action_exercise
         if self.question.verb == "fma":
-            yield "Find a witness", "operands where fused and separate differ", self.action_witness
+            yield "Find an example where they differ", "operands where fused and separate differ", self.action_witness

@@ -11,7 +11,7 @@ from floatlab.tui.background import run_each
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.widgets.column_table import ColumnTable
 from floatlab.tui.widgets.page_view import note_page
-from floatlab.verbs.orders.answer import Way, growing
+from floatlab.verbs.orders.answer import OrderChoice, growing
 from floatlab.verbs.orders.page import orders_table
 
 
@@ -27,11 +27,11 @@ class OrderTable(ColumnTable):
     def __init__(self, *, id: str | None = None) -> None:
         """Start empty."""
         super().__init__(id=id)
-        self.ways: list[Way] = []
+        self.ways: list[OrderChoice] = []
         self._reduction: Reduction | None = None
 
     @property
-    def way(self) -> Way | None:
+    def way(self) -> OrderChoice | None:
         """The order under the cursor."""
         return self.ways[self.cursor] if self.cursor < len(self.ways) else None
 
@@ -42,7 +42,7 @@ class OrderTable(ColumnTable):
         self._reduction, self.ways = reduction, []
         self.page = note_page("adding in other orders …")
 
-        def take(ways: list[Way]) -> bool:
+        def take(ways: list[OrderChoice]) -> bool:
             if self._reduction is not reduction or not self.is_attached:  # it comes too late
                 return False
             self.ways = ways

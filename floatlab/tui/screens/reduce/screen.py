@@ -33,8 +33,8 @@ from floatlab.verbs.answer import Answer
 from floatlab.verbs.matmul.page import elements_of, place_of
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node_page import node_page
-from floatlab.verbs.reduce.node_questions import happenings
+from floatlab.verbs.reduce.node.page import node_page
+from floatlab.verbs.reduce.node.questions import roundings_at
 from floatlab.verbs.reduce.page import array_words
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 
@@ -250,7 +250,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         if reduction is None or sprig.id is None or folds:
             tree.action_fold()
             return
-        steps = happenings(reduction, sprig.id)
+        steps = roundings_at(reduction, sprig.id)
         if not steps:
             self.app.push_screen(HelpWindow(f"Node {sprig.id}", node_page(reduction, sprig.id)))
         elif len(steps) == 1:

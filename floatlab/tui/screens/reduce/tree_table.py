@@ -10,7 +10,7 @@ from textual.message import Message
 from floatlab.page.model import text_of
 from floatlab.tui.widgets.cells import cursor_keys
 from floatlab.tui.widgets.column_table import MARGIN, ColumnTable
-from floatlab.verbs.reduce.tree import Sprig, Tree
+from floatlab.verbs.reduce.tree import Tree, TreeRow
 
 _MOST = 4000  # rows that can be unfolded at once
 
@@ -47,7 +47,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         """Start empty."""
         super().__init__(id=id)
         self.tree_shown: Tree | None = None
-        self.sprigs: list[Sprig] = []
+        self.sprigs: list[TreeRow] = []
         self._unfolded: frozenset[tuple[str | int, ...]] = frozenset()
         self._worst = -1
 
@@ -75,7 +75,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self._go_to(before.key)
 
     @property
-    def sprig(self) -> Sprig | None:
+    def sprig(self) -> TreeRow | None:
         """The row under the cursor."""
         return self.sprigs[self.cursor] if self.cursor < len(self.sprigs) else None
 

@@ -11,6 +11,7 @@ from floatlab.training.gradient_check import WAYS, Check, StepSweep, check_gradi
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.check.functions import function_of
+from floatlab.verbs.train.check.page import check_page, errors_chart
 
 
 class GradientCheck(Record):
@@ -32,7 +33,6 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
         check = None if reported is None else check_gradient(call, x, reported, fmt, h=question.option("h"), own=own)
 
     def page() -> Page:
-        from floatlab.verbs.train.check.page import check_page
 
         return check_page(curves, check, name)
 
@@ -42,7 +42,6 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
         return check_table(curves)
 
     def chart() -> Chart:
-        from floatlab.verbs.train.check.page import errors_chart
 
         return errors_chart(curves)
 

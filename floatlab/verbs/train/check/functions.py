@@ -44,7 +44,7 @@ WHOLE: dict[str, Callable[[float], float]] = {
 NAMES = (*OWN, *WHOLE)
 
 
-class Target(Record):
+class NamedFunction(Record):
     """A function, whether it computes in the format itself, and the format."""
 
     name: str
@@ -61,7 +61,7 @@ class Target(Record):
 
 
 @in_default_mode
-def function_of(name: str, x: str, format: Format | None = None) -> Target:
+def function_of(name: str, x: str, format: Format | None = None) -> NamedFunction:
     """Return the function of a name (`x^3`, `sin`, …) or of MODULE:FUNCTION, to be evaluated in a format at x.
 
     A module's function is tried on numbers that round each operation; where it takes none, its argument and its value
@@ -76,7 +76,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> Target:
         call = _guarded((OWN | WHOLE)[name], name)
         if not math.isfinite(call(point)):
             raise UnsupportedError(f"{name} is not defined at {point:g}")
-        return Target(name, call, name in OWN, fmt)
+        return NamedFunction(name, call, name in OWN, fmt)
     if ":" not in name:
         known = " ".join(NAMES)
         raise UnsupportedError(
@@ -88,7 +88,7 @@ def function_of(name: str, x: str, format: Format | None = None) -> Target:
     call = _guarded(found, name)
     if not math.isfinite(call(point)):
         raise UnsupportedError(f"{name} is not defined at {point:g}")
-    return Target(name, call, _computes(found, point, fmt), fmt)
+    return NamedFunction(name, call, _computes(found, point, fmt), fmt)
 
 
 def _computes(call: Callable[[Any], Any], x: float, format: Format) -> bool:

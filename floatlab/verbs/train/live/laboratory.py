@@ -14,11 +14,11 @@ from floatlab.training.setup import parse_remedy
 from floatlab.training.update.trace import UpdateTrace
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node_questions import Happening, asked
+from floatlab.verbs.reduce.node.questions import RoundingQuestion, as_questions
 from floatlab.verbs.train.forms import form_of
 from floatlab.verbs.train.inputs import setup_of
 from floatlab.verbs.train.live.page import Look, Switch, look_at_losses, look_at_weights
-from floatlab.verbs.train.network.answer import NETWORK_STEPS, NETWORKS, learned_answer, reference_of, shape_of
+from floatlab.verbs.train.network.answer import NETWORK_STEPS, NETWORKS, network_answer, reference_of, shape_of
 from floatlab.verbs.train.run.answer import STEPS, train_question, training_answer
 
 _KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
@@ -70,7 +70,7 @@ class Laboratory:
 
     @property
     def has_ended(self) -> bool:
-        """Whether no line can go on."""
+        """Whether nothing can go on."""
         raise NotImplementedError
 
     @property
@@ -122,7 +122,7 @@ class Laboratory:
     def extend(self, steps: int) -> None:
         """Set the goal so many steps further; raises UnsupportedError where there is no room or nothing left."""
         if self.has_ended:
-            raise UnsupportedError("no line can go on: none of the weights is a number any more")
+            raise UnsupportedError("nothing can go on: no weight is finite any more")
         goal = self.goal + steps
         if self.limit is not None and goal > self.limit:
             if self.goal >= self.limit:
@@ -257,7 +257,7 @@ class Networks(Laboratory):
 
     def answer(self) -> Answer:
         """Return what the command line would answer at this place."""
-        return learned_answer(*self._learned)
+        return network_answer(*self._learned)
 
     def next_step(self, place: int) -> UpdateTrace:
         """Refuse: a step of a network is thousands of roundings."""
@@ -291,14 +291,14 @@ def laboratory_for(question: Question) -> Laboratory | None:
     return made[form](question) if form in made else None
 
 
-def stage_questions(found: UpdateTrace) -> list[Happening]:
+def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
     """Return the stages of a step as questions of their own, in order, with exact codes.
 
     >>> from floatlab.training import step
     >>> [each.question.command for each in stage_questions(step("1.125", "0.00041999"))]
     ['floatlab add bits:0x3c80@fp16 bits:0x0ee2@fp16 --fp16']
     """
-    return [each for stage in found.stages for each in asked([stage.derivation])]
+    return [each for stage in found.stages for each in as_questions([stage.derivation])]
 
 
 def check_remedy(question: Question, word: str) -> None:

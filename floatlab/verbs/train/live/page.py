@@ -17,7 +17,7 @@ from floatlab.record import Record
 from floatlab.training.network.learner import Learning, LearningComparison
 from floatlab.training.run.laboratory import Training, Trajectory
 from floatlab.training.run.training_run import TrainingRun
-from floatlab.verbs.train.network.page import learnings_page, losses_chart
+from floatlab.verbs.train.network.page import losses_chart, network_page
 from floatlab.verbs.train.run.page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures
 
@@ -98,7 +98,7 @@ def look_at_losses(
         step = min(max(step, 0), steps)
         return _read(step, ((i, _loss(row, step)) for i, row in enumerate(found)), switches, [])
 
-    table = next(block for block in learnings_page(found, compared, reference).blocks if isinstance(block, Table))
+    table = next(block for block in network_page(found, compared, reference).blocks if isinstance(block, Table))
     rows = tuple(
         (_name(i, each.label, switches), *row[1:])
         for i, (each, row) in enumerate(zip(compared, table.rows, strict=True))

@@ -13,6 +13,7 @@ from floatlab.training.network.networks import Configuration, parse_configuratio
 from floatlab.training.validation import checked_number
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
+from floatlab.verbs.train.network.page import losses_chart
 
 NETWORK_STEPS = 500  # unless told
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
@@ -66,17 +67,17 @@ def reference_of(configurations: Iterable[Configuration]) -> str:
 
 def answer_question(question: Question, started: Started | None = None) -> Answer:
     """Return what networks learn in their configurations; raises FloatlabError."""
-    return learned_answer(*learn_question(question, started))
+    return network_answer(*learn_question(question, started))
 
 
 @in_default_mode
-def learned_answer(found: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Answer:
+def network_answer(found: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Answer:
     """Return the answer that shows what networks learned."""
 
     def page() -> Page:
-        from floatlab.verbs.train.network.page import learnings_page
+        from floatlab.verbs.train.network.page import network_page
 
-        return learnings_page(found, compared, reference)
+        return network_page(found, compared, reference)
 
     def table() -> str:
         from floatlab.verbs.train.csv import learnings_table
@@ -84,7 +85,6 @@ def learned_answer(found: list[list[Learning]], compared: list[LearningCompariso
         return learnings_table(found)
 
     def chart() -> Chart:
-        from floatlab.verbs.train.network.page import losses_chart
 
         return losses_chart(found)
 

@@ -19,13 +19,13 @@ _SENTENCES = {
 }
 
 
-def learnings_page(learnings: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Page:
+def network_page(learnings: list[list[Learning]], compared: list[LearningComparison], reference: str) -> Page:
     r"""Return the page of what was learned in each configuration, over seeds.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import compare_learnings, learn
     >>> found = learn("linear", "fp32 bf16", seeds=2, steps=100, samples=8)
-    >>> page = learnings_page(found, compare_learnings(found), "fp32")
+    >>> page = network_page(found, compare_learnings(found), "fp32")
     >>> print(to_text(page).rpartition("verdict\n")[2].partition("  Loss")[0], end="")
       a fp32         0.00256  1                    0  reference
       b bf16         0.00469  1.83 ×/÷ 1.41        0  worse
@@ -34,9 +34,8 @@ def learnings_page(learnings: list[list[Learning]], compared: list[LearningCompa
     """
     first = learnings[0][0]
     problem, seeds = first.problem, len(learnings[0])
-    title = (
-        f"{problem.name}: {counted(first.steps, 'step')}, {counted(len(learnings), 'way')}, {counted(seeds, 'seed')}"
-    )
+    sizes = ((first.steps, "step"), (len(learnings), "configuration"), (seeds, "seed"))
+    title = f"{problem.name}: {', '.join(counted(size, noun) for size, noun in sizes)}"
     shape = " → ".join(f"{each}" for each in problem.layers)
     blocks: list[Block] = [
         heading(title),
@@ -114,7 +113,7 @@ def verdict_words(compared: list[LearningComparison], reference: str, seeds: int
             Role.GOOD,
         ),
     )
-    alone = (f"{reference} diverged: there is nothing to hold the others against", Role.BAD)
+    alone = (f"{reference} diverged: there is no reference for the others", Role.BAD)
     return [alone] * lost + [
         (
             f"{listed(names)} {plural(len(names), 'is', 'are') if what != 'diverged' else ''} {what}".replace(

@@ -17,6 +17,7 @@ from floatlab.training.validation import exactly
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import formats_of, numbers_named
+from floatlab.verbs.train.run.page import training_page, values_chart
 
 STEPS = 100  # unless told
 _RECORDED = 1 << 20  # numbers that a run keeps of its weights
@@ -75,7 +76,6 @@ def training_answer(question: Question, found: Training) -> Answer:
     given = question.option("update") or question.option("grad")
 
     def page() -> Page:
-        from floatlab.verbs.train.run.page import training_page
 
         return training_page(found, str(given), question.values[0])
 
@@ -85,7 +85,6 @@ def training_answer(question: Question, found: Training) -> Answer:
         return training_table(found)
 
     def chart() -> Chart:
-        from floatlab.verbs.train.run.page import values_chart
 
         return values_chart(found)
 

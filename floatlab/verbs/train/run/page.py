@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -32,8 +31,6 @@ from floatlab.training.run.laboratory import Training, Trajectory
 from floatlab.training.run.training_run import TrainingRun
 from floatlab.verbs.train.words import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 _EXACT = 26  # characters of an exact value that a row has room for
 
 
@@ -53,7 +50,7 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
     many = first.count
     what = start if start and many == 1 else f"{many:,} weights" if many > 1 else "a weight"
     steps = f"{counted(found.steps, 'update')}" if first.optimizer.adds else f"{counted(found.steps, 'step')}"
-    title = f"{what} through {steps}, {counted(len(found.trainers), 'way')}"
+    title = f"{what} through {steps}, {counted(len(found.trainers), 'remedy', 'remedies')}"
     blocks: list[Block] = [heading(title)]
     if given:
         blocks.append(Row("update" if first.optimizer.adds else "gradient", given))

@@ -14,6 +14,7 @@ from floatlab.training.update.trace import UpdateTrace, step
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import numbers_named, setup_of
+from floatlab.verbs.train.step.page import step_page
 
 
 @in_default_mode
@@ -45,7 +46,6 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
     found = trace_step(question)
 
     def page() -> Page:
-        from floatlab.verbs.train.step.page import step_page
 
         return step_page(found, bool(question.option("brief", False)))
 

@@ -14,7 +14,7 @@ from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
 from floatlab.training.update.thresholds import Threshold, is_drawn
 from floatlab.training.update.trace import TracedStage, UpdateTrace, Why
-from floatlab.verbs.arithmetic.page import stages
+from floatlab.verbs.arithmetic.page import step_groups
 from floatlab.verbs.train.words import exactly_shown, figures, optimizer_words, setup_words
 
 _CELL = 18  # characters of an error in a table
@@ -109,7 +109,7 @@ def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
     blocks: list[Block] = [Note(head)]
     if each.stage.operation == CONVERT and each.derivation.result.format == each.derivation.operands[0].format:  # type: ignore[union-attr]
         return [*blocks, Row("as it is", coded(each.derivation.result))]
-    for part in stages(each.derivation):
+    for part in step_groups(each.derivation):
         for block in part.blocks:
             if part.name == "operands" and isinstance(block, Strip) and block.label[:1] in called:
                 block = block.replace(label=f"{called[block.label[0]]}{block.label[1:]}")
@@ -164,7 +164,7 @@ def why_words(found: UpdateTrace) -> str:
     """Say in a sentence why w is where it is."""
     w = found.before.format.name
     ulps = found.update_ulps
-    size = f"the update is {figures(ulps)} ulp of w" if ulps is not None else "the update is no number"
+    size = f"the update is {figures(ulps)} ulp of w" if ulps is not None else "the update is not finite"
     program = found.program
     return {
         Why.MOVED: size,
@@ -179,7 +179,7 @@ def why_words(found: UpdateTrace) -> str:
         Why.COMPENSATED: f"{size}; what was missed is carried to the next step",
         Why.IN_MASTER: f"{size}; the master copy moved, and rounds to the same {w}",
         Why.AT_THE_END: f"w is the largest number of {w}",
-        Why.NOT_FINITE: f"w or the update is no number any more: {shortest(found.after)}",
+        Why.NOT_FINITE: f"w or the update is not finite any more: {shortest(found.after)}",
     }[found.why]
 
 

@@ -8,6 +8,7 @@ from floatlab.training.scaling import measure_underflow
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import numbers_named
+from floatlab.verbs.train.underflow.page import underflow_page
 
 
 def answer_question(question: Question, started: Started | None = None) -> Answer:
@@ -21,7 +22,6 @@ def answer_question(question: Question, started: Started | None = None) -> Answe
     found = measure_underflow(gradients, format, question.option("scale", 1), rounding=question.context.rounding.value)
 
     def page() -> Page:
-        from floatlab.verbs.train.underflow.page import underflow_page
 
         return underflow_page(found, word)
 

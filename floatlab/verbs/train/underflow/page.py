@@ -49,7 +49,7 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         words = f"{found.not_finite:,} {plural(found.not_finite, 'is', 'are')} infinite or NaN already"
         blocks.append(Row("", Span(words, Role.BAD)))
     if not n:
-        return Page((*blocks, Note("there is nothing to lose: none is a number other than zero")), title)
+        return Page((*blocks, Note("nothing can underflow: every gradient is zero, infinite or NaN")), title)
     scaled = "" if found.scale == 1 else ", once they are scaled"
     head = f"How large they are{scaled}: powers of two"
     blocks += [Gap(), heading(head), histogram(found), Gap()]

@@ -11,11 +11,11 @@ from floatlab.page.words import equals, error_words, plural
 from floatlab.record import Record
 from floatlab.verbs.arithmetic.explain.result import verdict_reason
 from floatlab.verbs.arithmetic.page import (
-    Stage,
+    StepGroup,
     expression,
     operation_heading,
     rounding_rows,
-    stages,
+    step_groups,
     summary,
     with_reasons,
 )
@@ -24,12 +24,12 @@ FUSED = "fused: the product keeps all its digits"
 SEPARATE = "separate: the product is rounded first"
 
 
-class Ways(Record):
+class FusedAndSeparate(Record):
     """Both ways in stages: what they share, then each its own."""
 
-    shared: tuple[Stage, ...]
-    fused: tuple[Stage, ...]
-    separate: tuple[Stage, ...]
+    shared: tuple[StepGroup, ...]
+    fused: tuple[StepGroup, ...]
+    separate: tuple[StepGroup, ...]
 
 
 def product_end(separate: Derivation) -> int:
@@ -55,46 +55,46 @@ def _opening(derivation: Derivation) -> int:
     return next(i for i, step in enumerate(derivation.steps) if not isinstance(step, (Decode, Promote)))
 
 
-def _separate(contrast: Contrast, steps: int | None) -> list[Stage]:
+def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
     """Return the separate way in stages, from the product's rounding on, which the product's code ends."""
     derivation, end = contrast.separate, product_end(contrast.separate)
-    found: list[Stage] = []
-    for stage in stages(derivation, stop=end if steps is None else min(steps, end)):
+    found: list[StepGroup] = []
+    for stage in step_groups(derivation, stop=end if steps is None else min(steps, end)):
         step = derivation.steps[stage.index]
         if isinstance(step, Round):
             rows = tuple(rounding_rows(step.rounded, derivation, step.format))
-            found.append(Stage("round product", rows, stage.index))
+            found.append(StepGroup("round product", rows, stage.index))
         elif isinstance(step, Encode):
             last = found.pop()
             rows = (*last.blocks, Row("product", coded(step.datum)), *_parting(contrast))
-            found.append(Stage(last.name, rows, last.index))
+            found.append(StepGroup(last.name, rows, last.index))
         elif not isinstance(step, (Decode, Promote, Combine)):
             found.append(stage)
     again = next(
         (i for i, step in enumerate(derivation.steps[end:], end) if not isinstance(step, (Decode, Promote))), end
     )
-    return found + stages(derivation, again, steps)
+    return found + step_groups(derivation, again, steps)
 
 
-def ways(contrast: Contrast, steps: int | None = None, strips: bool = True) -> Ways:
+def fused_and_separate(contrast: Contrast, steps: int | None = None, strips: bool = True) -> FusedAndSeparate:
     """Return both ways in stages, or the first `steps` steps of each; without `strips` operands are not drawn."""
     fused = contrast.fused
     opening = _opening(fused)
-    shared = stages(fused, stop=opening, strips=strips)
+    shared = step_groups(fused, stop=opening, strips=strips)
     first = fused.steps[opening]
     product = isinstance(first, Combine) and first.kind is Combination.PRODUCT
     if product and (steps is None or steps > opening):
-        shared += stages(fused, opening, opening + 1)
-    left = stages(fused, opening + product, steps)
-    return Ways(tuple(shared), tuple(left), tuple(_separate(contrast, steps)))
+        shared += step_groups(fused, opening, opening + 1)
+    left = step_groups(fused, opening + product, steps)
+    return FusedAndSeparate(tuple(shared), tuple(left), tuple(_separate(contrast, steps)))
 
 
 def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = False) -> Page:
     """Return the page of both ways; with `steps`, only the first so many of each; with `why`, with their reasons."""
     fused, separate = contrast.fused, contrast.separate
-    found = ways(contrast, steps)
+    found = fused_and_separate(contrast, steps)
 
-    def rows(derivation: Derivation, shown: tuple[Stage, ...]) -> list[Block]:
+    def rows(derivation: Derivation, shown: tuple[StepGroup, ...]) -> list[Block]:
         if why:
             return with_reasons(derivation, list(shown))
         return [block for stage in shown for block in stage.blocks]

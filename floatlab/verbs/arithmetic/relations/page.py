@@ -10,7 +10,7 @@ from floatlab.numbers.decimals import exact_decimal, rounded_decimal
 from floatlab.numbers.steps import Rule
 from floatlab.page.model import Block, Page, Role, Row, Span, Strip, heading, line, text_of
 from floatlab.page.words import GLANCE, PAGE_DIGITS, flags_line, plain_error
-from floatlab.verbs.arithmetic.explain.clauses import sentence
+from floatlab.verbs.arithmetic.explain.result import sentence
 from floatlab.verbs.arithmetic.page import integral_rows, operand_rows
 
 _SIGNS = {Relation.LESS: "<", Relation.EQUAL: "=", Relation.GREATER: ">", Relation.UNORDERED: "is unordered with"}

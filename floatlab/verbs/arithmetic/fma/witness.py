@@ -10,7 +10,7 @@ from floatlab.errors import FloatlabError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
 from floatlab.numbers.context import DEFAULT
-from floatlab.verbs.arithmetic.answer import operands
+from floatlab.verbs.arithmetic.operands import operands
 from floatlab.verbs.edits import literal_of
 
 

@@ -8,10 +8,10 @@ from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round,
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.record import Record
 from floatlab.verbs.answer import Scene
-from floatlab.verbs.arithmetic.contrast_page import product_end, side_by_side, verdict_rows, ways
 from floatlab.verbs.arithmetic.explain.result import verdict_reason
 from floatlab.verbs.arithmetic.explain.step import reason
-from floatlab.verbs.arithmetic.page import TAIL, Stage, align_blocks, operation_heading, stages
+from floatlab.verbs.arithmetic.fma.page import fused_and_separate, product_end, side_by_side, verdict_rows
+from floatlab.verbs.arithmetic.page import TAIL, StepGroup, align_blocks, operation_heading, step_groups
 
 Blocks = tuple[Block, ...]
 
@@ -26,7 +26,7 @@ def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:
     """
     seen, title = _opening(derivation, strips), text_of(operation_heading(derivation).content)
     found: list[Scene] = []
-    shown = stages(derivation, strips=strips)
+    shown = step_groups(derivation, strips=strips)
     for stage, called in zip(shown, _distinct([stage.name for stage in shown]), strict=True):
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
         page = Page((*seen, *_fresh(stage.blocks)), title)
@@ -52,7 +52,7 @@ def _distinct(names: list[str]) -> list[str]:
     ]
 
 
-def _frames(derivation: Derivation, stage: Stage | None) -> list[Blocks]:
+def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
     """Return the smaller term's way to its place, which the scene itself shows; past the last digit it is not seen."""
     step = None if stage is None else derivation.steps[stage.index]
     if not isinstance(step, Align):
@@ -82,19 +82,19 @@ class _Beat(Record):
     """What appears at once on the two sides of a contrast, and what it is called."""
 
     name: str
-    fused: Stage | None
-    separate: Stage | None
+    fused: StepGroup | None
+    separate: StepGroup | None
 
 
 # Stages of the two ways that have the same rank appear together.
 _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
 
 
-def _beats(fused: tuple[Stage, ...], separate: tuple[Stage, ...], ends: tuple[int, int]) -> list[_Beat]:
+def _beats(fused: tuple[StepGroup, ...], separate: tuple[StepGroup, ...], ends: tuple[int, int]) -> list[_Beat]:
     """Bring two ways in step: up to the product (the steps before `ends`), then from there on, rank by rank."""
-    sides: list[dict[tuple[int, int, int], Stage]] = []
+    sides: list[dict[tuple[int, int, int], StepGroup]] = []
     for way, end in zip((fused, separate), ends, strict=True):
-        placed: dict[tuple[int, int, int], Stage] = {}
+        placed: dict[tuple[int, int, int], StepGroup] = {}
         for stage in way:
             key = (int(stage.index >= end), _RANKS[stage.name])
             placed[*key, sum(other[:2] == key for other in placed)] = stage
@@ -114,7 +114,7 @@ def contrast_scenes(contrast: Contrast, *, strips: bool = True) -> tuple[Scene, 
     ['operands', 'product', 'round product', 'align', 'sum', 'rule', 'round', 'result', 'verdict']
     """
     fused, separate = contrast.fused, contrast.separate
-    found = ways(contrast, strips=strips)
+    found = fused_and_separate(contrast, strips=strips)
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
     beats = _beats(found.fused, found.separate, (product, product_end(separate)))
     names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])

@@ -20,45 +20,45 @@ _VERBS = {
 }  # fmt: skip
 
 
-class Happening(Record):
+class RoundingQuestion(Record):
     """A rounding in words, and the question that it answers."""
 
     words: str
     question: Question
 
 
-def happenings(found: Reduction, id: int) -> list[Happening]:
+def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
     """Return the roundings of a node or a term by its id, the last one first; none where several are added at once.
 
     A term that was not rounded is a question about its value.
 
     >>> from floatlab import dot
-    >>> [each.question.command for each in happenings(dot([1, 3], [0.1, 0.1], format="fp16"), 2)][:1]
+    >>> [each.question.command for each in roundings_at(dot([1, 3], [0.1, 0.1], format="fp16"), 2)][:1]
     ['floatlab add bits:0x2e66@fp16 bits:0x34cc@fp16 --fp16']
     """
     if id < len(found):
         return _of_term(found, id)
     node = found.nodes[id - len(found)]
-    return asked(node.derivations)
+    return as_questions(node.derivations)
 
 
-def _of_term(found: Reduction, id: int) -> list[Happening]:
+def _of_term(found: Reduction, id: int) -> list[RoundingQuestion]:
     term = found.terms[id]
     adder = found.adder
     if isinstance(adder, Compensated):
         adder = Adder(adder.accumulator, adder.products, False, adder.context)
     roundings = adder.leaf(term, id)[1] if isinstance(adder, Adder) else []
     if roundings:
-        return asked(roundings)
+        return as_questions(roundings)
     sides = [term.x] if term.y is None else [term.x, term.y]
-    return [Happening(code_of(each), Question("show", (code_of(each),), (each.format,))) for each in sides]
+    return [RoundingQuestion(code_of(each), Question("show", (code_of(each),), (each.format,))) for each in sides]
 
 
-def asked(derivations: Sequence[Derivation]) -> list[Happening]:
+def as_questions(derivations: Sequence[Derivation]) -> list[RoundingQuestion]:
     """Return derivations as questions, the last one first; none where one of them is no operation on numbers.
 
     >>> from floatlab import sqrt
-    >>> asked([sqrt("2", format="fp16")])[0].question.command
+    >>> as_questions([sqrt("2", format="fp16")])[0].question.command
     'floatlab sqrt bits:0x4000@fp16 --fp16'
     """
     rows = []
@@ -69,5 +69,5 @@ def asked(derivations: Sequence[Derivation]) -> list[Happening]:
             return []
         values = tuple(code_of(datum) for datum in operands)
         question = Question(verb, values, (each.result.format,), each.context)
-        rows.append(Happening(f"{expression(each)} = {shortest(each.result)}", question))
+        rows.append(RoundingQuestion(f"{expression(each)} = {shortest(each.result)}", question))
     return rows

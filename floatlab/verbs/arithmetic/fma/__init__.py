@@ -1,0 +1,1 @@
+"""`fma`: a fused beside a separate multiply-add."""

@@ -1,0 +1,1 @@
+"""One node of a reduction: its page, and its roundings as questions."""
