@@ -12,8 +12,8 @@ from floatlab.page.measures import percent, upward
 from floatlab.page.model import text_of
 from floatlab.page.svg import to_html, to_svg
 from floatlab.verbs.compare.difference_map import map_page, where_words
-from floatlab.verbs.compare.json import differences_to_wire
 from floatlab.verbs.compare.page import bin_page, differences_page, elements_table, summary_page, verdict_words
+from floatlab.verbs.documents import document_of
 
 
 def text(found, width=80, **more):
@@ -198,7 +198,7 @@ def test_json_is_the_model():
     from json import dumps, loads
 
     found = fl.compare(np.float32([1, math.nan, 3, math.inf]), np.float32([1, 2, 3.5, -math.inf]))
-    wire = loads(dumps(differences_to_wire(found), allow_nan=False))
+    wire = loads(dumps(document_of(found), allow_nan=False))
     assert wire["operation"] == "compare"
     assert (wire["size"], wire["equal_bits"], wire["within"]) == (4, 1, False)
     assert wire["specials"] == {"nan_in_actual": 1, "nan_in_expected": 0, "nan_in_both": 0, "infinity": 1,

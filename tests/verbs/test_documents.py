@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab.arith.blocks import quantize_blocks
 from floatlab.arrays.compare.measure import compare
-from floatlab.arrays.container.accumulation import product
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
+from floatlab.reduce.results.products import matrix_product
 from floatlab.training.gradient_check import sweep_steps
 from floatlab.training.optimizers import SGD, Adam
 from floatlab.training.scaling import LossScale, measure_underflow
@@ -117,8 +117,12 @@ def test_sums_and_dot_products_come_back(values, schedule, asked, direction):
 def test_reductions_on_machines_and_matrix_products_come_back():
     rng = np.random.default_rng(2)
     x, y = rng.random((3, 16)).astype("f2"), rng.random((16, 2)).astype("f2")
-    answers = [fl.dot(x[0], y[:, 0], machine="hopper.f16.f32"), product(x, y, format="fp16"), product(x, y, fma=True)]
-    for answer in [*answers, product(x, y, machine="hopper.f16.f32")]:
+    answers = [
+        fl.dot(x[0], y[:, 0], machine="hopper.f16.f32"),
+        matrix_product(x, y, format="fp16"),
+        product(x, y, fma=True),
+    ]
+    for answer in [*answers, matrix_product(x, y, machine="hopper.f16.f32")]:
         assert back(answer).to_json() == answer.to_json()
         assert str(back(answer)) == str(answer)
 
@@ -178,7 +182,7 @@ def answers():
     yield compare(np.float32([1, 2, 3]), np.float32([1, 2.5, 3]))
     yield judge_difference(np.ones((2, 3), "f4"), np.ones((3, 2), "f4"), np.full((2, 2), 3, "f4"))
     yield fl.sum(["1", "0.1", "3"], format="fp16")
-    yield product([[1, 2]], [[3], [4]], format="fp16")
+    yield matrix_product([[1, 2]], [[3], [4]], format="fp16")
     yield PAIRWISE.plan(5)
     yield step("1.125", "0.00041999", weights="fp16")
     yield measure_underflow(np.geomspace(1e-12, 1, 9), "fp16")

@@ -31,7 +31,7 @@ _WAY = Schema(
 )
 _REPLAY = Schema(
     None,
-    {"ways": shown("trial.adders", listed(_WAY)), "matching": shown("matching"), "trials": shown("total")},
+    {"ways": shown("candidate.adders", listed(_WAY)), "matching": shown("matching"), "trials": shown("total")},
 )
 
 
