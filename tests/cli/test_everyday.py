@@ -6,13 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-from floatlab.cli.parser import UsageError
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.numbers import Context, Direction
 from floatlab.numbers.rounding import parse_direction
 from floatlab.reduce import parse_schedule
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.explain.attribution import attribute
+from floatlab.verbs.option import UsageError
+from floatlab.verbs.registry import command_of
 
 WORDS = {
     "up": "RTP", "upward": "RTP", "ceil": "RTP", "down": "RTN", "floor": "RTN", "zero": "RTZ", "toward-zero": "RTZ",
@@ -73,7 +74,9 @@ class TestConverting:
         assert feed(b"0.1\n1e9\n", "convert", "-", "fp16", "--quiet=code").out == "0x2e66\n0x7c00\n"
 
     def test_the_command_of_the_question_runs(self):
-        assert read_question(["convert", "0.1", "fp32", "fp16"]).command == "floatlab convert 0.1 --through fp32,fp16"
+        assert (
+            command_of(read_question(["convert", "0.1", "fp32", "fp16"])) == "floatlab convert 0.1 --through fp32,fp16"
+        )
 
 
 class TestArraysOnStandardInput:

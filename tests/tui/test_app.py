@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from floatlab.cli.verbs import VERBS, read_question
+from floatlab.cli.parser import read_question
 from floatlab.page.model import Role
 from floatlab.tui.app import clipboard
 from floatlab.tui.app.app import Explorer
@@ -18,6 +18,7 @@ from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.choices import Choices
 from floatlab.tui.widgets.drawing import Drawing
 from floatlab.tui.widgets.pickers import Help
+from floatlab.verbs.registry import VERBS, answer_question, asks, command_of, verb_named
 from tests.tui.stage import ANY_SIZE, Person, driven, opened, seen
 
 
@@ -33,14 +34,14 @@ WITHOUT_A_SCREEN = {"block"}
 
 
 def test_every_verb_that_answers_has_a_screen():
-    assert {verb for verb in VERBS if entry_for(verb) is None} == WITHOUT_A_SCREEN
+    assert {verb for verb in filter(asks, VERBS) if entry_for(verb) is None} == WITHOUT_A_SCREEN
 
 
 def test_every_screen_starts_with_a_question_of_its_own():
     for entry in TASKS.values():
         question = read_question(list(entry.start))
         assert question.verb in entry.verbs
-        assert question.answers()
+        assert answer_question(question)
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)
@@ -60,12 +61,10 @@ async def test_screens_are_reached_by_key_and_by_mouse(size):
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("verb", sorted(set(VERBS) - WITHOUT_A_SCREEN))
+@pytest.mark.parametrize("verb", sorted({*filter(asks, VERBS)} - WITHOUT_A_SCREEN))
 @driven
 async def test_any_verb_opens_at_its_place(verb):
-    from floatlab.verbs.registry import ACTIONS
-
-    for example in ACTIONS[verb].examples:
+    for example in verb_named(verb).examples:
         async with opened(example) as person:
             assert person.app.current_mode == entry_for(verb).name
             shown = person.app.shown.question
@@ -96,7 +95,7 @@ async def test_the_session_is_kept_and_found_again(home):
 
 
 def kept_command(kept, name):
-    return read_question(kept["questions"][name]).command
+    return command_of(read_question(kept["questions"][name]))
 
 
 @pytest.mark.one_in(4)

@@ -11,7 +11,7 @@ from textual.widgets import Input, OptionList, ProgressBar
 import floatlab
 from floatlab import Direction, decode, parse_format, read
 from floatlab.cli.main import main
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.page.model import Page, Strip
 from floatlab.page.text import to_text
 from floatlab.tui.screens.arithmetic import step_player

@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 from textual.widgets import Input, Static
 
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.errors import FloatlabError
 from floatlab.page.model import Page
 from floatlab.tui.app.app import Explorer

@@ -6,13 +6,14 @@ import threading
 
 import pytest
 
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.page.model import text_of
 from floatlab.tui.screens.reduce.orders import Orders
 from floatlab.tui.widgets.choices import Choices
 from floatlab.tui.widgets.drawing import Drawing
 from floatlab.tui.widgets.pickers import Help, Picker
 from floatlab.tui.widgets.tree_table import TreeTable
+from floatlab.verbs.registry import answer_question
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 FORUM = "dot --preset forum"
@@ -186,7 +187,7 @@ async def test_a_node_opens_as_a_derivation():
         asked = person.app.shown.question
         assert asked.verb == "fma"
         assert asked.context.rounding.value == "RTZ"
-        node = read_question(shlex.split(f"{FORUM} --fma -r RTZ")).answers()[0].found.nodes[1]
+        node = answer_question(read_question(shlex.split(f"{FORUM} --fma -r RTZ")))[0].found.nodes[1]
         assert person.app.shown.answers[0].results == (node.value,)
 
 

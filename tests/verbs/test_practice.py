@@ -11,10 +11,9 @@ from floatlab.arith import add, contrast, fma, multiply_then_add
 from floatlab.formats import CATALOG
 from floatlab.numbers import Direction, Flags
 from floatlab.page.text import to_text
-from floatlab.verbs.arithmetic.answer import compute, operands, operate
+from floatlab.verbs.arithmetic.answer import ARITIES, compute, operands, operate
 from floatlab.verbs.arithmetic.step_pages import contrast_scenes, scenes
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
-from floatlab.verbs.registry import ARITIES
 
 FP16 = parse_format("fp16")
 VERBS = sorted(set(ARITIES))

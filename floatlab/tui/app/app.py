@@ -23,6 +23,7 @@ from floatlab.tui.app.registry import TASKS, Entry, entry_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
 from floatlab.tui.app.themes import CYCLE, THEMES, inks, role_colours
 from floatlab.tui.screens.task import Task
+from floatlab.verbs.registry import words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ class Explorer(App[None]):
         """Return what the next start needs: the screen, the theme, and each screen's question."""
         kept = self._session.get("questions")
         questions = dict(kept) if isinstance(kept, dict) else {}
-        questions |= {name: task.question.words for name, task in self.opened.items()}
+        questions |= {name: words_of(task.question) for name, task in self.opened.items()}
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         kept = self._session.get("views")
         views = (kept if isinstance(kept, dict) else {}) | views

@@ -11,7 +11,7 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from floatlab.formats import CATALOG
 from floatlab.tui.app.registry import TASKS, entry_for
 from floatlab.tui.app.themes import CYCLE
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.registry import VERBS, verb_named
 from floatlab.verbs.rules import RULES
 
 TYPE_CHECKING = False
@@ -36,10 +36,10 @@ class Palette(Provider):
                 yield f"Format: {row.format.name}", row.purpose, partial(task.picked_format, row.format.name)
             for rule in RULES if task.ROUNDS else ():
                 yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.set_rule, rule.name)
-        for action in ACTIONS.values():
-            if entry_for(action.verb):
-                for example in action.examples:
-                    yield f"Example: {example}", action.summary, partial(self._ask, example)
+        for verb in map(verb_named, VERBS):
+            if entry_for(verb.name):
+                for example in verb.examples:
+                    yield f"Example: {example}", verb.summary, partial(self._ask, example)
         for entry in TASKS.values():
             yield f"Screen: {entry.title}", "go there", partial(app.go, entry.name)
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):

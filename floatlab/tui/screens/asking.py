@@ -10,6 +10,7 @@ from floatlab.tui.app.history import History
 from floatlab.tui.app.registry import TASKS
 from floatlab.tui.screens.background_answer import Errand
 from floatlab.tui.widgets.boxes import judge
+from floatlab.verbs.registry import answer_question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Asking(Screen[None]):
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
         """Answer a question, as it does by itself; beside a slow screen. `started` is told how much work there is."""
-        return question.answers(started)
+        return answer_question(question, started)
 
     def takes_over(self, question: Question) -> bool:
         """Say whether answers to this question that were begun elsewhere are as good as those of `ask`."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from threading import Event, Thread
 
+from floatlab.verbs.registry import answer_question
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +36,7 @@ class Errand:
     ) -> None:
         """Do nothing yet."""
         self.question = question
-        self._ask = ask or (lambda question, started: question.answers(started))
+        self._ask = ask or (lambda question, started: answer_question(question, started))
         self._prepare, self._after = prepare, after
         self._answers: list[Answer] = []
         self._prepared: Any = None

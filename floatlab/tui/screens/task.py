@@ -23,6 +23,7 @@ from floatlab.tui.widgets.key_bar import Foot
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.edits import code_of
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import command_of
 from floatlab.verbs.rules import RULES, context_words
 
 TYPE_CHECKING = False
@@ -286,7 +287,7 @@ class Task(Asking, inherit_bindings=False):
         return {
             "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
             "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
-            "command": ("the command that prints this", lambda: self.question.command),
+            "command": ("the command that prints this", lambda: command_of(self.question)),
             "text": ("the page as text", lambda: to_text(self.page())),
             "svg": ("the page as a picture (SVG)", lambda: to_svg(self.page())),
         }

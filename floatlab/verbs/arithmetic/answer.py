@@ -12,7 +12,6 @@ from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.operand import read_operand
-from floatlab.verbs.registry import ARITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ARITIES", "DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
 
+# How many operands each operation takes.
+ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "sqrt": 1, "fma": 3, "cmp": 2, "toint": 1, "rint": 1}
 _EXAMPLE = 40  # characters of a code that is repeated as an example
 
 

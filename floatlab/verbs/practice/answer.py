@@ -25,9 +25,8 @@ from floatlab.numbers.steps import (
     Special,
 )
 from floatlab.record import Record
-from floatlab.verbs.arithmetic.answer import compute
+from floatlab.verbs.arithmetic.answer import ARITIES, compute
 from floatlab.verbs.edits import literal_of
-from floatlab.verbs.registry import ARITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from floatlab.verbs.train.answer import (
 )
 from floatlab.verbs.train.forms import form_of
 from floatlab.verbs.train.laboratory_page import Look, Switch, look_at_losses, look_at_weights
+from floatlab.verbs.train.options import VERB
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Laboratory:
     @property
     def command(self) -> str:
         """The command that comes to this place, but for what was changed on the way."""
-        return self.question.having(steps=self.steps).command
+        return VERB.command(self.question.having(steps=self.steps))
 
 
 class Weights(Laboratory):
@@ -314,7 +315,8 @@ def stage_questions(found: UpdateTrace) -> list[Happening]:
     """Return the stages of a step as questions of their own, in order, with exact codes.
 
     >>> from floatlab.training import step
-    >>> [each.question.command for each in stage_questions(step("1.125", "0.00041999"))]
+    >>> from floatlab.verbs.registry import command_of
+    >>> [command_of(each.question) for each in stage_questions(step("1.125", "0.00041999"))]
     ['floatlab add bits:0x3c80@fp16 bits:0x0ee2@fp16 --fp16']
     """
     return [each for stage in found.stages for each in asked([stage.derivation])]

@@ -26,7 +26,7 @@ from floatlab.tui.widgets.drawing import Drawing, Still
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.arithmetic.answer import ARITIES, DEFAULT_INTEGER, INTEGERS
 from floatlab.verbs.edits import EDITS
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.registry import verb_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class Arithmetic(Task, inherit_bindings=False):
 
     def action_operation(self) -> None:
         """Pick an operation."""
-        rows = [Choice(verb, f"{verb:<6} {ACTIONS[verb].summary}") for verb in ARITIES]
+        rows = [Choice(verb, f"{verb:<6} {verb_named(verb).summary}") for verb in ARITIES]
         self.app.push_screen(Picker("Operation", rows, (self.question.verb,)), self.take_verb)
 
     def action_format(self) -> None:
@@ -392,7 +392,7 @@ class Arithmetic(Task, inherit_bindings=False):
     def commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         """Offer the operations, the steps and what else there is."""
         for verb in ARITIES:
-            yield f"Operation: {verb}", ACTIONS[verb].summary, partial(self.take_verb, verb)
+            yield f"Operation: {verb}", verb_named(verb).summary, partial(self.take_verb, verb)
         for step, scene in enumerate(self.film):
             yield f"Step {step + 1}: {scene.name}", "go there", partial(self.action_jump, step)
         yield "Play the steps", "one after the other", self.action_play

@@ -28,6 +28,7 @@ from floatlab.verbs.compare.difference_map import map_page
 from floatlab.verbs.compare.elements import elements_table
 from floatlab.verbs.compare.page import bin_page, histogram_blocks, summary_page, verdict_words
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, command_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ class Compare(Task, inherit_bindings=False):
     def _draw_element(self) -> None:
         element, found = self.element, self.found
         if element is not None and found is not None:
-            answer = Question("cmp", element_codes(found, element)).answers()[0]
+            answer = answer_question(Question("cmp", element_codes(found, element)))[0]
             self.query_one("#element", Drawing).page = answer.page()
         self.refresh_bindings()
 
@@ -359,7 +360,7 @@ class Compare(Task, inherit_bindings=False):
         question = self.question
         if self.view != "worst" and question.option("worst") == _LISTED:
             question = question.having(worst=None)
-        rows["command"] = (rows["command"][0], lambda: question.command)
+        rows["command"] = (rows["command"][0], lambda: command_of(question))
         if found is None or element is None:
             rows["value"] = ("the verdict", lambda: "" if found is None else verdict_words(found))
             del rows["code"]

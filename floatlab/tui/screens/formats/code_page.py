@@ -16,6 +16,7 @@ from floatlab.tui.widgets.cells import Cells
 from floatlab.tui.widgets.code_table import CodeTable
 from floatlab.verbs.edits import with_bit
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class CodePage(Vertical):
     @property
     def answer(self) -> Answer:
         """What `show` says of the code under the cursor."""
-        return Question("show", (self.literal,)).answers()[0]
+        return answer_question(Question("show", (self.literal,)))[0]
 
     @property
     def datum(self) -> Any:

@@ -22,6 +22,7 @@ from floatlab.tui.widgets.choices import Choices
 from floatlab.tui.widgets.drawing import Drawing
 from floatlab.verbs.formats.page import formats_table
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, command_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Catalogue(Task, inherit_bindings=False):
         """Return the pages of these names, and last of several the one that compares them."""
         names = self._names()
         if names not in self._parts:
-            parts = Question("formats", names).answers()[0].parts
+            parts = answer_question(Question("formats", names))[0].parts
             assert parts is not None
             self._parts[names] = parts()
         return self._parts[names]
@@ -270,7 +271,7 @@ class Catalogue(Task, inherit_bindings=False):
         else:
             rows["value"] = ("the name", lambda: " ".join(self._names()))
             del rows["code"]
-        command = Question("formats", self._names()).command
+        command = command_of(Question("formats", self._names()))
         return rows | {"command": (rows["command"][0], lambda: command)}
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

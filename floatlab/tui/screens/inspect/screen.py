@@ -22,6 +22,7 @@ from floatlab.tui.widgets.drawing import Drawing
 from floatlab.tui.widgets.field_box import FieldBox
 from floatlab.verbs.edits import EDITS, code_of, edited, literal_of, with_bit, with_field
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, command_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Inspect(Task, inherit_bindings=False):
             raise FloatlabError("Inspect needs a value")
         question = question.spelled_out()
         if question.option("dialects") and not question.formats:
-            dialects = question.answers()[0].results
+            dialects = answer_question(question)[0].results
             question = question.replace(formats=tuple(datum.format for datum in dialects))
         question = question.having(**dict.fromkeys(_VIEWED))
         return question.replace(values=question.values[:1])
@@ -214,7 +215,7 @@ class Inspect(Task, inherit_bindings=False):
             words = "Pin two numbers to compare them: a keeps the lead's number as A, b as B."
             return Page((Note(line(words)),))
         try:
-            answer = asked.answers()[0]
+            answer = answer_question(asked)[0]
         except FloatlabError as error:
             return Page((Note(line(str(error))),))
         if self.view == "details" and answer.parts is not None:
@@ -331,7 +332,7 @@ class Inspect(Task, inherit_bindings=False):
         rows = super().copies()
         command = self.question if self.view == "details" else self.viewed()
         return rows | {
-            "command": (rows["command"][0], lambda: command.command),
+            "command": (rows["command"][0], lambda: command_of(command)),
             "value": ("the value", lambda: self.answers[0].words()[at]),
             "code": ("the code", lambda: self.answers[0].codes()[at]),
         }

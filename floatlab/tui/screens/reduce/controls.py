@@ -16,7 +16,7 @@ from floatlab.tui.screens.task import Task
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.orders.answer import SCHEDULES, taken_over, targets
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.registry import verb_named
 from floatlab.verbs.rules import RULES
 
 TYPE_CHECKING = False
@@ -195,7 +195,7 @@ class Ways(Task, inherit_bindings=False):
 
     def action_operation(self) -> None:
         """Pick the operation."""
-        rows = [Choice(verb, f"{verb:<7} {ACTIONS[verb].summary}") for verb in OPERATIONS]
+        rows = [Choice(verb, f"{verb:<7} {verb_named(verb).summary}") for verb in OPERATIONS]
         self.app.push_screen(Picker("Operation", rows, (self.question.verb,)), self.take_operation)
 
     def take_operation(self, verb: str | None) -> None:
@@ -305,7 +305,7 @@ class Ways(Task, inherit_bindings=False):
         for name in _ADDERS:
             yield f"Additions: {name}", _ADDERS[name], partial(self.take_adder, name)
         for verb in OPERATIONS:
-            yield f"Operation: {verb}", ACTIONS[verb].summary, partial(self.take_operation, verb)
+            yield f"Operation: {verb}", verb_named(verb).summary, partial(self.take_operation, verb)
         if self.question.verb in ("dot", "matmul"):
             yield "FMA on or off", "fuse products onto sums", self.action_fma
             for name in (_NONE, *MACHINES):

@@ -24,6 +24,7 @@ from floatlab.tui.widgets.cells import Cells
 from floatlab.tui.widgets.choices import Choices
 from floatlab.tui.widgets.drawing import Drawing, Still
 from floatlab.tui.widgets.plot import Plot
+from floatlab.verbs.registry import answer_question, words_of
 from floatlab.verbs.train.forms import PARTS, form_of, has, text_in, with_text
 from floatlab.verbs.train.laboratory import Laboratory, laboratory_for, stage_questions
 from floatlab.verbs.train.laboratory_page import Look, without_chart
@@ -126,7 +127,7 @@ class Train(Course, inherit_bindings=False):
 
     def normal(self, question: Question) -> Question:
         """Read the question as the command line does, which knows what is wrong with it."""
-        read: Question = self.app.read_question(question.words)
+        read: Question = self.app.read_question(words_of(question))
         return read.having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
@@ -137,7 +138,7 @@ class Train(Course, inherit_bindings=False):
         """Begin what can go on, and go as far as half the grace lasts; answer everything else."""
         laboratory = laboratory_for(question)
         if laboratory is None:
-            return question.answers(started)
+            return answer_question(question, started)
         Running(laboratory, self._end_of(laboratory), None).run(monotonic() + self.GRACE / 2)
         return [laboratory.answer().replace(found=laboratory)]
 
