@@ -157,7 +157,7 @@ class Verb(Record):
                 other = next(other for other in self.options if other.name == name)
                 raise UsageError(f"{option.flag} and {other.flag} exclude each other: {option.reason}")
         if option.needs and not set(option.needs) & set(chosen):
-            wanted = " or ".join(other.flag for other in self.options if other.name in option.needs)
+            wanted = " or ".join(other.flag for other in self.options if other.name in option.needs and other.help)
             raise UsageError(f"{option.flag} needs {wanted}: {option.reason}")
 
     def words(self, question: Question) -> list[str]:

@@ -90,7 +90,7 @@ async def test_the_session_is_kept_and_found_again(home):
         assert again.shown.question.values[0] == "-1.125"
         await pilot.press("f2")
         await pilot.pause()
-        assert again.shown.question.command == kept_command(kept, "inspect")
+        assert command_of(again.shown.question) == kept_command(kept, "inspect")
         assert "RTZ" in seen(again)
 
 
@@ -266,7 +266,7 @@ async def test_the_palette_finds_examples():
         await person.press("down", "enter")
         await person.pilot.pause(0.4)
         assert person.app.current_mode == "arithmetic"
-        assert person.app.shown.question.command == "floatlab sqrt 2 --fp16"
+        assert command_of(person.app.shown.question) == "floatlab sqrt 2 --fp16"
 
 
 @driven
@@ -341,7 +341,7 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
         (["--port", "x", "--serve"], "--port"),
         (["--nonsense"], "tui --help lists them"),
         (["--version"], "tui --help lists them"),
-        (["--host", "x"], "--serve was not given"),
+        (["--host", "x"], "--host needs --serve"),
         (["--serve", "--host", ""], "names no host"),
         (["show", "1", "--nonsense"], "show --help lists the options"),
         (["--theme"], "--theme needs NAME"),

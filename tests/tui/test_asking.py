@@ -16,6 +16,7 @@ from floatlab.tui.screens.background_answer import Errand, Stopped
 from floatlab.tui.screens.task import Task
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import VERBS
 from tests.tui.stage import driven, opened
 
 
@@ -69,12 +70,10 @@ class Work:
 
 @pytest.fixture
 def work(monkeypatch):
-    work, whole = Work(), Question.answers
+    work = Work()
     start = ("block", "quick", "--to", "mxfp4")
     monkeypatch.setitem(TASKS, "slow", Entry("slow", "Slow", ("block",), start, f"{__name__}:Slow", slow=True))
-    monkeypatch.setattr(
-        Question, "answers", lambda q, started=None: (work.answers if q.verb == "block" else whole)(q, started)
-    )
+    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers))
     yield work
     for gate in work.gates.values():
         gate.set()

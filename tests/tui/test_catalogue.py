@@ -213,8 +213,8 @@ async def test_enter_and_a_double_click_open_the_one():
         task = person.app.screen
         await person.press("down", "enter")
         assert person.app.current_mode == "inspect"
-        assert person.app.screen.question.command == "floatlab show 1 --fp32"
+        assert command_of(person.app.screen.question) == "floatlab show 1 --fp32"
         person.app.go("formats")
         await person.pilot.pause()
         await click_cell(person, task.table, 3, times=2)
-        assert person.app.screen.question.command == "floatlab show 1 --fp128"
+        assert command_of(person.app.screen.question) == "floatlab show 1 --fp128"

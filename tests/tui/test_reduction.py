@@ -13,7 +13,7 @@ from floatlab.tui.widgets.choices import Choices
 from floatlab.tui.widgets.drawing import Drawing
 from floatlab.tui.widgets.pickers import Help, Picker
 from floatlab.tui.widgets.tree_table import TreeTable
-from floatlab.verbs.registry import answer_question
+from floatlab.verbs.registry import answer_question, command_of
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 FORUM = "dot --preset forum"
@@ -127,7 +127,7 @@ async def test_formats_additions_and_machines_are_picked():
         assert asks(person, "dot --preset forum --fp32 --fma")
         await person.press("r")
         await pick(person, "RTZ")
-        assert "-r RTZ" in person.app.shown.question.command
+        assert "-r RTZ" in command_of(person.app.shown.question)
 
 
 @driven

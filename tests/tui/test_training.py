@@ -14,7 +14,7 @@ from floatlab.tui.widgets.drawing import Drawing
 from floatlab.tui.widgets.marking import Marking
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.tui.widgets.plot import Plot
-from floatlab.verbs.registry import answer_question
+from floatlab.verbs.registry import answer_question, words_of
 from floatlab.verbs.train.laboratory import laboratory_for, stage_questions
 from tests.tui.stage import ANY_SIZE, driven, opened
 
@@ -225,7 +225,7 @@ def test_stages_as_questions_give_the_same_bits(remedies, optimizer):
     found = stage_questions(step)
     assert len(found) == len(step.stages)
     for happening, stage in zip(found, step.stages, strict=True):
-        read = read_question(happening.question.words)
+        read = read_question(words_of(happening.question))
         assert answer_question(happening.question)[-1].results[-1] == stage.derivation.result
         drawn = stage.derivation.context.rounding.value == "SR"
         assert drawn or answer_question(read)[-1].results[-1] == stage.derivation.result
