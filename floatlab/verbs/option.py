@@ -84,18 +84,18 @@ def _seed(text: str, flag: str) -> object:
 
 
 class Option(Record):
-    """An option of a verb: a row of the verb's table.
+    """An option of a verb: a row of the verb's table, in which name, metavar and help stand in front.
 
     Parameters
     ----------
     name
         Its name in `Question.options`, or the field of `Context` that it sets.
+    metavar
+        The words after it, as in `N` or `X Y`. None: a switch, which stands for `value`.
     help
         What `--help` says; an option without is not listed.
     flags
         How it is typed; commands are spelled with the first. Default: the name, as in `--little-endian`.
-    metavar
-        The words after it, as in `N` or `X Y`. None: a switch, which stands for `value`.
     optional
         What the option stands for without a word after it.
     read
@@ -121,9 +121,9 @@ class Option(Record):
     """
 
     name: str
+    metavar: str = ""
     help: str = ""
     flags: tuple[str, ...] = ()
-    metavar: str = ""
     value: object = True
     optional: str = ""
     read: Reader = as_typed
@@ -186,10 +186,10 @@ def in_forms(forms: tuple[str, ...], *options: Option) -> tuple[Option, ...]:
 
 
 FORMATS = Option(
-    name="formats",
+    "formats",
+    "NAME",
+    "a format; repeatable",
     flags=("-f", "--format"),
-    metavar="NAME",
-    help="a format; repeatable",
     part="formats",
     group="formats",
     names=is_format,
@@ -199,22 +199,22 @@ FORMATS = Option(
 DIRECTION = grouped(
     "rounding",
     Option(
-        name="rounding",
+        "rounding",
+        "DIR",
+        f"{'|'.join(direction.value for direction in Direction)}, or nearest, up, down, zero, …",
         flags=("-r", "--rounding"),
-        metavar="DIR",
-        help=f"{'|'.join(direction.value for direction in Direction)}, or nearest, up, down, zero, …",
         choices=tuple((direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction),
         title="Rounding",
         also=("mode", "direction", "round", "rounding-mode", "rnd"),
     ),
-    Option(name="seed", metavar="N", help="the seed of SR's draws (default 0)", read=_seed),
+    Option("seed", "N", "the seed of SR's draws (default 0)", read=_seed),
     part="context",
 )
 ROUNDING = DIRECTION + grouped(
     "rounding",
     Option(
-        name="overflow",
-        metavar="RULE",
+        "overflow",
+        "RULE",
         choices=(
             ("native", "as the format has it: ∞, else NaN"),
             ("saturate", "the largest number, for ∞ too"),
@@ -223,43 +223,40 @@ ROUNDING = DIRECTION + grouped(
         title="Overflow",
     ),
     Option(
-        name="absent",
-        metavar="RULE",
-        help="result when the format lacks NaN, ∞ or 0",
-        choices=(
-            ("largest", "the nearest thing there is"),
-            ("zero", "zero"),
-            ("nan", "NaN"),
-            ("error", "refuse"),
-        ),
+        "absent",
+        "RULE",
+        "result when the format lacks NaN, ∞ or 0",
+        choices=(("largest", "the nearest thing there is"), ("zero", "zero"), ("nan", "NaN"), ("error", "refuse")),
         title="No such code",
     ),
     Option(
-        name="flush_results",
+        "flush_results",
+        "",
+        "flush tiny results to zero",
         flags=("--ftz",),
-        help="flush tiny results to zero",
         choices=((False, "stay subnormal"), (True, "become zero (ftz)")),
         title="Tiny results",
         also=("flush",),
     ),
     Option(
-        name="flush_inputs",
+        "flush_inputs",
+        "",
+        "read subnormal operands as zero",
         flags=("--daz",),
-        help="read subnormal operands as zero",
         choices=((False, "count"), (True, "are read as zero (daz)")),
         title="Subnormal operands",
     ),
     Option(
-        name="tininess",
-        metavar="WHEN",
-        help="when a result is tested for being tiny",
+        "tininess",
+        "WHEN",
+        "when a result is tested for being tiny",
         choices=(("after", "seen after rounding"), ("before", "seen before rounding")),
         title="Tininess",
     ),
     Option(
-        name="nan",
-        metavar="RULE",
-        help="which NaN an operation gives",
+        "nan",
+        "RULE",
+        "which NaN an operation gives",
         choices=(
             ("first", "the first NaN operand, quieted"),
             ("x86", "as x86 does it"),
@@ -271,10 +268,11 @@ ROUNDING = DIRECTION + grouped(
     part="context",
 )
 SILENT_NAN = Option(
-    name="fma_invalid",
+    "fma_invalid",
+    "",
+    "∞ × 0 + quiet NaN raises no invalid (7.2)",
     flags=("--silent-nan",),
     value=False,
-    help="∞ × 0 + quiet NaN raises no invalid (7.2)",
     choices=((True, "is invalid"), (False, "raises nothing")),
     title="∞ × 0 + NaN",
     part="context",
@@ -282,27 +280,24 @@ SILENT_NAN = Option(
 )
 OUTPUT = grouped(
     "output",
-    Option(name="json", help="one JSON object a line"),
-    Option(name="svg", metavar="FILE", help="write the picture to FILE (- for standard output, instead of text)"),
+    Option("json", "", "one JSON object a line"),
+    Option("svg", "FILE", "write the picture to FILE (- for standard output, instead of text)"),
     Option(
-        name="color",
+        "color",
+        "WHEN",
         flags=("--color", "--colour"),
-        metavar="WHEN",
         choices=(("auto", "on a terminal"), ("always", "always"), ("never", "never")),
     ),
+    Option("width", "N", f"columns, {WIDTHS[0]} to {WIDTHS[-1]} (default: the terminal's, else 80)"),
+    Option("ascii", "", "only ASCII characters"),
     Option(
-        name="width",
-        metavar="N",
-        help=f"columns, {WIDTHS[0]} to {WIDTHS[-1]} (default: the terminal's, else 80)",
-    ),
-    Option(name="ascii", help="only ASCII characters"),
-    Option(
-        name="quiet",
+        "quiet",
+        "",
+        "only the shortest decimal (--quiet=code: only the code)",
         value="value",
-        help="only the shortest decimal (--quiet=code: only the code)",
         also=("code", "value-only"),
     ),
     # argparse cannot say "an option whose value is optional but must be joined with =".
-    Option(name="quiet", flags=("--quiet-code",), value="code"),
+    Option("quiet", flags=("--quiet-code",), value="code"),
     part="output",
 )

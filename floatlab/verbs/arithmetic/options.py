@@ -24,37 +24,38 @@ def _is_integer(word: str) -> bool:
     return True
 
 
-_BITS = Option(name="bits", help="values are codes: 0x3c7c or 0_01111_0001111100")
+_BITS = Option("bits", "", "values are codes: 0x3c7c or 0_01111_0001111100")
 _STEPS = (
     Option(
-        name="steps",
-        metavar="N",
-        help="only the first N steps",
+        "steps",
+        "N",
+        "only the first N steps",
         read=whole(1, _MAX_STEPS),
         excludes=("brief",),
         reason="--brief is one line without steps",
     ),
-    Option(name="brief", help="one line"),
+    Option("brief", "", "one line"),
     Option(
-        name="why",
-        help="each step with a sentence that says why",
+        "why",
+        "",
+        "each step with a sentence that says why",
         excludes=("brief",),
         reason="--brief is one line without steps",
         also=("explain", "verbose"),
     ),
 )
-_INEXACT = Option(name="exact", flags=("--notexact",), value=False, help="a changed value raises no inexact")
-_SIGNALING = Option(name="signaling", help="any NaN raises invalid")
+_INEXACT = Option("exact", "", "a changed value raises no inexact", flags=("--notexact",), value=False)
+_SIGNALING = Option("signaling", "", "any NaN raises invalid")
 _INTEGER = Option(
-    name="integer",
+    "integer",
+    "TYPE",
+    f"i8 … i128, u8 … u128 ({DEFAULT_INTEGER})",
     flags=("--int", "--to"),
-    metavar="TYPE",
     default=DEFAULT_INTEGER,
-    help=f"i8 … i128, u8 … u128 ({DEFAULT_INTEGER})",
     names=_is_integer,
     noun="type",
 )
-_WITNESS = Option(name="witness", help="find operands (near VALUEs) where fused and separate differ")
+_WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and separate differ")
 
 
 def _settle(question: Question) -> Question:

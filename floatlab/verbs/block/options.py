@@ -15,11 +15,7 @@ def _settle(question: Question) -> Question:
 VERB = Verb(
     name="block",
     summary="scale and round a block of values into MX or NVFP4, step by step",
-    examples=(
-        "block 957 --to mxfp8_e4m3",
-        "block 0.1 -2.5 3 7.3 --to mxfp4 --scale up",
-        "block 0.3 -1.1 9 --to nvfp4",
-    ),
+    examples=("block 957 --to mxfp8_e4m3", "block 0.1 -2.5 3 7.3 --to mxfp4 --scale up", "block 0.3 -1.1 9 --to nvfp4"),
     explanation=(
         "Block formats: mxfp8_e4m3 mxfp8_e5m2 mxfp6_e2m3 mxfp6_e3m2 mxfp4 mxint8 nvfp4. Values are taken exactly, "
         "VALUE@FORMAT as that format has it; values beyond a full block start the next one. --scale says how the "
@@ -29,17 +25,11 @@ VERB = Verb(
     ),
     takes=("VALUE", "a number, VALUE@FORMAT, or - for standard input"),
     options=(
-        Option(
-            name="to",
-            metavar="NAME",
-            help="the block format: mxfp8_e4m3, mxfp4, nvfp4, …",
-            names=is_format,
-            noun="format",
-        ),
+        Option("to", "NAME", "the block format: mxfp8_e4m3, mxfp4, nvfp4, …", names=is_format, noun="format"),
         *grouped(
             "scales",
-            Option(name="scale", metavar="RULE", help="floor|even|ceil|up|nearest (default: the format's own)"),
-            Option(name="tensor_scale", metavar="VALUE", help="nvfp4's scale of the whole tensor (default: from amax)"),
+            Option("scale", "RULE", "floor|even|ceil|up|nearest (default: the format's own)"),
+            Option("tensor_scale", "VALUE", "nvfp4's scale of the whole tensor (default: from amax)"),
         ),
         *DIRECTION,
         *OUTPUT,

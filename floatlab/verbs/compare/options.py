@@ -64,27 +64,22 @@ VERB = Verb(
     options=(
         *grouped(
             "tolerance",
-            Option(name="rtol", metavar="X", help="relative to expected (default 1e-5)", read=_tolerance),
-            Option(
-                name="atol",
-                metavar="X",
-                help="absolute (default 1e-8); with both, assert_close takes them too",
-                read=_tolerance,
-            ),
-            Option(name="equal_nan", help="two NaNs are equal"),
+            Option("rtol", "X", "relative to expected (default 1e-5)", read=_tolerance),
+            Option("atol", "X", "absolute (default 1e-8); with both, assert_close takes them too", read=_tolerance),
+            Option("equal_nan", "", "two NaNs are equal"),
         ),
         *grouped(
             "arrays",
-            Option(name="dtype", metavar="NAME", help="of files of raw numbers: f32, bf16, e4m3, int8, >f4, …"),
-            Option(name="shape", metavar="MxN", help="of files of raw numbers (default: one axis)"),
+            Option("dtype", "NAME", "of files of raw numbers: f32, bf16, e4m3, int8, >f4, …"),
+            Option("shape", "MxN", "of files of raw numbers (default: one axis)"),
         ),
         *grouped(
             "cause",
-            Option(name="inputs", metavar="X Y", help="the arrays are products of these: why they differ"),
+            Option("inputs", "X Y", "the arrays are products of these: why they differ"),
             Option(
-                name="op",
-                metavar="NAME",
-                help="which product: matmul (default) or dot",
+                "op",
+                "NAME",
+                "which product: matmul (default) or dot",
                 read=_product,
                 needs=("inputs",),
                 reason="it says what was done to them",
@@ -92,17 +87,12 @@ VERB = Verb(
         ),
         *grouped(
             "what to show",
-            Option(
-                name="worst",
-                metavar="N",
-                help="list the N worst elements (default 5)",
-                read=whole(0, _MOST_WORST),
-            ),
+            Option("worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST)),
         ),
         *grouped(
             "what to show",
-            Option(name="plot", metavar="FILE", help="draw the histogram with matplotlib: .png, .pdf, .svg"),
-            Option(name="html", metavar="FILE", help="write the page as one HTML file"),
+            Option("plot", "FILE", "draw the histogram with matplotlib: .png, .pdf, .svg"),
+            Option("html", "FILE", "write the page as one HTML file"),
             part="output",
         ),
         FORMATS,

@@ -32,75 +32,68 @@ def _settle(question: Question) -> Question:
 
 _ORDER = (
     Option(
-        name="schedule",
-        metavar="EXPR",
-        help="serial (default), pairwise, blocked(128), ((0 1) (2 3)), …",
-        also=("order", "algorithm"),
+        "schedule", "EXPR", "serial (default), pairwise, blocked(128), ((0 1) (2 3)), …", also=("order", "algorithm")
     ),
-    Option(name="adder", metavar="NAME", default="rounded", help="rounded|kahan|neumaier|klein|double"),
+    Option("adder", "NAME", "rounded|kahan|neumaier|klein|double", default="rounded"),
     Option(
-        name="accumulator",
-        metavar="F",
-        help="the format of partial sums (default: the result's)",
+        "accumulator",
+        "F",
+        "the format of partial sums (default: the result's)",
         read=one_format,
         also=("acc", "accumulate"),
     ),
 )
 _PRODUCTS = (
-    Option(
-        name="products",
-        metavar="F",
-        help="the format of products (default: the accumulator's)",
-        read=one_format,
-    ),
-    Option(name="fma", default=False, help="fuse products onto partial sums"),
-    Option(name="fma", flags=("--no-fma",), value=False, default=False, help="round products first (default)"),
-    Option(name="machine", metavar="NAME", help="a model of a matrix unit, such as hopper.f16.f32"),
+    Option("products", "F", "the format of products (default: the accumulator's)", read=one_format),
+    Option("fma", "", "fuse products onto partial sums", default=False),
+    Option("fma", "", "round products first (default)", flags=("--no-fma",), value=False, default=False),
+    Option("machine", "NAME", "a model of a matrix unit, such as hopper.f16.f32"),
 )
-_PRESET = Option(name="preset", metavar="NAME", help="the vectors of a known example: forum|paper")
+_PRESET = Option("preset", "NAME", "the vectors of a known example: forum|paper")
 _OBSERVED = (
     Option(
-        name="observed",
-        metavar="V[,V]",
-        help="which ways give this result, or these two; files of arrays",
+        "observed",
+        "V[,V]",
+        "which ways give this result, or these two; files of arrays",
         excludes=(*_SIMULATED, "ways", "backends"),
         reason="--observed tries the usual ways one by one",
     ),
     Option(
-        name="targets",
-        metavar="LIST",
-        help="try the orders of these, too: numpy.dot,torch.dot,…",
+        "targets",
+        "LIST",
+        "try the orders of these, too: numpy.dot,torch.dot,…",
         read=listed,
         needs=("observed",),
         reason="they are tried on an observed result",
     ),
 )
 _DIFFERENCE = Option(
-    name="difference",
-    metavar="V",
-    help="of the two observed results, as it was printed",
+    "difference",
+    "V",
+    "of the two observed results, as it was printed",
     needs=("observed",),
     reason="it is that of two results, --observed V,V",
 )
 _TIMED = (
     Option(
-        name="ways",
-        help="by element, column, whole, in blocks: time and errors",
+        "ways",
+        "",
+        "by element, column, whole, in blocks: time and errors",
         excludes=("backends", *_SIMULATED, *_RULES),
         reason="--ways times NumPy's own products",
     ),
     Option(
-        name="backends",
-        metavar="LIST",
+        "backends",
+        "LIST",
+        "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances",
         optional="all",
-        help="numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances",
         excludes=(*_SIMULATED, *_RULES),
         reason="--backends times the libraries' own products",
     ),
     Option(
-        name="runs",
-        metavar="N",
-        help="time each way N times (default 5)",
+        "runs",
+        "N",
+        "time each way N times (default 5)",
         read=whole(1, _MOST_RUNS),
         needs=("ways", "backends"),
         reason="it is the number of timed runs",

@@ -30,24 +30,11 @@ VERB = Verb(
     options=(
         *grouped(
             "what is asked",
-            Option(name="terms", metavar="N", help="how many terms are added (default 64)", read=whole(1, _MOST_TERMS)),
-            Option(name="dtype", metavar="NAME", help="float32 (default), float64, float16, bfloat16"),
-            Option(
-                name="kind",
-                metavar="KIND",
-                help="what a function takes: sum (x), dot (x, y), matvec (A, x), matmul (A, B)",
-            ),
-            Option(
-                name="device",
-                metavar="NAME",
-                help="where torch or jax adds: cpu (default), cuda:1, …; cupy: cuda",
-            ),
-            Option(
-                name="seed",
-                metavar="N",
-                help="of the random data that are replayed (default 1)",
-                read=whole(0, (1 << 64) - 1),
-            ),
+            Option("terms", "N", "how many terms are added (default 64)", read=whole(1, _MOST_TERMS)),
+            Option("dtype", "NAME", "float32 (default), float64, float16, bfloat16"),
+            Option("kind", "KIND", "what a function takes: sum (x), dot (x, y), matvec (A, x), matmul (A, B)"),
+            Option("device", "NAME", "where torch or jax adds: cpu (default), cuda:1, …; cupy: cuda"),
+            Option("seed", "N", "of the random data that are replayed (default 1)", read=whole(0, (1 << 64) - 1)),
         ),
         *OUTPUT,
     ),

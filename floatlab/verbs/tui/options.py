@@ -25,9 +25,7 @@ def _named(noun: str) -> Reader:
 
 
 def _serving(name: str, metavar: str, help: str, read: Reader) -> Option:
-    return Option(
-        name=name, metavar=metavar, help=help, read=read, needs=("serve",), reason="it says how --serve serves"
-    )
+    return Option(name, metavar, help, read=read, needs=("serve",), reason="it says how --serve serves")
 
 
 VERB = Verb(
@@ -43,16 +41,16 @@ VERB = Verb(
     options=(
         *grouped(
             "explorer",
-            Option(name="new", help="start afresh, and keep nothing for the next start"),
-            Option(name="theme", metavar="NAME", help="floatlab-dark, floatlab-light, floatlab-safe, ansi-dark, …"),
+            Option("new", "", "start afresh, and keep nothing for the next start"),
+            Option("theme", "NAME", "floatlab-dark, floatlab-light, floatlab-safe, ansi-dark, …"),
         ),
         *grouped(
             "in a browser",
-            Option(name="serve", help="in a browser instead of this terminal (extra web)"),
+            Option("serve", "", "in a browser instead of this terminal (extra web)"),
             Option(
-                name="files",
-                metavar="DIR",
-                help="visitors read the files below DIR (default: none)",
+                "files",
+                "DIR",
+                "visitors read the files below DIR (default: none)",
                 read=_named("folder"),
                 needs=("serve", "served"),
                 reason="it says how --serve serves",
@@ -61,7 +59,7 @@ VERB = Verb(
             _serving("port", "N", f"the port to listen on ({DEFAULT_PORT})", whole(1, 65535)),
             _serving("name", "NAME", "another name by which browsers reach this host", _named("host")),
             _serving("visitors", "N", f"at most N explorers at once ({VISITORS})", whole(1, _MOST_VISITORS)),
-            Option(name="served"),  # how --serve starts each of them
+            Option("served"),  # how --serve starts each of them
         ),
     ),
     notes=(
