@@ -16,8 +16,8 @@ def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
     """Return what a word that is not a number may have been meant as; `first` stands where a verb might."""
     if value in VERBS:
         return f"{quoted(value)} is a verb, and the verb comes first: floatlab {value} …"
-    synonyms = {word: command for name in VERBS for words, command in verb_named(name).also for word in words}
-    command = synonyms.get(value.lower())
+    rows = [row.split(" → ") for name in VERBS for row in verb_named(name).also]
+    command = next((command for words, command in rows if value.lower() in words.split()), "")
     if command and (value == first or not value.isalpha()):
         return f"{quoted(value)} is neither a verb nor a number; did you mean floatlab {command}?"
     if value == first and value.isalpha():

@@ -104,6 +104,10 @@ def _command(words: list[str]) -> int:
         from floatlab.cli.vectors import run_vectors
 
         return run_vectors(words[1:])
+    if words[0] == "completion":
+        from floatlab.cli.completion import run_completion
+
+        return run_completion(words[1:])
     if words[0] == "tui":
         from floatlab.cli.explorer import run_explorer
 

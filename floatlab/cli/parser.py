@@ -52,17 +52,7 @@ class Parser(argparse.ArgumentParser):
         self.verb = verb
         self._negative_number_matcher = _NEGATIVE_VALUE
         self.add_argument("-h", "--help", action="help", help="show this help and exit")
-        metavar, help = verb.takes
-        if help:
-            self.add_argument("values", nargs="*", metavar=metavar, help=help)
-        else:  # the values are another command
-            self.usage = f"%(prog)s [options] {metavar}"
-        notes = dict(verb.notes)
-        groups: dict[str, argparse._ActionsContainer] = {"": self}
-        for option in verb.options:
-            if option.group not in groups:
-                groups[option.group] = self.add_argument_group(option.group, notes.get(option.group))
-            _add(groups[option.group], option)
+        add_verb(self, verb)
 
     def format_help(self) -> str:
         """Return the help: what the verb does, its options, what its values mean, examples that run."""
@@ -132,6 +122,21 @@ class Parser(argparse.ArgumentParser):
 
         near = meant_by_option(option, verb)
         return UsageError(f"unknown option {quoted(word)}{near or f'; floatlab {verb.name} --help lists the options'}")
+
+
+def add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
+    """Add the values and options of a verb, each under its heading."""
+    metavar, help = verb.takes
+    if help:
+        parser.add_argument("values", nargs="*", metavar=metavar, help=help)
+    else:  # the values are another command
+        parser.usage = f"%(prog)s [options] {metavar}"
+    notes = dict(verb.notes)
+    groups: dict[str, argparse._ActionsContainer] = {"": parser}
+    for option in verb.options:
+        if option.group not in groups:
+            groups[option.group] = parser.add_argument_group(option.group, notes.get(option.group))
+        _add(groups[option.group], option)
 
 
 def _add(group: argparse._ActionsContainer, option: Option) -> None:

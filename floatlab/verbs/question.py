@@ -100,7 +100,7 @@ class Verb(Record):
     plot
         Draws the figure of `--plot FILE` from the answer.
     also
-        Words of other programs for what it does, each with the command that is meant.
+        Words of other programs for what it does, and the command that they mean: "plus + → add A B".
     """
 
     name: str
@@ -119,7 +119,7 @@ class Verb(Record):
     reads_array: bool = False
     reads_files: bool = False
     plot: Callable[[Answer, str], None] | None = None
-    also: tuple[tuple[tuple[str, ...], str], ...] = ()
+    also: tuple[str, ...] = ()
 
     def question(self, values: Sequence[str], typed: Mapping[str, object]) -> Question:
         """Return the question that values and options ask, which the parser found; raises FloatlabError."""

@@ -145,6 +145,12 @@ def _answer_train() -> Answers:
     return answers
 
 
+def _completion(name: str) -> Verb:
+    from floatlab.verbs.completion.options import VERB
+
+    return VERB
+
+
 def _tui(name: str) -> Verb:
     from floatlab.verbs.tui.options import VERB
 
@@ -164,6 +170,7 @@ VERBS: dict[str, Entry] = {
     "reveal": Entry(_reveal, _answer_reveal),
     "compare": Entry(_compare, _answer_compare),
     "train": Entry(_train, _answer_train),
+    "completion": Entry(_completion),
     "tui": Entry(_tui),
 }
 

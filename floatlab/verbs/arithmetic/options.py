@@ -90,7 +90,7 @@ def _operation(
     examples: tuple[str, ...],
     *own: Option,
     rules: tuple[Option, ...] = ROUNDING,
-    also: tuple[tuple[tuple[str, ...], str], ...] = (),
+    also: tuple[str, ...] = (),
 ) -> Verb:
     return Verb(
         name=name,
@@ -114,35 +114,35 @@ VERBS = {
             "add two numbers, step by step: align, add, round",
             ("add 1.125 0.12457275390625 --fp16", "add 1.125@fp32 0.1246@fp16"),
             *_STEPS,
-            also=((("plus", "+"), "add A B"),),
+            also=("plus + → add A B",),
         ),
         _operation(
             "sub",
             "subtract, step by step: align, cancel, round",
             ("sub 1.001 1 --fp16", "sub 1e8 1 --fp32 -r RTZ"),
             *_STEPS,
-            also=((("subtract", "minus"), "sub A B"),),
+            also=("subtract minus → sub A B",),
         ),
         _operation(
             "mul",
             "multiply, step by step",
             ("mul 0.1 3 --fp16", "mul 6e-5 0.3 --fp16 --ftz"),
             *_STEPS,
-            also=((("multiply", "times", "product", "*", "×"), "mul A B"),),
+            also=("multiply times product * × → mul A B",),
         ),
         _operation(
             "div",
             "divide, step by step",
             ("div 1 3 --fp32", "div 1 0 --e4m3"),
             *_STEPS,
-            also=((("divide", "quotient", "/", "÷"), "div A B"),),
+            also=("divide quotient / ÷ → div A B",),
         ),
         _operation(
             "rem",
             "the IEEE remainder, a − n·b with n nearest to a/b",
             ("rem 5 3 --fp16", "rem 1e30 7 --fp64"),
             *_STEPS,
-            also=((("mod", "fmod", "remainder", "%"), "rem A B"),),
+            also=("mod fmod remainder % → rem A B",),
         ),
         _operation("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16"), *_STEPS),
         _operation(
@@ -158,7 +158,7 @@ VERBS = {
             "compare two numbers, of any formats: less, equal, greater or unordered",
             ("cmp 0.1@fp16 0.1@fp32", "cmp nan 1 --fp16 --signaling"),
             _SIGNALING,
-            also=((("eq", "less", "equal", "==", "=", "<", ">"), "cmp A B"),),
+            also=("eq less equal == = < > → cmp A B",),
         ),
         _operation(
             "toint",
@@ -166,7 +166,7 @@ VERBS = {
             ("toint 2.5 --fp16", "toint 3e9 --fp32 --to u32"),
             _INTEGER,
             _INEXACT,
-            also=((("int", "integer", "toi"), "toint VALUE --to i32"),),
+            also=("int integer toi → toint VALUE --to i32",),
         ),
         _operation(
             "rint",
@@ -175,10 +175,10 @@ VERBS = {
             _INEXACT,
             *_STEPS,
             also=(
-                (("round", "roundtoint"), "rint VALUE (to an integer) or floatlab show VALUE -f NAME (to a format)"),
-                (("floor",), "rint VALUE -r down"),
-                (("ceil", "ceiling"), "rint VALUE -r up"),
-                (("trunc",), "rint VALUE -r zero"),
+                "round roundtoint → rint VALUE (to an integer) or floatlab show VALUE -f NAME (to a format)",
+                "floor → rint VALUE -r down",
+                "ceil ceiling → rint VALUE -r up",
+                "trunc → rint VALUE -r zero",
             ),
         ),
     )

@@ -103,5 +103,5 @@ VERB = Verb(
     needs_values=False,
     reads_files=True,
     plot=_plot,
-    also=((("diff", "allclose"), "compare A B"),),
+    also=("diff allclose → compare A B",),
 )

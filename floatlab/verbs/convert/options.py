@@ -65,5 +65,5 @@ VERB = Verb(
     ),
     formats_by="--through fp32,fp16 names its formats",
     settle=_settle,
-    also=((("cast", "quantize"), "convert VALUE NAME"),),
+    also=("cast quantize → convert VALUE NAME",),
 )

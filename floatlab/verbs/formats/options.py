@@ -17,5 +17,5 @@ VERB = Verb(
     options=OUTPUT,
     formats_by="names stand alone, as in formats fp16",
     needs_values=False,
-    also=((("info", "list", "finfo", "types"), "formats"),),
+    also=("info list finfo types → formats",),
 )

@@ -43,8 +43,5 @@ VERB = Verb(
         *ROUNDING,
         *OUTPUT,
     ),
-    also=(
-        (("encode", "ulp", "inspect", "value"), "show VALUE -f NAME"),
-        (("decode", "bits", "hex"), "show bits:0x3c7c -f NAME"),
-    ),
+    also=("encode ulp inspect value → show VALUE -f NAME", "decode bits hex → show bits:0x3c7c -f NAME"),
 )

@@ -71,5 +71,5 @@ VERB = Verb(
         ),
     ),
     needs_values=False,
-    also=((("gui", "explore", "ui"), "tui"),),
+    also=("gui explore ui → tui",),
 )
