@@ -11,7 +11,7 @@ from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.verbs.answer import Answer
-from floatlab.verbs.operand import read_operand
+from floatlab.verbs.question import read_operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,14 +9,12 @@ from floatlab.files.readers import kind_of
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.decimals import shortest
 from floatlab.reduce import PRESETS, Machine, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.presets import Preset
 from floatlab.reduce.products import Product, product
-from floatlab.reduce.timing.ways import RUNS
 from floatlab.verbs.answer import Answer
 
 TYPE_CHECKING = False
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
     from floatlab.arrays.streams import ArraySource
     from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
 
 OPERANDS = {"sum": 1, "dot": 2, "matmul": 2}
 _NUMBERS = {1: "one array", 2: "two arrays"}
@@ -142,26 +138,3 @@ def _product_answer(found: Product) -> Answer:
         return [",".join(words(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
 
     return Answer(page, records, lambda: rows(shortest), lambda: rows(hexadecimal_code), found=found)
-
-
-def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: what was observed explained, products timed, or a sum in the stated order."""
-    verb, words, format = question.verb, question.values, next(iter(question.formats), None)
-    options = dict(question.options)
-    if "observed" in options:
-        wanted = {name: options[name] for name in ("observed", "difference", "preset", "targets") if name in options}
-        from floatlab.verbs.attribute.answer import attribute_words
-
-        return [attribute_words(verb, words, format=format, context=question.context, started=started, **wanted)]
-    if "ways" in options:
-        from floatlab.verbs.ways.answer import ways_answer
-
-        return [ways_answer(words, format or parse_format("binary32"), options.get("runs", RUNS))]
-    if "backends" in options:
-        from floatlab.verbs.backends.answer import backends_answer
-
-        return [backends_answer(words, options["backends"], format, options.get("runs", RUNS), started)]
-    # A machine rounds in its own way, and takes none that was not asked for.
-    context = None if question.context == DEFAULT else question.context
-    found = reduce_words(verb, words, format, context=context, **options)
-    return [answer_of(found, options.get("preset"))]
