@@ -78,7 +78,7 @@ class Comparable(App):
 app = Comparable()
 """
 EXPLORER = """
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.tui.app.app import Explorer
 app = Explorer(read_question, keep=False)
 """
@@ -103,7 +103,7 @@ def first_frame(script: str) -> float:
 
 async def keys(command: str, presses: list[str], focus: str | None = None) -> list[float]:
     """Return the seconds that each of these keys takes."""
-    from floatlab.cli.verbs import read_question
+    from floatlab.cli.parser import read_question
     from floatlab.tui.app.app import Explorer
 
     app = Explorer(read_question, read_question(command.split()), settings={"slide": False}, keep=False)

@@ -15,6 +15,7 @@ from floatlab.files.listing import completed, entries
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.tui.app.settings import session_file, write_session
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import VERBS, answer_question
 from floatlab.writing import replacing
 
 
@@ -110,7 +111,7 @@ def test_every_verb_that_reads_is_confined(places, confine):
         ("train", ("underflow", "../secret/t.txt"), {}),
     ):
         with pytest.raises(RefusedError, match="lies outside the folder"):
-            Question(verb, values).having(**options).answers()
+            answer_question(Question(verb, values).having(**options))
 
 
 @pytest.fixture
@@ -140,14 +141,14 @@ def evil(tmp_path, monkeypatch):
 def test_nothing_is_imported_by_a_name_that_was_typed(confine, evil, verb, values):
     confine()
     with pytest.raises(RefusedError, match="is not asked here"):
-        Question(verb, values).answers()
+        answer_question(Question(verb, values))
     assert not evil.exists()
     assert "evil_hook" not in sys.modules
 
 
 def test_that_module_would_be_imported_otherwise(evil):
     with pytest.raises(FloatlabError):
-        Question("reveal", ("evil_hook:nothing",)).answers()
+        answer_question(Question("reveal", ("evil_hook:nothing",)))
     assert evil.exists()
 
 
@@ -155,7 +156,7 @@ def test_targets_of_an_observed_sum_are_confined(confine, evil):
     confine()
     question = Question("dot", ("1,2", "3,4")).having(observed="11", targets=("evil_hook:sum",))
     with pytest.raises(RefusedError, match="is not asked here"):
-        question.answers()
+        answer_question(question)
     assert not evil.exists()
 
 
@@ -206,7 +207,7 @@ def test_a_crash_leaves_no_file(confine, monkeypatch, capsys, tmp_path):
     import tempfile
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(Question, "answers", lambda *_: 1 / 0)
+    monkeypatch.setitem(VERBS, "show", VERBS["show"].replace(answers=lambda: 1 / 0))
     assert main(["show", "1"]) == 70
     assert len(os.listdir(tmp_path)) == 1
     confine()

@@ -7,19 +7,18 @@ from contextlib import ExitStack
 from importlib import import_module
 
 from floatlab import __version__
-from floatlab.cli.output import Manner, check_outputs, manner_of, write
-from floatlab.cli.parser import UsageError, overview
-from floatlab.cli.progress import Bars
+from floatlab.cli.output import Manner, check_outputs, manner_of, write, write_files
+from floatlab.cli.parser import Parser, overview
 from floatlab.cli.streams import MAX_LINE, input_as_file, lines, output, put, say, settle
-from floatlab.cli.verbs import VERBS
-from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, LiteralError, MissingPartError, PlanError, guess, quoted
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.option import UsageError
+from floatlab.verbs.registry import VERBS, answer_question, verb_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from floatlab.cli.progress import Bars
     from floatlab.verbs.answer import Answer, Started
     from floatlab.verbs.question import Question
 
@@ -78,6 +77,8 @@ def _report(error: Exception) -> str:
     import tempfile
     import traceback
 
+    from floatlab.confinement import confined
+
     told = f"an internal error ({type(error).__name__}); please report it with"
     try:
         if confined():
@@ -103,20 +104,24 @@ def _command(words: list[str]) -> int:
         from floatlab.cli.vectors import run_vectors
 
         return run_vectors(words[1:])
+    if words[0] == "completion":
+        from floatlab.cli.completion import run_completion
+
+        return run_completion(words[1:])
     if words[0] == "tui":
         from floatlab.cli.explorer import run_explorer
 
         return run_explorer(words[1:])
     named = words[0] in VERBS
     name = words.pop(0) if named else "show"
-    verb = VERBS[name]
-    options = verb.parser().parse(words)
+    verb = verb_named(name)
+    options = Parser(verb).parse(words)
     manner = manner_of(options, output())
-    question = verb.question(options)
-    check_outputs(options, question.words if verb.reads else [])
+    question = verb.question(options.values, vars(options))
+    check_outputs(options, verb.words(question) if verb.reads_files else [])
     values = list(question.values)
     if not values and verb.needs_values:
-        example = ACTIONS[name].examples[0]
+        example = verb.examples[0]
         raise UsageError(f"{name} needs a value, as in floatlab {example}; floatlab {name} --help tells more")
     if "-" in values and verb.needs_values:
         if values != ["-"]:
@@ -124,19 +129,37 @@ def _command(words: list[str]) -> int:
         if manner.svg is not None:
             raise UsageError("--svg draws one picture, and - may bring many values: give the value itself instead of -")
         split = str.split if verb.joins else lambda text: [text]
-        return _stream(lambda text: question.replace(values=tuple(split(text))).answers(), manner)
-    with Bars(wanted=manner.quiet is None) as bars, ExitStack() as held:
-        if "-" in values and verb.reads_arrays:
+        return _stream(lambda text: answer_question(question.replace(values=tuple(split(text)))), manner)
+    with ExitStack() as held:
+        if "-" in values and verb.reads_array:
             path = held.enter_context(input_as_file())
             question = question.replace(values=tuple(path if value == "-" else value for value in values))
-        answers = _ask(question, None if named else words[0], bars.start)
-    if verb.draw is not None:
-        verb.draw(options, question, answers[0])
+        answers = _answers(question, None if named else words[0], _bars(held, manner.quiet is None))
+    if manner.html is not None or manner.plot is not None:
+        write_files(question, answers[0], manner)
     write(answers, manner)
     missing = [answer.missing for answer in answers if answer.missing]
     if missing:
         raise MissingPartError(missing[0])
     return max((answer.status for answer in answers), default=DONE)
+
+
+def _bars(held: ExitStack, wanted: bool) -> Started:
+    """Return what starts a bar for each long piece of work; the last is gone when `held` ends.
+
+    The module of bars is imported with the first: most questions never start one.
+    """
+    bars: Bars | None = None
+
+    def start(total: int, noun: str) -> Callable[[int], None]:
+        nonlocal bars
+        if bars is None:
+            from floatlab.cli.progress import Bars
+
+            bars = held.enter_context(Bars(wanted=wanted))
+        return bars.start(total, noun)
+
+    return start
 
 
 def _compiled_lane() -> str:
@@ -153,22 +176,21 @@ def _help(words: list[str]) -> int:
     if not words or words[0].startswith("-"):
         put(overview())
         return DONE
-    if words[0] not in ACTIONS:
-        raise UsageError(f"{quoted(words[0])} is not a verb{guess(words[0], list(ACTIONS))}; floatlab help lists them")
     if words[0] not in VERBS:
-        return _command([words[0], "--help"])
-    VERBS[words[0]].parser().print_help()
+        raise UsageError(f"{quoted(words[0])} is not a verb{guess(words[0], list(VERBS))}; floatlab help lists them")
+    Parser(verb_named(words[0])).print_help()
     return DONE
 
 
-def _ask(question: Question, first: str | None, started: Started) -> list[Answer]:
-    """Answer a question; `first` is the word where a verb might have been meant, if none was given."""
+def _answers(question: Question, first: str | None, started: Started) -> list[Answer]:
+    """Answer a question; `first` is the word where a verb might have been meant, if none was typed."""
     try:
-        return question.answers(started)
+        return answer_question(question, started)
     except LiteralError:
         from floatlab.cli.hints import meant_by_value
 
-        hint = next(filter(None, (meant_by_value(question.verb, value, first) for value in question.values)), "")
+        verb = verb_named(question.verb)
+        hint = next(filter(None, (meant_by_value(verb, value, first) for value in question.values)), "")
         if hint:
             raise UsageError(hint) from None
         raise

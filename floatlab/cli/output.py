@@ -6,12 +6,12 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 
-from floatlab.cli.parser import WIDTHS, UsageError
 from floatlab.cli.streams import output, put, say, shows_unicode
 from floatlab.errors import FileFormatError, quoted
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
-from floatlab.writing import replacing, state_of
+from floatlab.verbs.option import WIDTHS, UsageError
+from floatlab.verbs.registry import command_of, verb_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from floatlab.page.model import Page
     from floatlab.verbs.answer import Answer
+    from floatlab.verbs.question import Question
 
-
+_HTML_WIDTH = 100
 _WRITING = ("svg", "csv", "html", "plot")  # options that name a file to write
 
 
@@ -35,7 +36,9 @@ class Manner(Record):
     width: int
     ascii: bool
     quiet: str | None
-    csv: str | None = None
+    csv: str | None
+    html: str | None
+    plot: str | None
 
     @property
     def draws(self) -> bool:
@@ -45,24 +48,27 @@ class Manner(Record):
 
 def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
     """Settle colour, width and characters from the options, the environment and the terminal."""
-    if options.color not in ("auto", "always", "never"):
-        raise UsageError(f"--color is one of auto always never, not {quoted(options.color)}")
+    color = "auto" if options.color is None else options.color
+    if color not in ("auto", "always", "never"):
+        raise UsageError(f"--color is one of auto always never, not {quoted(color)}")
     chosen = [name for name in ("json", "quiet") if getattr(options, name)] + ["svg -"] * (options.svg == "-")
     chosen += ["csv -"] * (getattr(options, "csv", None) == "-")
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} both want standard output: give one of them")
-    if options.svg == "":
-        raise UsageError("--svg '' names no file; - is standard output")
-    if getattr(options, "csv", None) == "":
-        raise UsageError("--csv '' names no file; - is standard output")
+    for name in _WRITING:
+        if getattr(options, name, None) == "":
+            standard = "; - is standard output" if name in ("svg", "csv") else ""
+            raise UsageError(f"--{name} '' names no file{standard}")
     return Manner(
-        options.json,
-        options.svg,
-        _colour(options.color, out),
-        _width(options.width, out),
-        options.ascii or not shows_unicode(out),
-        options.quiet,
-        getattr(options, "csv", None),
+        json=bool(options.json),
+        svg=options.svg,
+        colour=_colour(color, out),
+        width=_width(options.width, out),
+        ascii=bool(options.ascii) or not shows_unicode(out),
+        quiet=options.quiet,
+        csv=getattr(options, "csv", None),
+        html=getattr(options, "html", None),
+        plot=getattr(options, "plot", None),
     )
 
 
@@ -145,8 +151,22 @@ def _picture(page: Page, width: int) -> str:
     return picture.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
+@in_default_mode
+def write_files(question: Question, answer: Answer, manner: Manner) -> None:
+    """Write the page and the figure that have files of their own."""
+    if manner.html is not None:
+        from floatlab.page.svg import to_html
+
+        save("--html", manner.html, to_html(answer.page(), _HTML_WIDTH, command_of(question)))
+    plot = verb_named(question.verb).plot
+    if manner.plot is not None and plot is not None:
+        plot(answer, manner.plot)
+
+
 def save(option: str, path: str, text: str) -> None:
     """Write what an option asked for into its file; raises FileFormatError that names both."""
+    from floatlab.writing import replacing
+
     with refusing(option, path), replacing(path) as file:
         file.write(text.encode())
 
@@ -170,6 +190,14 @@ def check_outputs(options: argparse.Namespace, read: list[str]) -> None:
 
     `read` are words that may name files or arrays in them, as `FILE::NAME` does; others are of no matter here.
     """
+    if not any(getattr(options, option, None) for option in _WRITING):
+        return
+    if getattr(options, "plot", None) is not None:
+        from floatlab.page.figures import require_matplotlib
+
+        require_matplotlib()  # before the work, not after it
+    from floatlab.writing import state_of
+
     kept = [(state, "is read by this command") for word in read for state in _states(word)]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
@@ -200,4 +228,4 @@ def _states(word: str) -> Iterator[os.stat_result]:
             yield os.stat(name)
 
 
-__all__ = ["Manner", "check_outputs", "manner_of", "save", "write"]
+__all__ = ["Manner", "check_outputs", "manner_of", "save", "write", "write_files"]

@@ -6,10 +6,11 @@ import argparse
 import re
 
 from floatlab.cli.streams import put
-from floatlab.errors import FloatlabError, quoted
+from floatlab.errors import quoted
 from floatlab.formats.names import SHORTHANDS
-from floatlab.numbers.rounding import Direction
-from floatlab.verbs.registry import ACTIONS, Action
+from floatlab.verbs.option import UsageError, formats_named
+from floatlab.verbs.question import Verb
+from floatlab.verbs.registry import VERBS, asks, verb_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from floatlab.formats import Format
-    from floatlab.numbers import Context
+    from floatlab.verbs.option import Option
+    from floatlab.verbs.question import Question
 
-WIDTHS = range(20, 1001)
 _HELP_WIDTH = 78
 
 # What looks like an option but is a value: -3, -.5, -0x1p3, -inf, -nan, -snan, -1/3, -2^-24.
@@ -27,18 +28,6 @@ _NEGATIVE_VALUE = re.compile(r"-(?:\.?[0-9]|inf|[sq]?nan)", re.IGNORECASE)
 
 # argparse cannot say "an option whose value is optional but must be joined with =".
 _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
-# Where formats are named in the verbs that have no -f.
-_FORMATS_OF = {
-    "convert": "--through fp32,fp16 names its formats",
-    "formats": "names stand alone, as in formats fp16",
-    "block": "--to mxfp4 names the block format",
-    "vectors": "the function names its formats, as in f16_add",
-    "reveal": "--dtype fp16 names that of the terms",
-}
-
-
-class UsageError(FloatlabError):
-    """The words of a command do not fit together."""
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -49,29 +38,30 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A leaf parser of one verb."""
+    """The parser of one verb, made from its table of options."""
 
-    def __init__(self, action: Action) -> None:
-        """Set up the parser of a verb from its row."""
+    def __init__(self, verb: Verb) -> None:
+        """Add the verb's values and options, each under its heading."""
         super().__init__(
-            prog=f"floatlab {action.verb}",
+            prog=f"floatlab {verb.name}",
             formatter_class=_Help,
             allow_abbrev=False,
             add_help=False,
             exit_on_error=False,
         )
-        self.action = action
+        self.verb = verb
         self._negative_number_matcher = _NEGATIVE_VALUE
         self.add_argument("-h", "--help", action="help", help="show this help and exit")
+        add_verb(self, verb)
 
     def format_help(self) -> str:
         """Return the help: what the verb does, its options, what its values mean, examples that run."""
         from textwrap import fill
 
-        action = self.action
-        examples = "\n".join(f"  floatlab {example}" for example in action.examples)
-        self.description = fill(f"{action.summary[0].upper()}{action.summary[1:]}.", _HELP_WIDTH)
-        self.epilog = f"{fill(action.explanation, _HELP_WIDTH)}\n\nexamples:\n{examples}"
+        verb = self.verb
+        examples = "\n".join(f"  floatlab {example}" for example in verb.examples)
+        self.description = fill(f"{verb.summary[0].upper()}{verb.summary[1:]}.", _HELP_WIDTH)
+        self.epilog = f"{fill(verb.explanation, _HELP_WIDTH)}\n\nexamples:\n{examples}"
         return super().format_help()
 
     def print_help(self, file: object = None) -> None:
@@ -125,32 +115,52 @@ class Parser(argparse.ArgumentParser):
         return f"{name} needs {wanted}: {action.help}"
 
     def _unknown(self, word: str) -> UsageError:
-        option = word.partition("=")[0]
-        if option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)) and self.action.verb in _FORMATS_OF:
-            return UsageError(f"{self.action.verb} has no {option}: {_FORMATS_OF[self.action.verb]}")
+        option, verb = word.partition("=")[0], self.verb
+        if verb.formats_by and option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)):
+            return UsageError(f"{verb.name} has no {option}: {verb.formats_by}")
         from floatlab.cli.hints import meant_by_option
 
-        names = [
-            known[2:] for known in self._option_string_actions if known.startswith("--") and known != "--quiet-code"
-        ]
-        near = meant_by_option(option, self.action.verb, names)
-        return UsageError(
-            f"unknown option {quoted(word)}{near or f'; floatlab {self.action.verb} --help lists the options'}"
+        near = meant_by_option(option, verb)
+        return UsageError(f"unknown option {quoted(word)}{near or f'; floatlab {verb.name} --help lists the options'}")
+
+
+def add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
+    """Add the values and options of a verb, each under its heading."""
+    metavar, help = verb.takes
+    if help:
+        parser.add_argument("values", nargs="*", metavar=metavar, help=help)
+    else:  # the values are another command
+        parser.usage = f"%(prog)s [options] {metavar}"
+    notes = dict(verb.notes)
+    groups: dict[str, argparse._ActionsContainer] = {"": parser}
+    for option in verb.options:
+        if option.group not in groups:
+            groups[option.group] = parser.add_argument_group(option.group, notes.get(option.group))
+        _add(groups[option.group], option)
+
+
+def _add(group: argparse._ActionsContainer, option: Option) -> None:
+    """Add one option: as a switch, or with the words after it."""
+    help = option.explanation or argparse.SUPPRESS
+    if option.name == "formats":
+        group.description = "shorthands: " + " ".join(f"--{name}" for name in SHORTHANDS)
+        group.add_argument(*option.spellings, action=AppendFormats, dest=option.name, metavar=option.metavar, help=help)
+        for name in SHORTHANDS:
+            group.add_argument(f"--{name}", action=AppendFormats, dest=option.name, nargs=0, help=argparse.SUPPRESS)
+    elif not option.metavar:
+        group.add_argument(*option.spellings, action="store_const", const=option.value, dest=option.name, help=help)
+    elif option.optional:
+        group.add_argument(
+            *option.spellings, nargs="?", const=option.optional, dest=option.name, metavar=option.metavar, help=help
         )
-
-
-def formats_named(names: str, option: str) -> list[Format]:
-    """Return the formats of NAME[,NAME…]."""
-    from floatlab.formats import parse_format
-
-    parts = names.split(",")
-    if not all(part.strip() for part in parts):
-        raise UsageError(f"{option} {quoted(names)}: a format's name is missing; names look like fp16,bf16")
-    return [parse_format(part) for part in parts]
+    else:
+        words = tuple(option.metavar.split())
+        several = {"nargs": len(words), "metavar": words} if len(words) > 1 else {"metavar": option.metavar}
+        group.add_argument(*option.spellings, dest=option.name, help=help, **several)
 
 
 class AppendFormats(argparse.Action):
-    """Collect formats in the order typed, from -f NAME[,NAME…] and from the shorthands."""
+    """Collect formats in the order typed, once each, from -f NAME[,NAME…] and from the shorthands."""
 
     def __call__(
         self,
@@ -159,119 +169,36 @@ class AppendFormats(argparse.Action):
         values: str | Sequence[object] | None,
         option_string: str | None = None,
     ) -> None:
-        """Append what an option named, once each."""
-        found = list(getattr(namespace, self.dest, None) or [])
+        """Append the formats that an option names."""
+        formats: list[Format] = list(getattr(namespace, self.dest, None) or [])
         option = str(option_string)
         for format in formats_named(values if isinstance(values, str) else option.lstrip("-"), option):
-            if format not in found:
-                found.append(format)
-        setattr(namespace, self.dest, found)
+            if format not in formats:
+                formats.append(format)
+        setattr(namespace, self.dest, formats)
 
 
-def add_formats(parser: Parser) -> None:
-    """Add -f/--format and the shorthands."""
-    group = parser.add_argument_group("formats")
-    group.add_argument(
-        "-f", "--format", action=AppendFormats, dest="formats", metavar="NAME", help="a format; repeatable"
-    )
-    for name in SHORTHANDS:
-        group.add_argument(f"--{name}", action=AppendFormats, dest="formats", nargs=0, help=argparse.SUPPRESS)
-    group.description = "shorthands: " + " ".join(f"--{name}" for name in SHORTHANDS)
+def read_question(words: list[str]) -> Question:
+    """Return the question that a command asks; without a verb it is `show`. Raises UsageError for what asks none.
 
-
-def one_format(options: argparse.Namespace, reason: str, more: str = "") -> tuple[Format, ...]:
-    """Return the format that -f names, if any; raises UsageError for several, with a reason and what else to do."""
-    found: list[Format] = options.formats or []
-    if len(found) > 1:
-        raise UsageError(f"{reason}, and -f names {', '.join(format.name for format in found)}{more}")
-    return tuple(found)
-
-
-# What the rules of rounding are where no option says otherwise.
-USUAL_RULES = {
-    "overflow": "native", "absent": "largest", "nan": "first", "tininess": "after", "ftz": False, "daz": False,
-}  # fmt: skip
-
-
-def add_direction(parser: Parser) -> argparse._ArgumentGroup:
-    """Add the direction that is rounded in, where no other rule can be chosen; return the group."""
-    group = parser.add_argument_group("rounding")
-    directions = "|".join(direction.value for direction in Direction)
-    group.add_argument(
-        "-r", "--rounding", default="RNE", metavar="DIR", help=f"{directions}, or nearest, up, down, zero, …"
-    )
-    group.add_argument("--seed", metavar="N", help="what SR draws from (default 0)")
-    parser.set_defaults(**USUAL_RULES)
-    return group
-
-
-def add_rounding(parser: Parser) -> None:
-    """Add everything that a Context holds and a rounding of a value can use."""
-    group = add_direction(parser)
-    group.add_argument("--overflow", default="native", metavar="RULE", help="native|saturate|propagate")
-    group.add_argument(
-        "--absent",
-        default="largest",
-        metavar="RULE",
-        help="what stands for NaN, ∞ or 0 where there is none: largest|zero|nan|error",
-    )
-    group.add_argument("--nan", default="first", metavar="RULE", help="first|x86|arm|riscv")
-    group.add_argument("--tininess", default="after", metavar="WHEN", help="after|before rounding")
-    group.add_argument("--ftz", action="store_true", help="flush tiny results to zero")
-    group.add_argument("--daz", action="store_true", help="read subnormal operands as zero")
-
-
-def context_of(options: argparse.Namespace) -> Context:
-    """Return the Context that the options describe."""
-    from floatlab.numbers import Context
-
-    seed = 0
-    if options.seed is not None:
-        if not re.fullmatch(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}", options.seed):
-            raise UsageError(f"--seed takes an integer from 0 to 2^64 − 1, not {quoted(options.seed)}")
-        seed = int(options.seed, 0) if options.seed[:2] in ("0x", "0X") else int(options.seed)
-    return Context(
-        options.rounding,
-        seed,
-        options.overflow,
-        options.absent,
-        options.tininess,
-        options.daz,
-        options.ftz,
-        options.nan,
-    )
-
-
-def whole_number(text: str | None, option: str, least: int, most: int) -> int | None:
-    """Return the integer that an option was given, or None where it was not; raises UsageError with the limits."""
-    if text is None:
-        return None
-    if not (re.fullmatch("[0-9]{1,12}", text) and least <= int(text) <= most):
-        raise UsageError(f"{option} takes a whole number from {least:,} to {most:,}, not {quoted(text)}")
-    return int(text)
-
-
-def add_output(parser: Parser) -> None:
-    """Add how the answer is shown."""
-    group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one JSON object a line")
-    group.add_argument(
-        "--svg", metavar="FILE", help="write the picture to FILE (- for standard output, instead of text)"
-    )
-    group.add_argument("--color", "--colour", default="auto", metavar="WHEN", help="auto|always|never")
-    group.add_argument(
-        "--width", metavar="N", help=f"columns, {WIDTHS[0]} to {WIDTHS[-1]} (default: the terminal's, else 80)"
-    )
-    group.add_argument("--ascii", action="store_true", help="only ASCII characters")
-    group.add_argument(
-        "--quiet", action="store_const", const="value", help="only the shortest decimal (--quiet=code: only the code)"
-    )
-    group.add_argument("--quiet-code", action="store_const", const="code", dest="quiet", help=argparse.SUPPRESS)
+    >>> from floatlab.verbs.registry import command_of
+    >>> command_of(read_question(["0.1", "--fp16"]))
+    'floatlab show 0.1 --fp16'
+    """
+    if {"-h", "--help"} & set(words):
+        raise UsageError("--help is no question")
+    named = bool(words) and asks(words[0])
+    verb = verb_named(words[0] if named else "show")
+    options = Parser(verb).parse(words[1:] if named else words)
+    question = verb.question(options.values, vars(options))
+    if "-" in question.values:
+        raise UsageError("- is standard input, and a question names its values: give them, or a file, instead")
+    return question
 
 
 def overview() -> str:
     """Return the help of `floatlab` itself."""
-    verbs = "\n".join(f"  {action.verb:<10} {action.summary}" for action in ACTIONS.values())
+    verbs = "\n".join(f"  {name:<10} {verb_named(name).summary}" for name in VERBS)
     return (
         "floatlab: inspect IEEE 754 and machine-learning float formats, and see rounding happen.\n\n"
         "usage: floatlab VERB …        floatlab VALUE… is floatlab show VALUE…\n\n"

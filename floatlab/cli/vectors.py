@@ -6,101 +6,55 @@ import sys
 import time
 
 from floatlab.cli.output import Manner, manner_of
-from floatlab.cli.parser import Parser, UsageError, add_output, add_rounding, context_of, whole_number
+from floatlab.cli.parser import Parser
 from floatlab.cli.progress import Watched
 from floatlab.cli.streams import output, put
-from floatlab.errors import FileFormatError, FloatlabError, guess, printable, quoted
+from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
 from floatlab.page.words import counted
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.option import UsageError
+from floatlab.verbs.vectors.options import CHECK, SHOWN, VERB
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
     from typing import IO, TextIO
 
     from floatlab.numbers import Context
     from floatlab.vectors import Function, Mismatch
 
-MAX_LINES = 10**9
 MAX_LINE = 10_000
-SHOWN = 20  # mismatches written out unless --all
 _EVERY = 0.5  # seconds between words of progress
 _BATCH = 2_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Each task, with the options that only the other one takes.
-_TASKS = {"check": ("level", "lines"), "generate": ("all", "json", "quiet")}
-
-
-def vectors_parser() -> Parser:
-    """Return the parser of `vectors`."""
-    parser = Parser(ACTIONS["vectors"])
-    parser.add_argument("values", nargs="*", metavar="WORD", help="check FUNCTION FILE…, or generate FUNCTION")
-    group = parser.add_argument_group("vectors")
-    group.add_argument("--level", metavar="N", help="generate: 1 a quick look, 2 a long one")
-    group.add_argument("--lines", metavar="N", help="generate: how many lines (10,000 at level 1, 200,000 at 2)")
-    group.add_argument("--all", action="store_true", help=f"check: write every mismatch, not only the first {SHOWN}")
-    group.add_argument(
-        "--notexact", action="store_true", help="rounding to an integer raises no inexact (TestFloat's default)"
-    )
-    add_rounding(parser)
-    parser.set_defaults(nan="x86")
-    add_output(parser)
-    return parser
 
 
 def run_vectors(words: Sequence[str]) -> int:
     """Run `vectors check` or `vectors generate`; return 1 where a line does not agree."""
-    options = vectors_parser().parse(words)
+    options = Parser(VERB).parse(words)
     manner = manner_of(options, output())
-    task, *rest = options.values or [""]
-    if task not in _TASKS:
-        task_named = f", not {quoted(task)}" if task else ""
-        raise UsageError(f"vectors takes check or generate{task_named}{guess(task, list(_TASKS))}")
-    if not rest:
-        raise UsageError(f"vectors {task} needs a function, such as f16_add or e4m3_mulAdd")
-    _refuse_options(task, options)
+    if manner.svg is not None:
+        raise UsageError("vectors draws nothing: --svg FILE is for the command that a mismatch names")
+    question = VERB.question(options.values, vars(options))
     from floatlab.vectors import parse_function
 
-    any_nan = options.nan == "any"
-    if any_nan:
-        options.nan = "x86"
-    context, function = context_of(options), parse_function(rest[0], not options.notexact)
-    if task == "generate":
-        return _generate(function, context, options, rest[1:])
-    names = rest[1:]
-    if not names:
-        raise UsageError(f"vectors check {quoted(rest[0])} needs a file of vectors, or - for standard input")
-    if names.count("-") > 1:
-        raise UsageError("- is standard input, and that can be read once")
-    return _check(function, context, names, any_nan, options.all, manner)
+    task, name, *files = question.values
+    rule = question.option("nan", "x86")
+    context = question.context.replace(nan="x86" if rule == "any" else rule)
+    function = parse_function(name, question.option("exact", True))
+    if task == CHECK:
+        return _check(function, context, files, rule == "any", question.option("all", False), manner)
+    return _generate(function, context, question.option("level", 1), question.option("lines"))
 
 
-def _refuse_options(task: str, options: argparse.Namespace) -> None:
-    """Refuse what the other task takes, or none: an option that does nothing would be believed."""
-    if options.svg is not None:
-        raise UsageError("vectors draws nothing: --svg FILE is for the command that a mismatch names")
-    strange = [f"--{name}" for name in _TASKS[task] if getattr(options, name)]
-    if strange:
-        other = "check" if task == "generate" else "generate"
-        raise UsageError(f"{strange[0]} is for vectors {other}, not for vectors {task}")
-    if task == "generate" and options.nan == "any":
-        raise UsageError("--nan any is for vectors check; a line that is written has one NaN: first x86 arm riscv")
-
-
-def _generate(function: Function, context: Context, options: argparse.Namespace, rest: list[str]) -> int:
+def _generate(function: Function, context: Context, level: int, count: int | None) -> int:
     from itertools import islice
 
     from floatlab.vectors import generate_lines
 
-    if rest:
-        raise UsageError(f"vectors generate takes one function, and {quoted(rest[0])} is left over")
-    level = whole_number(options.level, "--level", 1, 2) or 1
-    count = whole_number(options.lines, "--lines", 1, MAX_LINES)
     written = generate_lines(function, context, level, context.seed, count)
     progress = _Progress("written", not output().isatty())
     while batch := list(islice(written, _BATCH)):
-        put("".join(f"{each}\n" for each in batch))
+        put("".join(f"{line}\n" for line in batch))
         progress.add(len(batch))
     progress.clear()
     return 0

@@ -1,46 +1,35 @@
-"""A question: a verb with everything that it takes, as a value that can be asked, kept, changed and written down."""
+"""A question: a verb with everything that it takes, as a value that can be asked, kept, changed and written down.
+
+A `Verb` is what the command line, `--help`, completion and the explorer know of a verb: it makes questions of words,
+and words of questions.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from floatlab.errors import FloatlabError
-from floatlab.formats import Format
+from floatlab.errors import FloatlabError, LiteralError, quoted
+from floatlab.formats import Format, parse_format
 from floatlab.formats.names import SHORTHANDS, short_name
 from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.literals import Code, Literal, parse_literal
 from floatlab.record import Record
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.option import Option, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from floatlab.verbs.answer import Answer, Started
-
-# The option that sets each choice of a Context, in the order of --help.
-_CONTEXT_OPTIONS = {
-    "rounding": "-r",
-    "seed": "--seed",
-    "overflow": "--overflow",
-    "absent": "--absent",
-    "nan": "--nan",
-    "tininess": "--tininess",
-    "flush_results": "--ftz",
-    "flush_inputs": "--daz",
-    "fma_invalid": "--silent-nan",
-}
-# Options whose name on the command line is not their name in the library.
-_SPELLED = {"integer": "--int", "exact": "--notexact"}
-_APART = ("inputs",)  # options that take several words
+    from floatlab.verbs.answer import Answer
 
 
 class Question(Record):
     """What is asked: a verb, its values as they were typed, formats, a context, and the options that are not default.
 
     >>> from floatlab import parse_format
+    >>> from floatlab.verbs.registry import command_of
     >>> question = Question("add", ("1.125", "0.1"), (parse_format("fp16"),), Context(rounding="RTZ"))
-    >>> question.command
-    'floatlab add 1.125 0.1 --fp16 -r RTZ'
+    >>> command_of(question.having(brief=True))
+    'floatlab add 1.125 0.1 --fp16 -r RTZ --brief'
     """
 
     verb: str
@@ -49,11 +38,6 @@ class Question(Record):
     context: Context = DEFAULT
     options: tuple[tuple[str, Any], ...] = ()
 
-    def __post_init__(self) -> None:
-        """Refuse verbs that nothing answers."""
-        if self.verb not in ACTIONS or not ACTIONS[self.verb].home:
-            raise FloatlabError(f"{self.verb} is not a question")
-
     def option(self, name: str, default: Any = None) -> Any:
         """Return an option, or its default."""
         return dict(self.options).get(name, default)
@@ -61,8 +45,8 @@ class Question(Record):
     def having(self, **options: Any) -> Question:
         """Return the question with some options set, or taken back with None.
 
-        >>> Question("show", ("1",)).having(interval=True).command
-        'floatlab show 1 --interval'
+        >>> Question("show", ("1",)).having(interval=True).having(interval=None).options
+        ()
         """
         kept = {name: value for name, value in (dict(self.options) | options).items() if value is not None}
         return self.replace(options=tuple(sorted(kept.items())))
@@ -79,8 +63,6 @@ class Question(Record):
         bits, swapped = self.option("bits", False), self.option("little_endian", False)
         if not bits and not swapped:
             return self
-        from floatlab.verbs.operand import read_operand, reversed_code
-
         values = []
         for value in self.values:
             literal = read_operand(value, bits)[0]
@@ -88,44 +70,158 @@ class Question(Record):
             values.append(f"{(reversed_code(literal) if swapped else literal).text}{at}{format if at else ''}")
         return self.replace(values=tuple(values)).having(bits=None, little_endian=None)
 
-    def answers(self, started: Started | None = None) -> list[Answer]:
-        """Answer it: one answer a value where values stand alone, else one for all; raises FloatlabError.
 
-        `started` is told how much work there is where it is long.
-        """
-        home = import_module(f"floatlab.verbs.{ACTIONS[self.verb].home}.answer")
-        found: list[Answer] = home.answers(self, started)
-        return found
+class Verb(Record):
+    """What a verb is and takes.
 
-    @property
-    def words(self) -> list[str]:
-        """The words of the command that asks it."""
-        words = [self.verb, *self.values]
-        if self.verb == "convert":
-            words += ["--through", ",".join(short_name(format) for format in self.formats)]
-        else:
-            for format in self.formats:
-                name = short_name(format)
-                words += [f"--{name}"] if name in SHORTHANDS else ["-f", name]
-        for name, option in _CONTEXT_OPTIONS.items():
-            value = getattr(self.context, name)
-            if value != getattr(DEFAULT, name) and (name != "fma_invalid" or self.verb == "fma"):
-                words += [option] if isinstance(value, bool) else [option, str(getattr(value, "value", value))]
-        for name, value in self.options:
-            option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
-            if isinstance(value, bool):
-                words.append(option)
-            elif name in _APART:
-                words += [option, *value]
-            elif isinstance(value, Format):
-                words += [option, short_name(value)]
-            else:
-                words += [option, ",".join(value) if isinstance(value, tuple) else str(value)]
+    Parameters
+    ----------
+    summary, examples, explanation
+        One line; commands that really run, without `floatlab`; what its values mean.
+    takes
+        The name of its values in `--help`, and what they are.
+    options
+        Its options, in the order of `--help`.
+    notes
+        A sentence under the heading of a group of options.
+    form
+        Names the form of the verb that values ask for, where options belong to forms.
+    one_format
+        The error where several formats are named, with `{}` for their names; empty where they may be several.
+    formats_by
+        The error where -f is typed, and the verb names its formats in another way; it begins with that way.
+    settle
+        Checks and completes a question that was read by the table; raises UsageError.
+    needs_values, joins
+        Whether it needs values; whether those of a line of standard input make one question, and not one each.
+    reads_array, reads_files
+        Whether - among its values is an array on standard input; whether values may name files.
+    plot
+        Draws the figure of `--plot FILE` from the answer.
+    also
+        Words of other programs for what it does, and the command that they mean: "plus + → add A B".
+    """
+
+    name: str
+    summary: str
+    examples: tuple[str, ...]
+    explanation: str
+    takes: tuple[str, str]
+    options: tuple[Option, ...]
+    notes: tuple[tuple[str, str], ...] = ()
+    form: Callable[[tuple[str, ...]], str] | None = None
+    one_format: str = ""
+    formats_by: str = ""
+    settle: Callable[[Question], Question] | None = None
+    needs_values: bool = True
+    joins: bool = False
+    reads_array: bool = False
+    reads_files: bool = False
+    plot: Callable[[Answer, str], None] | None = None
+    also: tuple[str, ...] = ()
+
+    def question(self, values: Sequence[str], typed: Mapping[str, object]) -> Question:
+        """Return the question that values and options ask, which the parser found; raises FloatlabError."""
+        chosen: dict[str, tuple[Option, object]] = {}
+        for option in self.options:
+            found = typed.get(option.name)
+            if found is None or option.name in chosen or (not option.metavar and found != option.value):
+                continue
+            if (value := option.value_of(found)) != option.default:
+                chosen[option.name] = (option, value)
+        context = Context(**{name: value for name, (option, value) in chosen.items() if option.part == "context"})  # type: ignore[arg-type]
+        chosen = {
+            name: (option, value)
+            for name, (option, value) in chosen.items()
+            if option.part != "context" or getattr(context, name) != getattr(DEFAULT, name)
+        }
+        form = "" if self.form is None else self.form(tuple(values))
+        for option, _ in chosen.values():
+            self._check(option, chosen, form)
+        formats = next((value for option, value in chosen.values() if option.part == "formats"), ())
+        assert isinstance(formats, tuple)
+        if self.one_format and len(formats) > 1:
+            raise UsageError(self.one_format.format(", ".join(format.name for format in formats)))
+        kept = {name: value for name, (option, value) in chosen.items() if option.part == "options"}
+        question = Question(self.name, tuple(values), formats, context).having(**kept)
+        return question if self.settle is None else self.settle(question)
+
+    def _check(self, option: Option, chosen: Mapping[str, object], form: str) -> None:
+        """Refuse an option that would be ignored, or contradicts another."""
+        if form and option.forms and form not in option.forms:
+            where = " ".join(option.forms)
+            raise UsageError(f"{option.flag} means nothing to {self.name} {form} (it goes with: {where})")
+        for name in option.excludes:
+            if name in chosen:
+                other = next(other for other in self.options if other.name == name)
+                raise UsageError(f"{option.flag} and {other.flag} exclude each other: {option.reason}")
+        if option.needs and not set(option.needs) & set(chosen):
+            wanted = " or ".join(other.flag for other in self.options if other.name in option.needs and other.help)
+            raise UsageError(f"{option.flag} needs {wanted}: {option.reason}")
+
+    def words(self, question: Question) -> list[str]:
+        """Return the words of the command that asks a question, as a shell takes them."""
+        words = [self.name, *question.values]
+        for option in self.options:
+            if option.part == "context" and (value := getattr(question.context, option.name)) != getattr(
+                DEFAULT, option.name
+            ):
+                words += option.spell(value)
+            elif option.part == "formats" and option.name == "formats":
+                for format in question.formats:
+                    name = short_name(format)
+                    words += [f"--{name}"] if name in SHORTHANDS else option.spell(format)
+            elif option.part == "formats":
+                words += option.spell(question.formats)
+        for name, value in question.options:
+            words += self.option(name, value).spell(value)
         return words
 
-    @property
-    def command(self) -> str:
-        """The command line that asks it, to be pasted into a shell."""
+    def command(self, question: Question) -> str:
+        """Return the command line that asks a question, to be pasted into a shell."""
         from shlex import join
 
-        return join(["floatlab", *self.words])
+        return join(["floatlab", *self.words(question)])
+
+    def option(self, name: str, value: object = None) -> Option:
+        """Return an option by its name, and of several switches of one name the one that stands for `value`."""
+        found = [option for option in self.options if option.name == name]
+        if not found:
+            raise FloatlabError(f"{self.name} has no option {name}")
+        return next((option for option in found if option.metavar or option.value == value), found[0])
+
+
+def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]:
+    """Return what VALUE, or VALUE@FORMAT, means; raises LiteralError and FormatError.
+
+    >>> literal, format = read_operand("0.1@fp16")
+    >>> literal.text, format and format.name, read_operand("0x3c00", bits=True)[0].text
+    ('0.1', 'binary16', 'bits:0x3c00')
+    """
+    value, at, name = text.rpartition("@")
+    if not at:
+        return parse_literal(text, bits), None
+    for noun, side, part in (("value", "before", value), ("format", "after", name)):
+        if not part.strip():
+            raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a {noun} {side} the @")
+    return parse_literal(value, bits), parse_format(name)
+
+
+def as_code(literal: Literal, option: str) -> Code:
+    """Return a literal's code; raises LiteralError, naming the option that asks for one, where it is a number."""
+    if not isinstance(literal.value, Code):
+        raise LiteralError(f"{quoted(literal.text)}: {option} takes a code, such as bits:0x38")
+    return literal.value
+
+
+def reversed_code(literal: Literal) -> Literal:
+    """Read a code's bytes from the other end.
+
+    >>> reversed_code(parse_literal("bits:0x007c")).text
+    'bits:0x7c00'
+    """
+    typed = as_code(literal, "--little-endian")
+    if typed.width % 8:
+        raise LiteralError(f"{quoted(literal.text)}: --little-endian takes whole bytes, and this is {typed.width} bits")
+    flipped = int.from_bytes(typed.code.to_bytes(typed.width // 8, "big"), "little")
+    return Literal(f"bits:0x{flipped:0{typed.width // 4}x}", typed.replace(code=flipped))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from floatlab.numbers import Context, Direction
-from floatlab.numbers.rounding import IN_WORDS
+from floatlab.numbers import Context
+from floatlab.numbers.context import DEFAULT
 from floatlab.record import Record
+from floatlab.verbs.option import ROUNDING, SILENT_NAN
 
 
 class ContextChoice(Record):
@@ -32,36 +33,9 @@ class ContextChoice(Record):
         return context.replace(**{self.field: self.value})
 
 
-_ROWS: dict[tuple[str, str], tuple[tuple[Any, str], ...]] = {
-    ("rounding", "Rounding"): tuple(
-        (direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction
-    ),
-    ("overflow", "Overflow"): (
-        ("native", "as the format has it: ∞, else NaN"),
-        ("saturate", "the largest number, for ∞ too"),
-        ("propagate", "the largest number, but ∞ stays"),
-    ),
-    ("absent", "No such code"): (
-        ("largest", "the nearest thing there is"),
-        ("zero", "zero"),
-        ("nan", "NaN"),
-        ("error", "refuse"),
-    ),
-    ("flush_results", "Tiny results"): ((False, "stay subnormal"), (True, "become zero (ftz)")),
-    ("flush_inputs", "Subnormal operands"): ((False, "count"), (True, "are read as zero (daz)")),
-    ("tininess", "Tininess"): (("after", "seen after rounding"), ("before", "seen before rounding")),
-    ("nan", "NaN results"): (
-        ("first", "the first NaN operand, quieted"),
-        ("x86", "as x86 does it"),
-        ("arm", "as Arm does it"),
-        ("riscv", "as RISC-V does it"),
-    ),
-    ("fma_invalid", "∞ × 0 + NaN"): ((True, "is invalid"), (False, "raises nothing")),
-}
-# The names that some choices have on the command line.
-_SWITCHES = {"flush_results": "ftz", "flush_inputs": "daz", "fma_invalid": "silent-nan"}
+_OPTIONS = tuple(option for option in (*ROUNDING, SILENT_NAN) if option.choices)
 RULES: tuple[ContextChoice, ...] = tuple(
-    ContextChoice(field, value, group, words) for (field, group), rows in _ROWS.items() for value, words in rows
+    ContextChoice(option.name, value, option.title, words) for option in _OPTIONS for value, words in option.choices
 )
 
 
@@ -72,9 +46,8 @@ def context_words(context: Context) -> str:
     'RTZ, overflow saturate'
     """
     words = [context.rounding.value + (f" seed {context.seed}" if context.seed else "")]
-    usual = Context()
-    for field, _ in list(_ROWS)[1:]:
-        value = getattr(context, field)
-        if value != getattr(usual, field):
-            words.append(_SWITCHES.get(field) or f"{field} {value.value}")
+    for option in _OPTIONS[1:]:
+        value = getattr(context, option.name)
+        if value != getattr(DEFAULT, option.name):
+            words.append(f"{option.name} {value.value}" if option.metavar else option.flag.removeprefix("--"))
     return ", ".join(words)

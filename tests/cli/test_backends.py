@@ -76,8 +76,11 @@ def test_nobody_there_is_a_part_that_is_missing(capsys):
     ("words", "said"),
     [
         ((*MATRICES, "--backends", "nunpy"), "did you mean 'numpy'"),
-        ((*MATRICES, "--backends", "numpy", "--fma"), "--fma is of simulated ones"),
-        ((*MATRICES, "--backends", "numpy", "--ways"), "give one of them"),
+        (
+            (*MATRICES, "--backends", "numpy", "--fma"),
+            "--backends and --fma exclude each other",
+        ),
+        ((*MATRICES, "--backends", "numpy", "--ways"), "--ways and --backends exclude each other"),
         ((*MATRICES, "--backends", "numpy", "--e4m3"), "libraries multiply in"),
         ((*MATRICES, "--backends", "numpy", "--runs", "0"), "--runs"),
         ((MATRICES[0], "--backends", "numpy"), "two arrays, and 1 were given"),

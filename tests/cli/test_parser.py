@@ -9,13 +9,21 @@ import pytest
 
 from floatlab import __version__
 from floatlab.arrays.lanes import compiled
-from floatlab.cli.parser import WIDTHS, Parser
-from floatlab.cli.verbs import VERBS
+from floatlab.cli.parser import Parser
 from floatlab.formats.names import SHORTHANDS
+from floatlab.verbs import registry
+from floatlab.verbs.option import WIDTHS
+from floatlab.verbs.registry import asks, verb_named
+
+VERBS = [*filter(asks, registry.VERBS)]
+
+
+def parser_of(verb):
+    return Parser(verb_named(verb))
 
 
 def parse(*words):
-    return VERBS["show"].parser().parse(words)
+    return parser_of("show").parse(words)
 
 
 def names(options):
@@ -94,7 +102,7 @@ def test_a_shorthand_with_one_dash_too_few_is_noticed(command, shorthand):
 
 
 def test_options_are_never_abbreviated(command):
-    options = VERBS["show"].parser()._option_string_actions
+    options = parser_of("show")._option_string_actions
     for option in options:
         if option.startswith("--") and option[:-1] not in options:
             assert "unknown option" in command("show", "1.5", option[:-1], "1").err
@@ -120,7 +128,7 @@ def test_colour_is_spelled_both_ways():
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_options_without_their_value_say_what_they_want(command, verb):
-    for option, action in VERBS[verb].parser()._option_string_actions.items():
+    for option, action in parser_of(verb)._option_string_actions.items():
         if action.nargs is None:
             ended = command(verb, "1.5", option)
             assert ended.status == 2
@@ -131,7 +139,7 @@ def test_options_without_their_value_say_what_they_want(command, verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_short_option_can_be_taken_for_a_value(verb):
     # -i, -n, -s and digits begin -inf, -nan, -snan and numbers.
-    shorts = [o for o in VERBS[verb].parser()._option_string_actions if re.fullmatch(r"-[^-]", o)]
+    shorts = [o for o in parser_of(verb)._option_string_actions if re.fullmatch(r"-[^-]", o)]
     assert not [o for o in shorts if o[1] in "insq0123456789."]
 
 
@@ -162,7 +170,7 @@ def test_what_is_taken_from_the_inside_of_argparse_is_still_there():
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_option_looks_like_a_negative_number(verb):
     # One that did would make argparse take every negative value for an option.
-    assert VERBS[verb].parser()._has_negative_number_optionals == []
+    assert parser_of(verb)._has_negative_number_optionals == []
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -219,5 +227,8 @@ def test_widths_are_bounded(command):
         assert command("show", "1.5", "--width", str(width)).status == 2
 
 
-def test_every_parser_is_the_wrapped_one():
-    assert all(isinstance(verb.parser(), Parser) for verb in VERBS.values())
+@pytest.mark.parametrize("verb", registry.VERBS)
+def test_the_parser_has_every_option_of_the_table_and_no_other(verb):
+    table = {flag for option in verb_named(verb).options for flag in option.spellings}
+    shorthands = {f"--{name}" for name in SHORTHANDS} if "--format" in table else set()
+    assert set(parser_of(verb)._option_string_actions) == {"-h", "--help"} | table | shorthands

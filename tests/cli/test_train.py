@@ -215,7 +215,7 @@ step 1 | train step takes an update (train step W U
 1 --update 1 --grads e8m0 | no zero and no sign
 1 --update 1 --weights e8m0 | no zero and no sign
 1 --update 1 --fp128 | no array lane has it
-1 --update 1 --fp16 --weights bf16 | both name a format
+1 --update 1 --fp16 --weights bf16 | both name the format of the weights
 1 --update 1 --fp16 --bf16 | one format
 1 --update 1 --steps 1e30 | --steps takes a whole number from 0 to 1,000,000,000
 1 --update 1 --steps -5 | --steps takes a whole number
@@ -242,7 +242,7 @@ check six 1 | did you mean 'sin'?
 check sin nan | x is a finite number
 check sin 1e50 | is beyond binary32
 check sin 1 --reported x | the reported derivative is a finite number
-check sin 1 --h 1 | --h is the step that --reported D is checked with
+check sin 1 --h 1 | --h needs --reported: it is the step that D is checked with
 check sin 1 -r RTZ | --rounding means nothing to train check
 check log -1 | log is not defined at -1
 check 1/x 0 | 1/x is not defined at 0

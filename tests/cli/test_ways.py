@@ -42,10 +42,10 @@ def test_json_has_every_run(capsys, format):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*MATRICES, "--ways", "--fma"), "--fma is of simulated ones"),
+        ((*MATRICES, "--ways", "--fma"), "--ways and --fma exclude each other: --ways times NumPy's own products"),
         ((*MATRICES, "--ways", "--bf16"), "--ways times NumPy"),
         ((*MATRICES, "--ways", "--runs", "0"), "--runs"),
-        ((*MATRICES, "--runs", "3"), "neither was given"),
+        ((*MATRICES, "--runs", "3"), "--runs needs --ways or --backends"),
         ((MATRICES[0], "--ways"), "two arrays, and 1 were given"),
         ((MATRICES[0], MATRICES[0], "--ways"), "shapes do not go together"),
     ],

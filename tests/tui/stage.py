@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.tui.app.app import Explorer
 from floatlab.tui.screens.asking import AskingScreen
 

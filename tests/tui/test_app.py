@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from floatlab.cli.verbs import VERBS, read_question
+from floatlab.cli.parser import read_question
 from floatlab.page.model import Role
 from floatlab.tui.app import clipboard
 from floatlab.tui.app.app import Explorer
@@ -18,6 +18,7 @@ from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import HelpWindow
+from floatlab.verbs.registry import VERBS, answer_question, asks, command_of, verb_named
 from tests.tui.stage import ANY_SIZE, Person, driven, opened, seen
 
 
@@ -40,7 +41,7 @@ def test_every_screen_starts_with_a_question_of_its_own():
     for entry in SCREENS.values():
         question = read_question(list(entry.start))
         assert question.verb in entry.verbs
-        assert question.answers()
+        assert answer_question(question)
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)
@@ -60,12 +61,10 @@ async def test_screens_are_reached_by_key_and_by_mouse(size):
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("verb", sorted(set(VERBS) - WITHOUT_A_SCREEN))
+@pytest.mark.parametrize("verb", sorted({*filter(asks, VERBS)} - WITHOUT_A_SCREEN))
 @driven
 async def test_any_verb_opens_at_its_place(verb):
-    from floatlab.verbs.registry import ACTIONS
-
-    for example in ACTIONS[verb].examples:
+    for example in verb_named(verb).examples:
         async with opened(example) as person:
             assert person.app.current_mode == screen_for(verb).name
             shown = person.app.shown.question
@@ -91,12 +90,12 @@ async def test_the_session_is_kept_and_found_again(home):
         assert again.shown.question.values[0] == "-1.125"
         await pilot.press("f2")
         await pilot.pause()
-        assert again.shown.question.command == kept_command(kept, "inspect")
+        assert command_of(again.shown.question) == kept_command(kept, "inspect")
         assert "RTZ" in seen(again)
 
 
 def kept_command(kept, name):
-    return read_question(kept["questions"][name]).command
+    return command_of(read_question(kept["questions"][name]))
 
 
 @pytest.mark.one_in(4)
@@ -267,7 +266,7 @@ async def test_the_palette_finds_examples():
         await person.press("down", "enter")
         await person.pilot.pause(0.4)
         assert person.app.current_mode == "arithmetic"
-        assert person.app.shown.question.command == "floatlab sqrt 2 --fp16"
+        assert command_of(person.app.shown.question) == "floatlab sqrt 2 --fp16"
 
 
 @driven
@@ -342,7 +341,7 @@ async def test_a_failure_ends_it_without_a_traceback_on_the_screen(monkeypatch):
         (["--port", "x", "--serve"], "--port"),
         (["--nonsense"], "tui --help lists them"),
         (["--version"], "tui --help lists them"),
-        (["--host", "x"], "--serve was not given"),
+        (["--host", "x"], "--host needs --serve"),
         (["--serve", "--host", ""], "names no host"),
         (["show", "1", "--nonsense"], "show --help lists the options"),
         (["--theme"], "--theme needs NAME"),

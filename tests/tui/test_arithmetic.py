@@ -11,15 +11,16 @@ from textual.widgets import Input, OptionList, ProgressBar
 import floatlab
 from floatlab import Direction, decode, parse_format, read
 from floatlab.cli.main import main
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, Strip
 from floatlab.tui.screens.arithmetic import step_player
 from floatlab.tui.screens.arithmetic.witness import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.verbs.arithmetic.answer import ARITIES
+from floatlab.verbs.arithmetic.operands import ARITIES
 from floatlab.verbs.practice.answer import exercises
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import command_of
 from floatlab.verbs.rules import RULES
 from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
 
@@ -306,11 +307,11 @@ async def test_toint_to_every_type(size):
         await person.choose("#controls", "integer")
         await pick(person, "ui16")
         assert words(part(person, "#controls"))["integer"] == "to ui16"
-        assert person.app.shown.question.command == "floatlab toint -3.5 --fp16 --int ui16"
+        assert command_of(person.app.shown.question) == "floatlab toint -3.5 --fp16 --int ui16"
         assert "● invalid" in part(person, "#flags").text
         await person.press("i")
         await pick(person, "i32")
-        assert person.app.shown.question.command == "floatlab toint -3.5 --fp16"
+        assert command_of(person.app.shown.question) == "floatlab toint -3.5 --fp16"
 
 
 @pytest.mark.parametrize("size", ANY_SIZE)

@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 from textual.widgets import Input, Static
 
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.errors import FloatlabError
 from floatlab.page.model import Page
 from floatlab.tui.app.app import Explorer
@@ -15,6 +15,7 @@ from floatlab.tui.app.registry import SCREENS, ScreenRow
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.task import SHARED_KEYS, TaskScreen
 from floatlab.verbs.answer import Answer
+from floatlab.verbs.option import whole
 from floatlab.verbs.question import Question
 from tests.tui.stage import driven, opened
 
@@ -69,7 +70,7 @@ class Work:
 
 @pytest.fixture
 def work(monkeypatch):
-    work, whole = Work(), Question.answers
+    work = Work()
     start = ("block", "quick", "--to", "mxfp4")
     monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", ("block",), start, lambda: Slow, slow=True))
     monkeypatch.setattr(

@@ -356,9 +356,9 @@ def test_the_program_prints_its_address_and_refuses_the_rest(hook):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["--files", "."], "--files says how --serve serves"),
-        (["--visitors", "2"], "--serve was not given"),
-        (["--name", "x"], "--serve was not given"),
+        (["--files", "."], "--files needs --serve: it says how --serve serves"),
+        (["--visitors", "2"], "--visitors needs --serve"),
+        (["--name", "x"], "--name needs --serve"),
         (["--serve", "--files", ""], "--files '' names no folder"),
         (["--serve", "--visitors", "0"], "--visitors takes a whole number from 1"),
         (["--serve", "--files", "nowhere"], "--files 'nowhere' is no folder that can be read: No such file"),

@@ -4,13 +4,16 @@ import pytest
 
 from floatlab.page.layout import to_text
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, command_of
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 TALL = (120, 200)
 
 
 def page_lines(*names, width):
-    return [each.rstrip() for each in to_text(Question("formats", names).answers()[0].page(), width).splitlines()]
+    return [
+        each.rstrip() for each in to_text(answer_question(Question("formats", names))[0].page(), width).splitlines()
+    ]
 
 
 async def click_cell(person, cells, cell, column=3, **how):
@@ -68,22 +71,22 @@ async def test_two_are_marked_and_compared(size):
     async with opened("formats", size) as person:
         task = person.app.screen
         await person.press("space", "down", "down", "space")
-        assert task.question.command == "floatlab formats fp16 fp64"
+        assert command_of(task.question) == "floatlab formats fp16 fp64"
         assert task.view == "compare"
         assert task.query_one("#names").value == "fp16 fp64"
         assert "• binary16" in person.screen
         assert "• binary64" in person.screen
         await person.press("u")
-        assert task.question.command == "floatlab formats fp16"
+        assert command_of(task.question) == "floatlab formats fp16"
         await person.press("u")
         assert task.question.values == ()
         assert "•" not in person.screen
         await person.press("U", "U")
-        assert task.question.command == "floatlab formats fp16 fp64"
+        assert command_of(task.question) == "floatlab formats fp16 fp64"
         # The same with the mouse: the margin marks.
         await click_cell(person, task.table, 2, column=0)
         await click_cell(person, task.table, 3, column=0)
-        assert task.question.command == "floatlab formats fp16 fp128"
+        assert command_of(task.question) == "floatlab formats fp16 fp128"
         copied = []
         person.app.copy = lambda text, words: copied.append(text)
         await person.press("Y")
@@ -199,7 +202,7 @@ async def test_any_format_can_be_a_row(size):
         assert "e6m9" not in task.formats
         await person.fill("#names", "fp16 e6m9")
         await person.press("escape")
-        assert task.question.command == "floatlab formats fp16 e6m9"
+        assert command_of(task.question) == "floatlab formats fp16 e6m9"
         await person.press("u")
         assert "e6m9" not in task.formats
 
@@ -210,8 +213,8 @@ async def test_enter_and_a_double_click_open_the_one():
         task = person.app.screen
         await person.press("down", "enter")
         assert person.app.current_mode == "inspect"
-        assert person.app.screen.question.command == "floatlab show 1 --fp32"
+        assert command_of(person.app.screen.question) == "floatlab show 1 --fp32"
         person.app.go("formats")
         await person.pilot.pause()
         await click_cell(person, task.table, 3, times=2)
-        assert person.app.screen.question.command == "floatlab show 1 --fp128"
+        assert command_of(person.app.screen.question) == "floatlab show 1 --fp128"

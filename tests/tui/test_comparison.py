@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.page.layout import to_text
 from floatlab.tui.widgets.file_picker import FilePicker
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, command_of
 from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
 
 START = "compare random:normal:64x64:seed=1@fp32 random:normal:64x64:seed=1@bf16 --fp32 --rtol 0.003"
@@ -86,7 +87,7 @@ async def test_every_view_by_key_and_by_mouse(size):
 @driven
 async def test_the_summary_says_what_the_command_says():
     async with opened(START, (80, 60)) as person:
-        page = to_text(read_question(START.split()).answers()[0].page())
+        page = to_text(answer_question(read_question(START.split()))[0].page())
         for line in details(person).split("How many")[0].splitlines():
             assert line.strip() in page or line.startswith(("  actual", "  expected"))
 
@@ -191,7 +192,7 @@ async def test_tolerances_are_typed_and_taken_back():
         assert task.question.option("rtol") == 0.003
         assert box.value == "0.003"
         await retype(person, "#atol", "1")
-        assert task.question.command.endswith("--atol 1.0 --rtol 0.003 --worst 100")
+        assert command_of(task.question).endswith("--atol 1.0 --rtol 0.003 --worst 100")
         assert "rtol 0.003, atol 1: passes" in details(person)
         await retype(person, "#atol", "")
         assert task.question.option("atol") is None
@@ -328,7 +329,7 @@ async def test_the_cause_of_a_product(size, files):
         await person.press("escape")
         assert "Should you worry?" in details(person)
         assert "explained by" in details(person)
-        asked = task.question.replace(options=()).having(inputs=("x.npy", "y.npy")).answers()[0]
+        asked = answer_question(task.question.replace(options=()).having(inputs=("x.npy", "y.npy")))[0]
         width = task.query_one("#details").scrollable_content_region.width
         assert details(person).split() == to_text(asked.parts()[1], width).split()
         copied = []

@@ -7,6 +7,7 @@ import pytest
 from textual.geometry import Offset
 
 from floatlab.tui.app.registry import SCREENS
+from floatlab.verbs.registry import answer_question
 from tests.tui.stage import opened
 
 KEYS = [
@@ -58,7 +59,7 @@ async def torment(seed, events):
             assert app.return_code is None, f"seed {seed}: it ended after {done[-30:]}"
         await pilot.pause()
         for name in app.opened:
-            assert app.opened[name].question.answers()
+            assert answer_question(app.opened[name].question)
 
 
 @pytest.mark.one_in(4)

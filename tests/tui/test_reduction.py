@@ -6,13 +6,14 @@ import threading
 
 import pytest
 
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.page.model import text_of
 from floatlab.tui.screens.reduce.orders import OrderTable
 from floatlab.tui.screens.reduce.tree_table import TreeTable
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import HelpWindow, Picker
+from floatlab.verbs.registry import answer_question, command_of
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 FORUM = "dot --preset forum"
@@ -126,7 +127,7 @@ async def test_formats_additions_and_machines_are_picked():
         assert asks(person, "dot --preset forum --fp32 --fma")
         await person.press("r")
         await pick(person, "RTZ")
-        assert "-r RTZ" in person.app.shown.question.command
+        assert "-r RTZ" in command_of(person.app.shown.question)
 
 
 @driven
@@ -186,7 +187,7 @@ async def test_a_node_opens_as_a_derivation():
         asked = person.app.shown.question
         assert asked.verb == "fma"
         assert asked.context.rounding.value == "RTZ"
-        node = read_question(shlex.split(f"{FORUM} --fma -r RTZ")).answers()[0].found.nodes[1]
+        node = answer_question(read_question(shlex.split(f"{FORUM} --fma -r RTZ")))[0].found.nodes[1]
         assert person.app.shown.answers[0].results == (node.value,)
 
 

@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Input, Label, OptionList, Static
 
 import floatlab.tui.app.clipboard
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.settings import session_file
 from floatlab.tui.widgets.file_picker import FilePicker

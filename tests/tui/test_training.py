@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from floatlab import train
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.page.model import text_of
 from floatlab.training.run.trainer import Trainer
 from floatlab.training.setup import Setup
@@ -15,6 +15,7 @@ from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.tables import RemedyTable, RoundingTable
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import Picker
+from floatlab.verbs.registry import answer_question, words_of
 from floatlab.verbs.train.live.laboratory import laboratory_for, stage_questions
 from tests.tui.stage import ANY_SIZE, driven, opened
 
@@ -158,7 +159,7 @@ async def test_at_the_goal_it_goes_on_as_far_again_and_the_command_says_how_far(
         assert "step 21 of 21" in person.screen
         await person.press("Y")
         assert person.app.clipboard == ("floatlab train 1.125 --remedies plain,kahan --steps 21 --update 0.00041999")
-        other = read_question(shlex.split(person.app.clipboard)[1:]).answers()[0]
+        other = answer_question(read_question(shlex.split(person.app.clipboard)[1:]))[0]
         await person.press("y")
         assert person.app.clipboard == "\n".join(other.words())
 
@@ -225,10 +226,10 @@ def test_stages_as_questions_give_the_same_bits(remedies, optimizer):
     found = stage_questions(step)
     assert len(found) == len(step.stages)
     for happening, stage in zip(found, step.stages, strict=True):
-        read = read_question(happening.question.words)
-        assert happening.question.answers()[-1].results[-1] == stage.derivation.result
+        read = read_question(words_of(happening.question))
+        assert answer_question(happening.question)[-1].results[-1] == stage.derivation.result
         drawn = stage.derivation.context.rounding.value == "SR"
-        assert drawn or read.answers()[-1].results[-1] == stage.derivation.result
+        assert drawn or answer_question(read)[-1].results[-1] == stage.derivation.result
 
 
 @driven

@@ -5,8 +5,8 @@ import pytest
 from floatlab import Context, Datum, Derivation, FloatlabError, parse_format
 from floatlab.errors import LiteralError
 from floatlab.verbs.arithmetic.answer import operate
-from floatlab.verbs.arithmetic.operands import operands
-from floatlab.verbs.registry import ACTIONS, ARITIES
+from floatlab.verbs.arithmetic.operands import ARITIES, operands
+from floatlab.verbs.registry import VERBS
 
 FP16 = parse_format("fp16")
 
@@ -46,7 +46,7 @@ def test_every_verb_counts_its_operands(verb):
     for count in {0, 1, 2, 3, 4} - {ARITIES[verb]}:
         with pytest.raises(FloatlabError, match=f"^{verb} takes .*, and got {count or 'none'}"):
             operate(verb, ("1",) * count)
-    assert verb in ACTIONS
+    assert verb in VERBS
     assert len(operate(verb, ("1",) * ARITIES[verb]).words()) == 1
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab.arith.blocks import quantize_blocks
 from floatlab.arrays.compare.measure import compare
+from floatlab.arrays.container.accumulation import product
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
 from floatlab.reduce.results.products import matrix_product

@@ -5,11 +5,12 @@ import pytest
 
 from floatlab import dot
 from floatlab import sum as add_up
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.reduce.reveal.revelation import examine
 from floatlab.verbs.orders.answer import taken_over, targets, ways
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.node.questions import roundings_at
+from floatlab.verbs.registry import answer_question, command_of, words_of
 
 RNG = np.random.default_rng(11)
 
@@ -34,15 +35,15 @@ OPTIONS = [
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_row_of_the_table_is_what_its_options_give(command):
     question = read_question(command.split())
-    found = question.answers()[0].found
+    found = answer_question(question)[0].found
     rows = ways(found)
     assert rows[0].result == found.result
     assert len(rows) > 5
     for row in rows:
         asked = question.having(**dict(row.options))
-        made = asked.answers()[0].found
+        made = answer_question(asked)[0].found
         if found.machine is None or asked.option("machine"):  # without the machine the terms are read otherwise
-            assert made.result == row.result, asked.command
+            assert made.result == row.result, command_of(asked)
             assert made.error_ulps == row.error
 
 
@@ -61,10 +62,10 @@ def test_the_steps_of_a_node_are_questions_with_its_results(options):
         rows = roundings_at(found, node.id)
         results = [each.result for each in reversed(node.derivations)]
         for row, result in zip(rows, results, strict=True):
-            assert row.question.answers()[0].results[-1] == result, row.question.command
-            assert read_question(row.question.words) == row.question
+            assert answer_question(row.question)[0].results[-1] == result, command_of(row.question)
+            assert read_question(words_of(row.question)) == row.question
     for id in range(len(found)):
-        assert all(row.question.answers() for row in roundings_at(found, id))
+        assert all(answer_question(row.question) for row in roundings_at(found, id))
 
 
 def test_nodes_that_add_several_numbers_have_a_page_instead():
@@ -85,7 +86,7 @@ def test_an_order_that_was_taken_over_gives_what_the_library_gives(target):
     if findings.claim is None:
         assert "no claim" in words
         return
-    made = question.answers()[0].found
+    made = answer_question(question)[0].found
     if len(findings.replays[0].candidate.adders) == 1:
         real = np.sum(x) if operation == "sum" else np.dot(x, x)
         assert np.float32(float(made)) == real
@@ -98,7 +99,7 @@ def test_data_of_another_length_are_told():
     assert "revealed for 16 terms" in words
     question, words = taken_over(findings, read_question(["dot", "1,2", "3,4"]), 2)
     assert words.startswith("numpy.sum adds one array")
-    assert question.command == "floatlab sum random:normal:16:seed=1 --fp32 --schedule numpy"
+    assert command_of(question) == "floatlab sum random:normal:16:seed=1 --fp32 --schedule numpy"
 
 
 def test_an_order_without_a_name_goes_as_a_tree():
@@ -106,7 +107,7 @@ def test_an_order_without_a_name_goes_as_a_tree():
     question, words = taken_over(findings, read_question(["sum", "1,2,3"]), 3)
     assert question.option("schedule") == findings.plan.text
     assert "random ones" in words
-    assert question.answers()
+    assert answer_question(question)
 
 
 def test_targets_are_there():

@@ -12,10 +12,9 @@ from floatlab.formats import CATALOG
 from floatlab.numbers import Direction, Flags
 from floatlab.page.layout import to_text
 from floatlab.verbs.arithmetic.answer import operate
-from floatlab.verbs.arithmetic.operands import compute, operands
+from floatlab.verbs.arithmetic.operands import ARITIES, compute, operands
 from floatlab.verbs.arithmetic.scenes import contrast_scenes, scenes
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
-from floatlab.verbs.registry import ARITIES
 
 FP16 = parse_format("fp16")
 VERBS = sorted(set(ARITIES))

@@ -3,8 +3,9 @@
 import pytest
 
 from floatlab import Context
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import command_of
 from floatlab.verbs.rules import RULES, context_words
 
 
@@ -35,5 +36,5 @@ def test_a_choice_that_is_not_the_usual_one_is_named(rule):
 @pytest.mark.parametrize("verb", ["show", "sqrt"])
 def test_the_command_takes_every_choice(rule, verb):
     question = Question(verb, ("1",), (), rule.apply(Context()))
-    again = read_question(question.command.split()[1:])
+    again = read_question(command_of(question).split()[1:])
     assert again == question.replace(context=question.context.replace(fma_invalid=True))

@@ -16,9 +16,9 @@ from floatlab.numbers.steps import Align, Combination, Combine, Divide, Round
 from floatlab.page.layout import to_text
 from floatlab.page.model import Fresh, Page, Pair, Strip, text_of
 from floatlab.verbs.answer import Scene
-from floatlab.verbs.arithmetic.answer import ARITIES, operate
+from floatlab.verbs.arithmetic.answer import operate
 from floatlab.verbs.arithmetic.fma.page import contrast_page
-from floatlab.verbs.arithmetic.operands import compute
+from floatlab.verbs.arithmetic.operands import ARITIES, compute
 from floatlab.verbs.arithmetic.page import TAIL, derivation_page, framed
 from floatlab.verbs.arithmetic.scenes import contrast_scenes, scenes
 from tests.strategies import codes, formats

@@ -5,7 +5,7 @@ import pytest
 from floatlab import Context, Direction, parse_format
 from floatlab.errors import FloatlabError, FormatError, LiteralError
 from floatlab.verbs.answer import Answer
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.registry import VERBS, verb_named
 from floatlab.verbs.show.answer import DEFAULT_FORMATS, show
 
 FP16 = (parse_format("fp16"),)
@@ -148,9 +148,10 @@ def test_what_cannot_be_read_is_an_error_of_floatlabs(text):
 
 
 def test_every_action_has_two_examples_of_its_own_verb():
-    for verb, action in ACTIONS.items():
-        assert action.verb == verb
-        assert len(action.examples) >= 2
-        assert all(example.split()[0] == verb for example in action.examples)
-        assert action.summary[0].islower()
-        assert not action.summary.endswith(".")
+    for name in VERBS:
+        verb = verb_named(name)
+        assert verb.name == name
+        assert len(verb.examples) >= 2
+        assert all(example.split()[0] == name for example in verb.examples)
+        assert verb.summary[0].islower()
+        assert not verb.summary.endswith(".")

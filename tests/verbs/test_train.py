@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from floatlab.cli.verbs import read_question
+from floatlab.cli.parser import read_question
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, encode
 from floatlab.training.run.laboratory import Training
 from floatlab.training.update.trace import UpdateTrace
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question
 from floatlab.verbs.train.check.functions import NAMES, function_of
 from floatlab.verbs.train.inputs import numbers_named
 
@@ -24,11 +25,11 @@ def test_numbers_stay_as_they_were_typed(tmp_path):
 
 
 def test_answers_keep_their_models():
-    (answer,) = read_question(["train", "1.125", "--update", "0.00041999", "--steps", "3"]).answers()
+    (answer,) = answer_question(read_question(["train", "1.125", "--update", "0.00041999", "--steps", "3"]))
     assert isinstance(answer.found, Training)
     answer.found.advance(2)  # a screen goes on from there
     assert answer.found.steps == 5
-    (answer,) = read_question(["train", "step", "1", "2^-11", "--fp16"]).answers()
+    (answer,) = answer_question(read_question(["train", "step", "1", "2^-11", "--fp16"]))
     assert isinstance(answer.found, UpdateTrace)
     assert isinstance(answer.results[0], Datum)
 
@@ -40,24 +41,26 @@ def test_work_is_told_before_it_starts():
         told.append([total, noun, 0])
         return lambda done: told[-1].__setitem__(2, told[-1][2] + done)
 
-    read_question(["train", "1", "--update", "1", "--steps", "9", "--remedies", "plain,fp32"]).answers(started)
-    read_question(["train", "1", "--grad", "1", "--lr", "1", "--optimizer", "adam", "--steps", "9"]).answers(started)
+    answer_question(read_question(["train", "1", "--update", "1", "--steps", "9", "--remedies", "plain,fp32"]), started)
+    answer_question(
+        read_question(["train", "1", "--grad", "1", "--lr", "1", "--optimizer", "adam", "--steps", "9"]), started
+    )
     words = ["train", "network", "--problem", "linear", "--configs", "fp32,bf16", "--steps", "5", "--seeds", "3"]
-    read_question(words).answers(started)
+    answer_question(read_question(words), started)
     assert [(total, noun) for total, noun, _ in told] == [(18, "steps"), (9 * 9, "steps"), (30, "steps")]
     assert [done for total, _, done in told] == [18, 81, 30]
 
 
 def test_without_a_number_of_steps_a_sequence_is_gone_through():
-    (answer,) = read_question(["train", "1", "--update", "0.1,0.2,0.3"]).answers()
+    (answer,) = answer_question(read_question(["train", "1", "--update", "0.1,0.2,0.3"]))
     assert answer.found.steps == 3
-    (answer,) = read_question(["train", "1,2,3", "--update", "0.1,0.2,0.3"]).answers()
+    (answer,) = answer_question(read_question(["train", "1,2,3", "--update", "0.1,0.2,0.3"]))
     assert answer.found.steps == 100
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_shipped_functions_have_derivatives(name):
-    (answer,) = Question("train", ("check", name, "0.75")).answers()
+    (answer,) = answer_question(Question("train", ("check", name, "0.75")))
     curves, check = answer.found
     assert check is None
     assert [curve.best.relative < 1e-2 for curve in curves] == [True, True]
@@ -73,7 +76,7 @@ def cube(x):
 
 
 def test_steps_out_of_the_domain_are_left_out():
-    (answer,) = Question("train", ("check", "log", "0.25")).answers()
+    (answer,) = answer_question(Question("train", ("check", "log", "0.25")))
     assert max(point.h for point in answer.found[0][1].points) < 0.25
 
 

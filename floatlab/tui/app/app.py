@@ -31,6 +31,7 @@ from floatlab.tui.screens.task import TaskScreen
 from floatlab.tui.themes import CYCLE, THEMES, role_colours
 from floatlab.tui.widgets.pickers import HelpWindow
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import words_of
 
 
 class Explorer(ExplorerBase):
@@ -265,7 +266,7 @@ class Explorer(ExplorerBase):
 
     def session(self) -> dict[str, object]:
         """Return what the next start needs: the screen, the theme, and each screen's question and view."""
-        questions = {name: task.question.words for name, task in self.opened.items()}
+        questions = {name: words_of(task.question) for name, task in self.opened.items()}
         views = {name: task.view for name, task in self.opened.items() if task.VIEWS}
         return {
             "screen": self.current_mode,

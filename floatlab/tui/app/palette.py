@@ -14,7 +14,7 @@ from floatlab.tui.app.registry import screen_for
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.themes import CYCLE
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.registry import VERBS, verb_named
 from floatlab.verbs.rules import RULES
 
 
@@ -33,10 +33,10 @@ class Palette(Provider):
                 yield f"Format: {row.format.name}", row.purpose, partial(task.take_format, row.format.name)
             for rule in RULES if task.ROUNDS else ():
                 yield f"{rule.group}: {rule.words}", "how numbers are rounded", partial(task.take_rule, rule.name)
-        for action in ACTIONS.values():
-            if screen_for(action.verb):
-                for example in action.examples:
-                    yield f"Example: {example}", action.summary, partial(self._ask, app, example)
+        for verb in map(verb_named, VERBS):
+            if screen_for(verb.name):
+                for example in verb.examples:
+                    yield f"Example: {example}", verb.summary, partial(self._ask, app, example)
         for name, title in app.titles:
             yield f"Screen: {title}", "go there", partial(app.go, name)
         for theme in (*CYCLE, *sorted(set(app.available_themes) - set(CYCLE))):

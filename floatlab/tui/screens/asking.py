@@ -12,6 +12,7 @@ from floatlab.tui.screens.history import History
 from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question
 
 _POLL = 0.1  # seconds between looks at an answer under way
 
@@ -48,7 +49,7 @@ class AskingScreen(Screen[None]):
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
         """Answer a question; on a slow screen, this runs on a background thread."""
-        return question.answers(started)
+        return answer_question(question, started)
 
     def takes_over(self, question: Question) -> bool:
         """Return whether answers that were begun elsewhere are as good as those of `ask`."""

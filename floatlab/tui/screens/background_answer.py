@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question
 
 # Called with how much work there is, and of what; returns a function to call with how much was done since.
 Started: TypeAlias = Callable[[int, str], Callable[[int], None]]
@@ -44,7 +45,7 @@ class BackgroundAnswer:
     ) -> None:
         """Begin nothing yet."""
         self.question = question
-        self._ask = ask or (lambda question, started: question.answers(started))
+        self._ask = ask or (lambda question, started: answer_question(question, started))
         self._prepare, self._after = prepare, after
         self._result: tuple[list[Answer], object] = [], None
         self._error: BaseException | None = None

@@ -29,6 +29,7 @@ from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.edits import code_of
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import command_of
 from floatlab.verbs.rules import RULES, context_words
 
 Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, and what to do
@@ -340,7 +341,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         return {
             "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
             "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
-            "command": ("the command that prints this", lambda: self.question.command),
+            "command": ("the command that prints this", lambda: command_of(self.question)),
             "text": ("the page as text", lambda: to_text(self.page())),
             "svg": ("the page as a picture (SVG)", lambda: to_svg(self.page())),
         }

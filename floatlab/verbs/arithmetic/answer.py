@@ -14,17 +14,15 @@ from floatlab.numbers.datum import shortest
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Scene, Started, written
-from floatlab.verbs.arithmetic.operands import Operand, compute, operands
-from floatlab.verbs.operand import read_operand
-from floatlab.verbs.question import Question
-from floatlab.verbs.registry import ARITIES
+from floatlab.verbs.arithmetic.operands import ARITIES, Operand, compute, operands
+from floatlab.verbs.question import Question, read_operand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.arith import Comparison, Contrast, IntegerResult
     from floatlab.wire.schema import Wire
 
-__all__ = ["ARITIES", "DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
+__all__ = ["DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
 
 
 def operate(

@@ -8,7 +8,10 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.operand import read_operand
+from floatlab.verbs.question import read_operand
+
+# How many operands each operation takes.
+ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "sqrt": 1, "fma": 3, "cmp": 2, "toint": 1, "rint": 1}
 
 Operand = str | Datum | Derivation  # text, a code's datum, or what was read into a format of its own
 _EXAMPLE = 40  # characters of a code that is repeated as an example

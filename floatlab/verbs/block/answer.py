@@ -12,8 +12,7 @@ from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.operand import read_operand
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question, read_operand
 
 
 def block(

@@ -133,7 +133,8 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
     revealed, random numbers are added.
 
     >>> from floatlab.reduce.reveal.revelation import examine
-    >>> taken_over(examine("numpy.sum", 32), None)[0].command
+    >>> from floatlab.verbs.registry import command_of
+    >>> command_of(taken_over(examine("numpy.sum", 32), None)[0])
     'floatlab sum random:normal:32:seed=1 --fp32 --schedule numpy'
     """
     n, format = found.plan.terms, found.format

@@ -30,9 +30,8 @@ from floatlab.numbers.steps import (
 )
 from floatlab.record import Record
 from floatlab.verbs.answer import Scene
-from floatlab.verbs.arithmetic.operands import compute
+from floatlab.verbs.arithmetic.operands import ARITIES, compute
 from floatlab.verbs.edits import literal_of
-from floatlab.verbs.registry import ARITIES
 
 _TYPED = 18  # characters of a number that a person is asked to type
 _NUMBER_BITS = 10_000  # guesses longer than this are compared as text only

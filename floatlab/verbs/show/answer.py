@@ -9,7 +9,7 @@ from floatlab.numbers.datum import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.verbs.answer import Answer, answer_for
-from floatlab.verbs.operand import as_code, read_operand, reversed_code
+from floatlab.verbs.question import as_code, read_operand, reversed_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

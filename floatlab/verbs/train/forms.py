@@ -91,7 +91,8 @@ def text_in(question: Question, part: FormPart) -> str:
 def with_text(question: Question, part: FormPart, text: str) -> Question:
     """Return a question with another text in a part of it; nothing is what the form takes by itself.
 
-    >>> with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2").command
+    >>> from floatlab.verbs.registry import command_of
+    >>> command_of(with_text(Question("train", ("step", "1.125", "0.1")), PARTS[1], "0.2"))
     'floatlab train step 1.125 0.2'
     """
     text = text.strip()
@@ -118,7 +119,8 @@ def in_form(question: Question, form: str, remedy: str) -> Question | None:
     """Return a question about one update as one about many, under a remedy, or the other way round; None if neither.
 
     >>> many = Question("train", ("1.125",)).having(update="0.1", steps=5, remedies=("plain", "kahan"))
-    >>> in_form(many, "step", "kahan").command
+    >>> from floatlab.verbs.registry import command_of
+    >>> command_of(in_form(many, "step", "kahan"))
     'floatlab train step 1.125 --remedies kahan --update 0.1'
     """
     if {form_of(question), form} != {"run", "step"}:

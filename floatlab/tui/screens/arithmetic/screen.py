@@ -28,10 +28,11 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import StaticPage
 from floatlab.tui.widgets.pickers import Choice, choices_of
 from floatlab.verbs.answer import Scene
-from floatlab.verbs.arithmetic.answer import ARITIES, DEFAULT_INTEGER, INTEGERS
+from floatlab.verbs.arithmetic.answer import DEFAULT_INTEGER, INTEGERS
+from floatlab.verbs.arithmetic.operands import ARITIES
 from floatlab.verbs.edits import EDITS
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.registry import verb_named
 
 _PRINTED = ("steps", "brief", "why")  # options that say how much is printed
 
@@ -260,7 +261,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     @on(ChoiceBar.Chosen, "#verb")
     def action_operation(self) -> None:
         """Pick an operation."""
-        rows = choices_of({verb: ACTIONS[verb].summary for verb in ARITIES})
+        rows = choices_of({verb: verb_named(verb).summary for verb in ARITIES})
         self.pick("Operation", rows, self.take_verb, (self.question.verb,))
 
     def take_verb(self, verb: str) -> None:
@@ -374,7 +375,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     def commands(self) -> Iterator[Command]:
         """Return the operations, the steps and the rest."""
         for verb in ARITIES:
-            yield f"Operation: {verb}", ACTIONS[verb].summary, partial(self.take_verb, verb)
+            yield f"Operation: {verb}", verb_named(verb).summary, partial(self.take_verb, verb)
         for step, scene in enumerate(self.scenes):
             yield f"Step {step + 1}: {scene.name}", "go there", partial(self.action_jump, step)
         yield "Play the steps", "one after the other", self.action_play

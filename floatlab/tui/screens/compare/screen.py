@@ -29,6 +29,7 @@ from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
 from floatlab.verbs.compare.page import bin_page, elements_table, histogram_blocks, summary_page, verdict_words
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, command_of
 
 _LISTED = 100  # worst elements, if the question does not say how many
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # and their defaults
@@ -304,7 +305,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     def _draw_element(self) -> None:
         codes = self.element_codes
         if codes:
-            self.show_page("element", Question("cmp", tuple(codes.values())).answers()[0].page())
+            self.show_page("element", answer_question(Question("cmp", tuple(codes.values())))[0].page())
         self.refresh_bindings()
 
     def watch_view(self) -> None:
@@ -340,7 +341,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         question = self.question
         if self.view != "worst" and question.option("worst") == _LISTED:
             question = question.having(worst=None)
-        copies["command"] = (copies["command"][0], lambda: question.command)
+        copies["command"] = (copies["command"][0], lambda: command_of(question))
         if element is None:
             copies["value"] = ("the verdict", lambda: "" if differences is None else verdict_words(differences))
             del copies["code"]

@@ -21,6 +21,7 @@ from floatlab.tui.widgets.cells import Cells
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.edits import with_bit
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question
 
 
 class CodePage(Vertical):
@@ -83,7 +84,7 @@ class CodePage(Vertical):
     @property
     def answer(self) -> Answer:
         """What `show` answers about the code under the cursor."""
-        return Question("show", (self.literal,)).answers()[0]
+        return answer_question(Question("show", (self.literal,)))[0]
 
     @property
     def datum(self) -> Datum:

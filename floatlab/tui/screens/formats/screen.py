@@ -24,6 +24,7 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView, note_page
 from floatlab.verbs.formats.page import formats_table
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, command_of
 
 
 class FormatsScreen(TaskScreen, inherit_bindings=False):
@@ -148,7 +149,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         """Return the pages of these formats, and last of several the one that compares them."""
         names = self._names()
         if names not in self._page_cache:
-            parts = Question("formats", names).answers()[0].parts
+            parts = answer_question(Question("formats", names))[0].parts
             assert parts is not None
             self._page_cache[names] = parts()
         return self._page_cache[names]
@@ -254,7 +255,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         else:
             copies["value"] = ("the name", lambda: " ".join(self._names()))
             del copies["code"]
-        command = Question("formats", self._names()).command
+        command = command_of(Question("formats", self._names()))
         return copies | {"command": (copies["command"][0], lambda: command)}
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

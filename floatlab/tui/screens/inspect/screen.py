@@ -26,6 +26,7 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView, note_page
 from floatlab.verbs.edits import EDITS, code_of, edited, literal_of, with_bit, with_field
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, command_of
 
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
 _VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views here
@@ -134,7 +135,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             raise FloatlabError("Inspect needs a value")
         question = question.spelled_out()
         if question.option("dialects") and not question.formats:
-            dialects = question.answers()[0].results
+            dialects = answer_question(question)[0].results
             question = question.replace(formats=tuple(datum.format for datum in dialects))
         return question.having(**dict.fromkeys(_VIEW_OPTIONS)).replace(values=question.values[:1])
 
@@ -208,7 +209,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         if self.view == "pins" and len(question.values) < 2:
             return note_page("Pin two numbers to compare them: a keeps the lead's number as A, b as B.")
         try:
-            answer = question.answers()[0]
+            answer = answer_question(question)[0]
         except FloatlabError as error:
             return note_page(str(error))
         if self.view == "details" and answer.parts is not None:
@@ -324,7 +325,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         copies = super().copies()
         question = self.question if self.view == "details" else self.view_question()
         return copies | {
-            "command": (copies["command"][0], lambda: question.command),
+            "command": (copies["command"][0], lambda: command_of(question)),
             "value": ("the value", lambda: self.answers[0].words()[at]),
             "code": ("the code", lambda: self.answers[0].codes()[at]),
         }

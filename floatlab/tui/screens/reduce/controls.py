@@ -21,7 +21,7 @@ from floatlab.verbs.matmul.page import element_words
 from floatlab.verbs.orders.answer import SCHEDULES, taken_over, targets
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.tree import Tree
-from floatlab.verbs.registry import ACTIONS
+from floatlab.verbs.registry import verb_named
 
 OPERATIONS = ("sum", "dot", "matmul")
 _NONE = "none"
@@ -125,7 +125,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     def action_operation(self) -> None:
         """Pick the operation."""
-        rows = choices_of({verb: ACTIONS[verb].summary for verb in OPERATIONS})
+        rows = choices_of({verb: verb_named(verb).summary for verb in OPERATIONS})
         self.pick("Operation", rows, self.take_operation, (self.question.verb,))
 
     def take_operation(self, verb: str) -> None:
@@ -254,7 +254,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         for name, summary in _ADDERS.items():
             yield f"Additions: {name}", summary, partial(self.take_adder, name)
         for verb in OPERATIONS:
-            yield f"Operation: {verb}", ACTIONS[verb].summary, partial(self.take_operation, verb)
+            yield f"Operation: {verb}", verb_named(verb).summary, partial(self.take_operation, verb)
         if self.question.verb in ("dot", "matmul"):
             yield "FMA on or off", "fuse products onto sums", self.action_fma
             for name in (_NONE, *MACHINES):

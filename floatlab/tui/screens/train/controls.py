@@ -19,13 +19,11 @@ from floatlab.verbs.train.check.functions import NAMES as FUNCTIONS
 from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned
 from floatlab.verbs.train.live.laboratory import Laboratory
 from floatlab.verbs.train.network.answer import NETWORKS
+from floatlab.verbs.train.options import VERB
 
 STAGES = {
-    "weights": "what weights are stored in",
-    "grads": "what updates or gradients arrive in",
-    "update_format": "what lr·g, and an optimizer's arithmetic, is rounded to",
-    "accumulator": "what w − update is computed in",
-    "state": "of momentum and of Adam's moments",
+    name: VERB.option(name).help.partition(" (")[0]
+    for name in ("weights", "grads", "update_format", "accumulator", "state")
 }
 OPTIMIZERS = {
     "sgd": "w ← w − lr·g",

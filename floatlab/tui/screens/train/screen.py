@@ -31,6 +31,7 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView, StaticPage, note_page
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import answer_question, words_of
 from floatlab.verbs.train.forms import PARTS, form_of, has, text_in, with_text
 from floatlab.verbs.train.live.laboratory import Laboratory, laboratory_for, stage_questions
 from floatlab.verbs.train.live.page import Look, without_chart
@@ -141,7 +142,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     def normal(self, question: Question) -> Question:
         """Read the question as the command line does, which checks it."""
-        return self.app.read_question(question.words).having(brief=None)
+        return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
         """Answer again what can be a laboratory, which shows its progress."""
@@ -151,7 +152,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         """Begin a laboratory and advance it for half of GRACE; answer other questions."""
         laboratory = laboratory_for(question)
         if laboratory is None:
-            return question.answers(started)
+            return answer_question(question, started)
         PacedRun(laboratory, self._end_of(laboratory), None).run(monotonic() + self.GRACE / 2)
         return [laboratory.answer().replace(found=laboratory)]
 

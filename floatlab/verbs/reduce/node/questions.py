@@ -33,7 +33,8 @@ def roundings_at(found: Reduction, id: int) -> list[RoundingQuestion]:
     A term that was not rounded is a question about its value.
 
     >>> from floatlab import dot
-    >>> [each.question.command for each in roundings_at(dot([1, 3], [0.1, 0.1], format="fp16"), 2)][:1]
+    >>> from floatlab.verbs.registry import command_of
+    >>> [command_of(each.question) for each in roundings_at(dot([1, 3], [0.1, 0.1], format="fp16"), 2)][:1]
     ['floatlab add bits:0x2e66@fp16 bits:0x34cc@fp16 --fp16']
     """
     if id < len(found):
@@ -58,7 +59,8 @@ def as_questions(derivations: Sequence[Derivation]) -> list[RoundingQuestion]:
     """Return derivations as questions, the last one first; none where one of them is no operation on numbers.
 
     >>> from floatlab import sqrt
-    >>> as_questions([sqrt("2", format="fp16")])[0].question.command
+    >>> from floatlab.verbs.registry import command_of
+    >>> command_of(as_questions([sqrt("2", format="fp16")])[0].question)
     'floatlab sqrt bits:0x4000@fp16 --fp16'
     """
     rows = []

@@ -19,6 +19,7 @@ from floatlab.verbs.train.forms import form_of
 from floatlab.verbs.train.inputs import setup_of
 from floatlab.verbs.train.live.page import Look, Switch, look_at_losses, look_at_weights
 from floatlab.verbs.train.network.answer import NETWORK_STEPS, NETWORKS, network_answer, reference_of, shape_of
+from floatlab.verbs.train.options import VERB
 from floatlab.verbs.train.run.answer import STEPS, train_question, training_answer
 
 _KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
@@ -135,7 +136,7 @@ class Laboratory:
     @property
     def command(self) -> str:
         """The command that comes to this place, but for what was changed on the way."""
-        return self.question.having(steps=self.steps).command
+        return VERB.command(self.question.having(steps=self.steps))
 
 
 class Weights(Laboratory):
@@ -295,7 +296,8 @@ def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
     """Return the stages of a step as questions of their own, in order, with exact codes.
 
     >>> from floatlab.training import step
-    >>> [each.question.command for each in stage_questions(step("1.125", "0.00041999"))]
+    >>> from floatlab.verbs.registry import command_of
+    >>> [command_of(each.question) for each in stage_questions(step("1.125", "0.00041999"))]
     ['floatlab add bits:0x3c80@fp16 bits:0x0ee2@fp16 --fp16']
     """
     return [each for stage in found.stages for each in as_questions([stage.derivation])]

@@ -1,0 +1,48 @@
+"""`completion`: shtab writes the script, from parsers that are made of the same tables as those that parse."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from floatlab.cli.parser import Parser, add_verb
+from floatlab.cli.streams import put
+from floatlab.errors import MissingPartError
+from floatlab.formats.names import SHORTHANDS
+from floatlab.verbs.completion.options import VERB
+from floatlab.verbs.registry import VERBS, verb_named
+
+
+def run_completion(words: Sequence[str]) -> int:
+    """Write the script of one shell; raises MissingPartError without shtab."""
+    options = Parser(VERB).parse(words)
+    (shell,) = VERB.question(options.values, vars(options)).values
+    try:
+        import shtab
+    except ImportError:
+        raise MissingPartError("completion needs shtab: pip install 'floatlab[completion]'") from None
+    put(shtab.complete(_whole_parser(shtab.FILE), shell))
+    return 0
+
+
+def _whole_parser(file: object) -> argparse.ArgumentParser:
+    """Return one parser with all verbs; `file` marks what is completed with names of files."""
+    parser = argparse.ArgumentParser(prog="floatlab", description="inspect float formats, and see rounding happen")
+    parser.add_argument("-V", "--version", action="store_true", help="show the version and exit")
+    verbs = parser.add_subparsers()
+    for name in VERBS:
+        verb = verb_named(name)
+        part = verbs.add_parser(name, help=verb.summary)
+        add_verb(part, verb)
+        choices = {flag: option.choices for option in verb.options for flag in option.spellings if option.metavar}
+        for action in part._actions:
+            flag = next(iter(action.option_strings), "")
+            if action.metavar == "FILE" or (not flag and verb.reads_files):
+                action.complete = file  # type: ignore[attr-defined]
+            elif choices.get(flag):
+                action.choices = [str(value) for value, _ in choices[flag]]
+            elif action.dest == "formats" and action.metavar:
+                action.choices = SHORTHANDS
+            elif action.dest == "formats":  # --help lists the shorthands in one line
+                action.help = f"-f {flag[2:]}"
+    return parser

@@ -1,0 +1,185 @@
+"""What each operation is, and its options."""
+
+from __future__ import annotations
+
+from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
+from floatlab.errors import FloatlabError, UnsupportedError, quoted
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, UsageError, grouped, whole
+from floatlab.verbs.question import Question, Verb
+
+_EXPLANATION = (
+    "Operands are numbers, or VALUE@FORMAT and codes (bits:…@FORMAT) of formats of their own. Without -f the result's "
+    "format is the first of fp16, bf16, fp32, fp64, fp128 that holds all of these, or binary32; with it, the result is "
+    "rounded once, directly. Numbers without a format are read to nearest into the result's; cmp, which has no result, "
+    "reads them into binary32."
+)
+_MAX_STEPS = 1000
+
+
+def _is_integer(word: str) -> bool:
+    try:
+        parse_integer(word)
+    except FloatlabError:
+        return False
+    return True
+
+
+_BITS = Option("bits", "", "values are codes: 0x3c7c or 0_01111_0001111100")
+_STEPS = (
+    Option(
+        "steps",
+        "N",
+        "only the first N steps",
+        read=whole(1, _MAX_STEPS),
+        excludes=("brief",),
+        reason="--brief is one line without steps",
+    ),
+    Option("brief", "", "one line"),
+    Option(
+        "why",
+        "",
+        "each step with a sentence that says why",
+        excludes=("brief",),
+        reason="--brief is one line without steps",
+        also=("explain", "verbose"),
+    ),
+)
+_INEXACT = Option("exact", "", "a changed value raises no inexact", flags=("--notexact",), value=False)
+_SIGNALING = Option("signaling", "", "any NaN raises invalid")
+_INTEGER = Option(
+    "integer",
+    "TYPE",
+    f"i8 … i128, u8 … u128 ({DEFAULT_INTEGER})",
+    flags=("--int", "--to"),
+    default=DEFAULT_INTEGER,
+    names=_is_integer,
+    noun="type",
+)
+_WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and separate differ")
+
+
+def _settle(question: Question) -> Question:
+    """Refuse a word too many that names a format or a type; find the operands that --witness asks for."""
+    from floatlab.verbs.arithmetic.answer import ARITIES
+
+    for value in question.values[ARITIES[question.verb] :]:
+        for option in VERBS[question.verb].options:
+            if option.names is not None and option.names(value):
+                flag = option.spellings[0]
+                raise UsageError(f"{quoted(value)} is a {option.noun}, not a number: {flag} {value} names it")
+    return _with_witness(question) if question.option("witness") else question
+
+
+def _with_witness(question: Question) -> Question:
+    """Return the question with operands for which fma and multiply-then-add differ; UnsupportedError without any."""
+    from floatlab.verbs.arithmetic.fma.witness import no_witness, witness
+
+    if not question.formats:
+        raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")
+    if len(question.values) not in (0, 3):
+        raise UsageError(f"--witness starts from three values, or from none; {len(question.values)} were given")
+    values = witness(question.formats[0], question.context, near=question.values)
+    if values is None:
+        raise UnsupportedError(no_witness(question.formats[0]))
+    return question.replace(values=values).having(witness=None)
+
+
+def _operation(
+    name: str,
+    summary: str,
+    examples: tuple[str, ...],
+    *own: Option,
+    rules: tuple[Option, ...] = ROUNDING,
+    also: tuple[str, ...] = (),
+) -> Verb:
+    return Verb(
+        name=name,
+        summary=summary,
+        examples=examples,
+        explanation=_EXPLANATION,
+        takes=("VALUE", "a number, or VALUE@FORMAT"),
+        options=(*grouped("what to show", _BITS, *own), FORMATS, *rules, *OUTPUT),
+        one_format=f"{name} gives one result, in one format, and -f names {{}}",
+        settle=_settle,
+        joins=True,
+        also=also,
+    )
+
+
+VERBS = {
+    verb.name: verb
+    for verb in (
+        _operation(
+            "add",
+            "add two numbers, step by step: align, add, round",
+            ("add 1.125 0.12457275390625 --fp16", "add 1.125@fp32 0.1246@fp16"),
+            *_STEPS,
+            also=("plus + → add A B",),
+        ),
+        _operation(
+            "sub",
+            "subtract, step by step: align, cancel, round",
+            ("sub 1.001 1 --fp16", "sub 1e8 1 --fp32 -r RTZ"),
+            *_STEPS,
+            also=("subtract minus → sub A B",),
+        ),
+        _operation(
+            "mul",
+            "multiply, step by step",
+            ("mul 0.1 3 --fp16", "mul 6e-5 0.3 --fp16 --ftz"),
+            *_STEPS,
+            also=("multiply times product * × → mul A B",),
+        ),
+        _operation(
+            "div",
+            "divide, step by step",
+            ("div 1 3 --fp32", "div 1 0 --e4m3"),
+            *_STEPS,
+            also=("divide quotient / ÷ → div A B",),
+        ),
+        _operation(
+            "rem",
+            "the IEEE remainder, a − n·b with n nearest to a/b",
+            ("rem 5 3 --fp16", "rem 1e30 7 --fp64"),
+            *_STEPS,
+            also=("mod fmod remainder % → rem A B",),
+        ),
+        _operation("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16"), *_STEPS),
+        _operation(
+            "fma",
+            "a × b + c rounded once, beside multiply-then-add, and where they part",
+            ("fma 1.0009765625 1.0009765625 -1.001953125 --fp16", "fma 0.1 10 -1 --fp32 --brief"),
+            _WITNESS,
+            *_STEPS,
+            rules=(*ROUNDING, SILENT_NAN),
+        ),
+        _operation(
+            "cmp",
+            "compare two numbers, of any formats: less, equal, greater or unordered",
+            ("cmp 0.1@fp16 0.1@fp32", "cmp nan 1 --fp16 --signaling"),
+            _SIGNALING,
+            also=("eq less equal == = < > → cmp A B",),
+        ),
+        _operation(
+            "toint",
+            "convert to an integer",
+            ("toint 2.5 --fp16", "toint 3e9 --fp32 --to u32"),
+            _INTEGER,
+            _INEXACT,
+            also=("int integer toi → toint VALUE --to i32",),
+        ),
+        _operation(
+            "rint",
+            "round to an integral number of the same format",
+            ("rint 2.5 --fp16", "rint -0.5 --fp32 -r RTN"),
+            _INEXACT,
+            *_STEPS,
+            also=(
+                "round roundtoint → rint VALUE (to an integer) or floatlab show VALUE -f NAME (to a format)",
+                "floor → rint VALUE -r down",
+                "ceil ceiling → rint VALUE -r up",
+                "trunc → rint VALUE -r zero",
+            ),
+        ),
+    )
+}

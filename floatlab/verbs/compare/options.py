@@ -1,0 +1,107 @@
+"""What `compare` is, and its options."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from floatlab.errors import quoted
+from floatlab.fpmode import in_default_mode
+from floatlab.verbs.answer import Answer
+from floatlab.verbs.option import FORMATS, OUTPUT, Option, UsageError, grouped, whole
+from floatlab.verbs.question import Question, Verb
+
+_MOST_WORST = 1000
+
+
+@in_default_mode
+def _tolerance(text: str, flag: str) -> float:
+    try:
+        tolerance = float(text)
+    except ValueError:
+        tolerance = -1.0
+    if not (isfinite(tolerance) and tolerance >= 0):
+        raise UsageError(f"{flag} takes a finite number from 0 on, not {quoted(text)}")
+    return tolerance
+
+
+def _product(text: str, flag: str) -> str:
+    if text not in ("matmul", "dot"):
+        raise UsageError(f"{flag} is matmul or dot, not {quoted(text)}")
+    return text
+
+
+def _settle(question: Question) -> Question:
+    if len(question.values) != 2:
+        example = VERB.examples[0]
+        raise UsageError(f"compare takes two arrays, not {len(question.values)}, as in floatlab {example}")
+    if "-" in question.values:
+        raise UsageError("compare reads no standard input: name a file instead of -")
+    return question
+
+
+def _plot(answer: Answer, path: str) -> None:
+    from floatlab.verbs.compare.figure import difference_figure
+
+    difference_figure(answer.found, path)
+
+
+VERB = Verb(
+    name="compare",
+    summary="two arrays: how far apart, in errors and ulps, within which tolerance, and where",
+    examples=(
+        "compare 0.1,0.2,0.3 0.1,0.2,0.30000001 --fp32",
+        "compare random:normal:64x9@fp32 random:normal:64x9@bf16 --rtol 0.01",
+    ),
+    explanation=(
+        "An array is a file (.npy, .npz::NAME, .safetensors::NAME, text, or raw numbers with --dtype and --shape), "
+        "a list (1.5,-2,0x1p-3; rows apart by ;), or random:uniform:400x400:seed=1 (uniform, normal, lognormal), "
+        "the last two with @FORMAT where they have one of their own. Ulps are those of the narrower array, or of "
+        "-f NAME, which text is read into. Within tolerance is numpy.allclose's |actual − expected| <= atol + "
+        "rtol × |expected|; beyond it the status is 1. torch.testing.assert_close is asked too, with its own "
+        "tolerances unless both are given. Files are read piece by piece, and of any size."
+    ),
+    takes=("ARRAY", "actual, then expected: a file, a list, random:…"),
+    options=(
+        *grouped(
+            "tolerance",
+            Option("rtol", "X", "relative to expected (default 1e-5)", read=_tolerance),
+            Option("atol", "X", "absolute (default 1e-8); with both, assert_close takes them too", read=_tolerance),
+            Option("equal_nan", "", "two NaNs are equal"),
+        ),
+        *grouped(
+            "arrays",
+            Option("dtype", "NAME", "of files of raw numbers: f32, bf16, e4m3, int8, >f4, …"),
+            Option("shape", "MxN", "of files of raw numbers (default: one axis)"),
+        ),
+        *grouped(
+            "cause",
+            Option("inputs", "X Y", "the arrays are products of these: why they differ"),
+            Option(
+                "op",
+                "NAME",
+                "which product: matmul (default) or dot",
+                read=_product,
+                needs=("inputs",),
+                reason="it says what was done to them",
+            ),
+        ),
+        *grouped(
+            "what to show",
+            Option("worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST)),
+        ),
+        *grouped(
+            "what to show",
+            Option("plot", "FILE", "draw the histogram with matplotlib: .png, .pdf, .svg"),
+            Option("html", "FILE", "write the page as one HTML file"),
+            part="output",
+        ),
+        FORMATS,
+        *OUTPUT,
+    ),
+    one_format="compare counts the ulps of one format, and -f names {}",
+    settle=_settle,
+    needs_values=False,
+    reads_files=True,
+    plot=_plot,
+    also=("diff allclose → compare A B",),
+)

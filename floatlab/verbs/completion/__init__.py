@@ -1,0 +1,1 @@
+"""`completion`: what a shell needs to complete commands."""

@@ -1,0 +1,69 @@
+"""What `convert` is, and its options."""
+
+from __future__ import annotations
+
+from floatlab.errors import FormatError, quoted
+from floatlab.verbs.option import OUTPUT, ROUNDING, Option, UsageError, formats_named, is_format
+from floatlab.verbs.question import Question, Verb
+
+
+def _settle(question: Question) -> Question:
+    """Return the question with the formats that stand last among its values, as in 0.1 fp16, where no option does."""
+    values, named = _formats_last(question.values)
+    if question.formats:
+        if named:
+            raise UsageError(f"--through names the formats, and {quoted(named[0])} is another: put it there")
+        return question
+    if not named:
+        raise UsageError(
+            "convert needs --through F1,F2,…: the formats to round through, in order; or name them last, as in "
+            "convert 0.1 fp16"
+        )
+    formats = tuple(format for names in named for format in formats_named(names, "convert"))
+    return question.replace(values=values, formats=formats)
+
+
+def _formats_last(values: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Divide values from formats after them, as in 0.1 fp32 fp16, or 0.1 to fp16; the first word is a value."""
+    count = len(values)
+    while count > 1:
+        try:
+            formats_named(values[count - 1], "convert")
+        except (FormatError, UsageError):
+            break
+        count -= 1
+    named = values[count:]
+    if named and count > 1 and values[count - 1] in ("to", "through"):
+        count -= 1
+    return values[:count], named
+
+
+VERB = Verb(
+    name="convert",
+    summary="round a value along a path of formats, and say where double rounding changed the answer",
+    examples=("convert 1.00048828126 --through fp32,fp16", "convert 0.1 fp16"),
+    explanation=(
+        "1.00048828126 lies just above the middle of two binary16 numbers. Directly it rounds up, to 0x3c01; "
+        "through binary32 it first lands on the middle itself, and the tie then goes to even, 0x3c00."
+    ),
+    takes=("VALUE", "a number, a code of the first format, or -"),
+    options=(
+        Option(
+            "through",
+            "F1,F2,…",
+            "the formats, in order",
+            flags=("--through", "--to"),
+            read=formats_named,
+            part="formats",
+            names=is_format,
+            noun="format",
+            also=("from",),
+        ),
+        Option("bits", "", "VALUE is a code of the first format"),
+        *ROUNDING,
+        *OUTPUT,
+    ),
+    formats_by="--through fp32,fp16 names its formats",
+    settle=_settle,
+    also=("cast quantize → convert VALUE NAME",),
+)

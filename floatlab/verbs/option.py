@@ -1,0 +1,303 @@
+"""Options as values: what the parser, `--help`, questions, errors, completion and the explorer are made from."""
+
+from __future__ import annotations
+
+import re
+
+from floatlab.errors import FloatlabError, FormatError, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.formats.names import short_name
+from floatlab.numbers.rounding import IN_WORDS, Direction
+from floatlab.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    Reader: TypeAlias = Callable[[str, str], object]  # what was typed, and the option's flag
+
+WIDTHS = range(20, 1001)
+
+
+class UsageError(FloatlabError):
+    """The words of a command do not fit together."""
+
+
+def as_typed(text: str, flag: str) -> object:
+    """Return the text itself."""
+    return text
+
+
+def whole(least: int, most: int) -> Reader:
+    """Return a reader of whole numbers within limits.
+
+    >>> whole(1, 1000)("12", "--steps")
+    12
+    """
+
+    def read(text: str, flag: str) -> object:
+        if not (re.fullmatch("[0-9]{1,12}", text) and least <= int(text) <= most):
+            raise UsageError(f"{flag} takes a whole number from {least:,} to {most:,}, not {quoted(text)}")
+        return int(text)
+
+    return read
+
+
+def listed(text: str, flag: str) -> tuple[str, ...]:
+    """Return the names of NAME[,NAME…]."""
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise UsageError(f"{flag} {quoted(text)}: a name is missing between commas")
+    return names
+
+
+def formats_named(text: str, flag: str) -> tuple[Format, ...]:
+    """Return the formats of NAME[,NAME…]."""
+    names = text.split(",")
+    if not all(name.strip() for name in names):
+        raise UsageError(f"{flag} {quoted(text)}: a format's name is missing; names look like fp16,bf16")
+    return tuple(parse_format(name) for name in names)
+
+
+def one_format(text: str, flag: str) -> Format:
+    """Return the one format that an option names."""
+    formats = formats_named(text, flag)
+    if len(formats) > 1:
+        raise UsageError(f"{flag} takes one format, and {text} names {len(formats)}")
+    return formats[0]
+
+
+def is_format(word: str) -> bool:
+    """Return whether a word names a format."""
+    try:
+        parse_format(word[:64])
+    except FormatError:
+        return False
+    return True
+
+
+def _seed(text: str, flag: str) -> object:
+    if not re.fullmatch(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}", text):
+        raise UsageError(f"{flag} takes an integer from 0 to 2^64 − 1, not {quoted(text)}")
+    return int(text, 0) if text[:2] in ("0x", "0X") else int(text)
+
+
+class Option(Record):
+    """An option of a verb: a row of the verb's table, in which name, metavar and help stand in front.
+
+    Parameters
+    ----------
+    name
+        Its name in `Question.options`, or the field of `Context` that it sets.
+    metavar
+        The words after it, as in `N` or `X Y`. None: a switch, which stands for `value`.
+    help
+        What `--help` says; an option without is not listed.
+    flags
+        How it is typed; commands are spelled with the first. Default: the name, as in `--little-endian`.
+    optional
+        What the option stands for without a word after it.
+    read
+        Makes the value from the text typed; raises FloatlabError.
+    default
+        The value that is the same as leaving the option out.
+    part
+        Where the value goes: into the question's "options", "context" or "formats", or to the "output".
+    group
+        The heading in `--help`.
+    choices
+        The values there are, each in words, with `title` as heading in the explorer.
+    forms
+        The forms of the verb that take it; empty for all.
+    excludes, needs, reason
+        Names of options that cannot stand beside it, or one of which must; and why.
+    names
+        Whether a word that stands where it means nothing can be a value of this option: a format, a type.
+    noun
+        What such a word is.
+    also
+        What other programs call it, for "did you mean".
+    """
+
+    name: str
+    metavar: str = ""
+    help: str = ""
+    flags: tuple[str, ...] = ()
+    value: object = True
+    optional: str = ""
+    read: Reader = as_typed
+    default: object = None
+    part: str = "options"
+    group: str = ""
+    choices: tuple[tuple[object, str], ...] = ()
+    title: str = ""
+    forms: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    reason: str = ""
+    names: Callable[[str], bool] | None = None
+    noun: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Every flag that asks for it."""
+        return self.flags or (f"--{self.name.replace('_', '-')}",)
+
+    @property
+    def explanation(self) -> str:
+        """The line of `--help`: the words, and the choices where they are names."""
+        names = "|".join(str(value) for value, _ in self.choices) if self.metavar else ""
+        return ": ".join(filter(None, (self.help, names))) if names not in self.help else self.help
+
+    @property
+    def flag(self) -> str:
+        """The flag in error messages: the first long one."""
+        return next(flag for flag in self.spellings if flag.startswith("--"))
+
+    def value_of(self, typed: object) -> object:
+        """Return the value of what the parser found: text is read, a switch and several words stay as they are."""
+        if isinstance(typed, str) and self.metavar:
+            return self.read(typed, self.flag)
+        return tuple(typed) if isinstance(typed, list) else typed
+
+    def spell(self, value: object) -> list[str]:
+        """Return the words that give the option a value."""
+        flag = self.spellings[0]
+        if not self.metavar:
+            return [flag]
+        if isinstance(value, Format):
+            return [flag, short_name(value)]
+        if isinstance(value, tuple):
+            names = [short_name(name) if isinstance(name, Format) else str(name) for name in value]
+            return [flag, *names] if " " in self.metavar else [flag, ",".join(names)]
+        return [flag, str(getattr(value, "value", value))]
+
+
+def grouped(group: str, *options: Option, part: str = "options") -> tuple[Option, ...]:
+    """Return options under one heading of `--help`."""
+    return tuple(option.replace(group=group, part=part) for option in options)
+
+
+def in_forms(forms: tuple[str, ...], *options: Option) -> tuple[Option, ...]:
+    """Return options that only some forms of a verb take."""
+    return tuple(option.replace(forms=forms) for option in options)
+
+
+FORMATS = Option(
+    "formats",
+    "NAME",
+    "a format; repeatable",
+    flags=("-f", "--format"),
+    part="formats",
+    group="formats",
+    names=is_format,
+    noun="format",
+    also=("type", "fmt", "precision"),
+)
+DIRECTION = grouped(
+    "rounding",
+    Option(
+        "rounding",
+        "DIR",
+        f"{'|'.join(direction.value for direction in Direction)}, or nearest, up, down, zero, …",
+        flags=("-r", "--rounding"),
+        choices=tuple((direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction),
+        title="Rounding",
+        also=("mode", "direction", "round", "rounding-mode", "rnd"),
+    ),
+    Option("seed", "N", "the seed of SR's draws (default 0)", read=_seed),
+    part="context",
+)
+ROUNDING = DIRECTION + grouped(
+    "rounding",
+    Option(
+        "overflow",
+        "RULE",
+        choices=(
+            ("native", "as the format has it: ∞, else NaN"),
+            ("saturate", "the largest number, for ∞ too"),
+            ("propagate", "the largest number, but ∞ stays"),
+        ),
+        title="Overflow",
+    ),
+    Option(
+        "absent",
+        "RULE",
+        "result when the format lacks NaN, ∞ or 0",
+        choices=(("largest", "the nearest thing there is"), ("zero", "zero"), ("nan", "NaN"), ("error", "refuse")),
+        title="No such code",
+    ),
+    Option(
+        "flush_results",
+        "",
+        "flush tiny results to zero",
+        flags=("--ftz",),
+        choices=((False, "stay subnormal"), (True, "become zero (ftz)")),
+        title="Tiny results",
+        also=("flush",),
+    ),
+    Option(
+        "flush_inputs",
+        "",
+        "read subnormal operands as zero",
+        flags=("--daz",),
+        choices=((False, "count"), (True, "are read as zero (daz)")),
+        title="Subnormal operands",
+    ),
+    Option(
+        "tininess",
+        "WHEN",
+        "when a result is tested for being tiny",
+        choices=(("after", "seen after rounding"), ("before", "seen before rounding")),
+        title="Tininess",
+    ),
+    Option(
+        "nan",
+        "RULE",
+        "which NaN an operation gives",
+        choices=(
+            ("first", "the first NaN operand, quieted"),
+            ("x86", "as x86 does it"),
+            ("arm", "as Arm does it"),
+            ("riscv", "as RISC-V does it"),
+        ),
+        title="NaN results",
+    ),
+    part="context",
+)
+SILENT_NAN = Option(
+    "fma_invalid",
+    "",
+    "∞ × 0 + quiet NaN raises no invalid (7.2)",
+    flags=("--silent-nan",),
+    value=False,
+    choices=((True, "is invalid"), (False, "raises nothing")),
+    title="∞ × 0 + NaN",
+    part="context",
+    group="what to show",
+)
+OUTPUT = grouped(
+    "output",
+    Option("json", "", "one JSON object a line"),
+    Option("svg", "FILE", "write the picture to FILE (- for standard output, instead of text)"),
+    Option(
+        "color",
+        "WHEN",
+        flags=("--color", "--colour"),
+        choices=(("auto", "on a terminal"), ("always", "always"), ("never", "never")),
+    ),
+    Option("width", "N", f"columns, {WIDTHS[0]} to {WIDTHS[-1]} (default: the terminal's, else 80)"),
+    Option("ascii", "", "only ASCII characters"),
+    Option(
+        "quiet",
+        "",
+        "only the shortest decimal (--quiet=code: only the code)",
+        value="value",
+        also=("code", "value-only"),
+    ),
+    # argparse cannot say "an option whose value is optional but must be joined with =".
+    Option("quiet", flags=("--quiet-code",), value="code"),
+    part="output",
+)

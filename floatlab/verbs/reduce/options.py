@@ -1,0 +1,163 @@
+"""What `sum`, `dot` and `matmul` are, and their options."""
+
+from __future__ import annotations
+
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, UsageError, grouped, listed, one_format, whole
+from floatlab.verbs.question import Question, Verb
+
+_ARRAYS = (
+    "An array is a list (1.5,-2,0x1p-3), a file (.npy, .npz::NAME, .safetensors::NAME, text), or "
+    "random:normal:1000:seed=1 (uniform, normal, lognormal), or - for standard input; text is read to nearest into "
+    "the format, or into binary32, or into FORMAT of ARRAY@FORMAT. Schedules: serial, reversed, pairwise, numpy, "
+    "blocked(128), splitk(4), lanes(8), unrolled(4), halving(128), adjacent, folded, fused(16), sorted(up), "
+    "permuted((2 0 1)), trees such as ((0 1) (2 3)), and each inside others: blocked(448, serial, pairwise). "
+    "Of up to 16 terms every rounding is shown."
+)
+_MOST_RUNS = 1000
+_RULES = tuple(option.name for option in ROUNDING)
+# Options that say how a sum is simulated.
+_SIMULATED = ("schedule", "adder", "accumulator", "products", "fma", "machine")
+
+
+def _settle(question: Question) -> Question:
+    verb, values = question.verb, question.values
+    if not values and question.option("preset") is None:
+        raise UsageError(f"{verb} needs an array, as in floatlab {VERBS[verb].examples[0]}")
+    if values.count("-") > 1:
+        raise UsageError("- is standard input, which brings one array: name a file for the other")
+    if question.option("difference") is not None and "," not in question.option("observed"):
+        raise UsageError("--difference is that of two results: --observed V,V")
+    return question
+
+
+_ORDER = (
+    Option(
+        "schedule", "EXPR", "serial (default), pairwise, blocked(128), ((0 1) (2 3)), …", also=("order", "algorithm")
+    ),
+    Option("adder", "NAME", "rounded|kahan|neumaier|klein|double", default="rounded"),
+    Option(
+        "accumulator",
+        "F",
+        "the format of partial sums (default: the result's)",
+        read=one_format,
+        also=("acc", "accumulate"),
+    ),
+)
+_PRODUCTS = (
+    Option("products", "F", "the format of products (default: the accumulator's)", read=one_format),
+    Option("fma", "", "fuse products onto partial sums", default=False),
+    Option("fma", "", "round products first (default)", flags=("--no-fma",), value=False, default=False),
+    Option("machine", "NAME", "a model of a matrix unit, such as hopper.f16.f32"),
+)
+_PRESET = Option("preset", "NAME", "the vectors of a known example: forum|paper")
+_OBSERVED = (
+    Option(
+        "observed",
+        "V[,V]",
+        "which ways give this result, or these two; files of arrays",
+        excludes=(*_SIMULATED, "ways", "backends"),
+        reason="--observed tries the usual ways one by one",
+    ),
+    Option(
+        "targets",
+        "LIST",
+        "try the orders of these, too: numpy.dot,torch.dot,…",
+        read=listed,
+        needs=("observed",),
+        reason="they are tried on an observed result",
+    ),
+)
+_DIFFERENCE = Option(
+    "difference",
+    "V",
+    "of the two observed results, as it was printed",
+    needs=("observed",),
+    reason="it is that of two results, --observed V,V",
+)
+_TIMED = (
+    Option(
+        "ways",
+        "",
+        "by element, column, whole, in blocks: time and errors",
+        excludes=("backends", *_SIMULATED, *_RULES),
+        reason="--ways times NumPy's own products",
+    ),
+    Option(
+        "backends",
+        "LIST",
+        "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances",
+        optional="all",
+        excludes=(*_SIMULATED, *_RULES),
+        reason="--backends times the libraries' own products",
+    ),
+    Option(
+        "runs",
+        "N",
+        "time each way N times (default 5)",
+        read=whole(1, _MOST_RUNS),
+        needs=("ways", "backends"),
+        reason="it is the number of timed runs",
+    ),
+)
+
+
+def _reduction(
+    name: str,
+    summary: str,
+    examples: tuple[str, ...],
+    explanation: str,
+    order: tuple[Option, ...] = (),
+    cause: tuple[Option, ...] = (),
+    timed: tuple[Option, ...] = (),
+) -> Verb:
+    return Verb(
+        name=name,
+        summary=summary,
+        examples=examples,
+        explanation=explanation,
+        takes=("ARRAY", "a list (1.5,-2), a file, random:…, or - for standard input"),
+        options=(
+            *grouped("order", *_ORDER, *order),
+            *grouped("cause", *_OBSERVED, *cause),
+            *grouped("on this machine", *timed),
+            FORMATS,
+            *ROUNDING,
+            *OUTPUT,
+        ),
+        one_format=f"{name} has one result, and -f names {{}}; --accumulator names that of partial sums",
+        settle=_settle,
+        needs_values=False,
+        reads_array=True,
+        reads_files=True,
+    )
+
+
+VERBS = {
+    verb.name: verb
+    for verb in (
+        _reduction(
+            "sum",
+            "add the numbers of an array in a stated order, every rounding in the open",
+            ("sum 2048,1,3 --fp16", "sum random:normal:1000:seed=1 --fp32 --schedule numpy"),
+            _ARRAYS,
+            cause=(_DIFFERENCE,),
+        ),
+        _reduction(
+            "dot",
+            "the dot product of two arrays in a stated order, with fused multiply-adds or without",
+            ("dot --preset forum --fma", "dot 1,2,3 4,5,6 --fp16 --schedule pairwise --accumulator fp32"),
+            f"{_ARRAYS} A machine fixes formats and roundings, and is a published model, not the machine.",
+            order=(*_PRODUCTS, _PRESET),
+            cause=(_DIFFERENCE,),
+        ),
+        _reduction(
+            "matmul",
+            "the product of two matrices, each element added in a stated order, beside the exact product",
+            ("matmul '1,2;3,4' '5,6;7,8' --fp16", "matmul random:normal:64x64 random:normal:64x64@fp32 --fma"),
+            f"{_ARRAYS} Rows of a list stand apart by ;. q is the error in units of u × the sum of |a·b|: a few "
+            "for rounding, and at most about the number of terms.",
+            order=_PRODUCTS,
+            timed=_TIMED,
+        ),
+    )
+}

@@ -1,0 +1,47 @@
+"""What `show` is, and its options."""
+
+from __future__ import annotations
+
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, grouped, listed
+from floatlab.verbs.question import Verb
+
+_PICTURES = "each is a picture of its own"
+
+VERB = Verb(
+    name="show",
+    summary="read a value into one or more formats: fields, exact value, error, neighbours",
+    examples=("show 1.12156456132 --fp16", "show bits:0x38 --dialects", "show 0.1 --fp32 --bf16 --interval"),
+    explanation=(
+        "Values: 1.5  -3e-5  1_000  1/3  0x1.8p3  2^-24  inf  nan  nan(0x1)  snan; codes: bits:0x3c7c  "
+        "bits:0_01111_0001111100; VALUE@FORMAT is read into that format first, and the other formats show that "
+        "number, converted; - reads values from standard input, one a line. Without a format: fp16 and fp32."
+    ),
+    takes=("VALUE", "a number, a code (bits:…), or - for standard input"),
+    options=(
+        *grouped(
+            "what to show",
+            Option("bits", "", "VALUE is a code: 0x3c7c or 0_01111_0001111100"),
+            Option("little_endian", "", "a code's bytes come last one first", also=("endian",)),
+            Option(
+                "interval",
+                "",
+                "the reals that round to this value",
+                excludes=("directions", "dialects", "like"),
+                reason=_PICTURES,
+            ),
+            Option(
+                "directions",
+                "",
+                "every rounding direction in one table",
+                excludes=("dialects", "like"),
+                reason=_PICTURES,
+            ),
+            Option("dialects", "", "one code in every format of its width", excludes=("like",), reason=_PICTURES),
+            Option("like", "LIBS", "results of installed libraries: numpy,torch,ml_dtypes", read=listed),
+        ),
+        FORMATS,
+        *ROUNDING,
+        *OUTPUT,
+    ),
+    also=("encode ulp inspect value → show VALUE -f NAME", "decode bits hex → show bits:0x3c7c -f NAME"),
+)

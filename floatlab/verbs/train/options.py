@@ -1,0 +1,212 @@
+"""What `train` is, and its options: each of its forms takes those that mean something to it."""
+
+from __future__ import annotations
+
+from floatlab.errors import guess, quoted
+from floatlab.fpmode import in_default_mode
+from floatlab.verbs.answer import Answer
+from floatlab.verbs.option import (
+    DIRECTION,
+    FORMATS,
+    OUTPUT,
+    ROUNDING,
+    Option,
+    UsageError,
+    grouped,
+    in_forms,
+    listed,
+    whole,
+)
+from floatlab.verbs.question import Question, Verb
+
+# The forms, as they are typed: many steps begin with the weight.
+_MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")
+_UPDATES = (_MANY, _STEP)
+# How many values each form takes, and which.
+_TAKES = {
+    _STEP: (2, 3, "a weight and an update: train step 1.125 0.00041999"),
+    _NETWORK: (1, 1, "no values: train network --configs fp32,fp16"),
+    _UNDERFLOW: (2, 2, "one array: train underflow grads.npy --fp16"),
+    _CHECK: (3, 3, "a function and a number: train check x^3 1.5"),
+    _MANY: (1, 1, "one weight or one list of them: train 1.125 --update 0.00041999"),
+}
+_MOST_STEPS, _MOST_NETWORK_STEPS = 10**9, 10**7
+_MOST_SIZE = 1 << 12
+
+
+def _form(values: tuple[str, ...]) -> str:
+    first = _without_run(values)[:1]
+    return first[0] if first and first[0] in FORMS else _MANY
+
+
+def _without_run(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the values without the word `run`, the long name of the form with many steps."""
+    return values[1:] if values[:1] == ("run",) else values
+
+
+@in_default_mode
+def _settle(question: Question) -> Question:
+    """Check how many values the form takes, and that there is one update, or one gradient with its rate."""
+    values, form = _without_run(question.values), _form(question.values)
+    if not values:
+        forms = " ".join(FORMS[1:])
+        raise UsageError(f"train needs a weight, or one of {forms}, as in floatlab {VERB.examples[1]}")
+    if form == _MANY and values[0].isalpha() and (near := guess(values[0], [*FORMS[1:], "run"])):
+        raise UsageError(f"train has no form {quoted(values[0])}{near}")
+    if "-" in values:
+        raise UsageError("train reads no standard input: name a file instead of -")
+    least, most, takes = _TAKES[form]
+    if not least <= len(values) <= most:
+        raise UsageError(f"train {form} takes {takes}")
+    if form == _NETWORK and question.formats:
+        raise UsageError("train network takes its formats by --configs fp32,bf16,…, and -f names another")
+    if form == _UNDERFLOW and question.formats and question.option("grads"):
+        raise UsageError("-f and --grads both name a format: give one of them")
+    if form == _NETWORK and question.option("steps") is not None:
+        whole(1, _MOST_NETWORK_STEPS)(str(question.option("steps")), "--steps")
+    if form in _UPDATES:
+        _check_update(form, question.replace(values=values))
+    return question.replace(values=values)
+
+
+def _check_update(form: str, question: Question) -> None:
+    """Refuse updates and gradients that are missing, or are given twice."""
+    updates = [question.option("update")] * (question.option("update") is not None) + [*question.values[2:]]
+    grad, lr, optimizer = (question.option(name) for name in ("grad", "lr", "optimizer"))
+    if len(updates) > 1:
+        raise UsageError("train step has one update: after the weight, or as --update U")
+    if bool(updates) == (grad is not None):
+        wanted = "both were given" if updates else "neither was"
+        name, said = ("train step", "train step W U, or --update U") if form == _STEP else ("train", "--update U")
+        raise UsageError(f"{name} takes an update ({said}) or a gradient (--grad G --lr L), and {wanted}")
+    if updates and (lr is not None or optimizer is not None):
+        name = "--lr" if lr is not None else "--optimizer"
+        raise UsageError(f"an update is added as it is: {name} goes with --grad G")
+    if grad is not None and lr is None and optimizer in (None, "sgd", "momentum"):
+        raise UsageError("a gradient needs a learning rate: --lr L")
+
+
+def _plot(answer: Answer, path: str) -> None:
+    from floatlab.page.figures import chart_figure
+
+    if answer.chart is not None:
+        chart_figure(answer.chart(), answer.page().title, path)
+
+
+VERB = Verb(
+    name="train",
+    summary="why small updates vanish, and what saves them: one update, many, whole networks",
+    examples=(
+        "train step 1.125 0.00041999 --fp16",
+        "train 1.125 --update 0.00041999 --steps 101",
+        "train 1 --grad 0.5 --lr 1e-4 --optimizer momentum --steps 50",
+        "train network --configs fp32,bf16,bf16+stochastic --steps 60",
+        "train underflow random:lognormal:1000:seed=1:mean=-14:sigma=3 --fp16",
+        "train check x^3 1.5 --reported 6.75",
+    ),
+    explanation=(
+        "train step W UPDATE (or --grad G --lr L) draws one update, each rounding of it, and how large it had to "
+        "be. train W does many under remedies side by side; W, U and G are numbers, lists, files or random:…, one "
+        "for each weight, or of a single weight one for each step. Remedies: plain, master (a copy in fp32), "
+        "master:F, stochastic, kahan, static:SCALE, dynamic, wide, any format, blocks (mxfp4, …), joined as in "
+        "bf16+kahan. "
+        "Optimizers: sgd momentum adam adamw. train network teaches linear, logistic or a two-layer network in "
+        "configurations such as fp16+master+dynamic, bf16+stochastic, fp8+master. train underflow ARRAY is what a "
+        "format's range does to gradients. train check FUNCTION X is why finite differences fail: x^2 x^3 x^4 1/x "
+        "sqrt rosenbrock sin cos tan exp log tanh sigmoid softplus, or MODULE:FUNCTION, which is imported and "
+        "called; with --reported D the status is 1 where D is a bug."
+    ),
+    takes=("VALUE", "a weight; or: step W U, network, underflow ARRAY, check FUNCTION X"),
+    options=(
+        *grouped(
+            "steps",
+            Option("update", "U", "what is added to the weight in each step", forms=_UPDATES),
+            Option("grad", "G", "or a gradient: w ← w − lr·g", forms=_UPDATES),
+            Option("lr", "L", "the learning rate", forms=(*_UPDATES, _NETWORK)),
+            Option("optimizer", "NAME", "sgd (default), momentum, adam, adamw", forms=(*_UPDATES, _NETWORK)),
+            Option(
+                "steps",
+                "N",
+                "how many steps (default 100; network: 500)",
+                read=whole(0, _MOST_STEPS),
+                forms=(_MANY, _NETWORK),
+            ),
+            Option(
+                "remedies",
+                "LIST",
+                "plain,master,stochastic,kahan,static:1024,dynamic,bf16+kahan,…",
+                read=listed,
+                forms=_UPDATES,
+            ),
+            Option("every", "N", "record every N steps", read=whole(1, _MOST_STEPS), forms=(_MANY,)),
+        ),
+        *grouped(
+            "formats of the stages (default: as the weights)",
+            Option(
+                "weights",
+                "F",
+                "what weights are stored in (default fp16); blocks such as mxfp4, too",
+                forms=_UPDATES,
+                excludes=("formats",),
+                reason="both name the format of the weights",
+            ),
+            Option("grads", "F", "what gradients, or updates, arrive in", forms=(*_UPDATES, _UNDERFLOW)),
+            Option("update_format", "F", "what lr·g, and an optimizer's arithmetic, is rounded to", forms=_UPDATES),
+            Option("accumulator", "F", "what w − update is computed in", forms=_UPDATES, also=("acc", "accumulate")),
+            Option("state", "F", "of momentum and of Adam's moments", forms=_UPDATES),
+            Option("master", "F", "of a master copy (of a step; of many, see --remedies)", forms=(_STEP,)),
+        ),
+        *in_forms(
+            (_NETWORK,),
+            *grouped(
+                "network",
+                Option("problem", "NAME", "network (default), linear, logistic"),
+                Option("configs", "LIST", "fp32,fp16,fp16+master+dynamic,bf16+stochastic,fp8+master,…", read=listed),
+                Option("seeds", "K", "how many seeds, from --seed on (default 1)", read=whole(1, 1000)),
+                Option("samples", "N", "of the data (default 64)", read=whole(1, 1 << 16)),
+                Option("features", "N", "of each sample (default 16)", read=whole(1, _MOST_SIZE)),
+                Option("hidden", "N", "hidden units (default 56)", read=whole(1, _MOST_SIZE)),
+                Option("noise", "X", "of the answers (default 0.05)"),
+                Option("weight", "X", "of the loss: a small one makes gradients small (default 1)"),
+            ),
+        ),
+        *grouped(
+            "underflow and check",
+            Option("scale", "S", "the loss scale that gradients are multiplied by", forms=(_UNDERFLOW,)),
+            Option("reported", "D", "a derivative to be checked", forms=(_CHECK,)),
+            Option(
+                "h",
+                "H",
+                "the step that --reported is checked with (default: by theory)",
+                forms=(_CHECK,),
+                needs=("reported",),
+                reason="it is the step that D is checked with",
+            ),
+            Option("derivative", "D", "the true one (default: estimated in binary64)", forms=(_CHECK,)),
+        ),
+        Option("brief", "", "a step without its digits", forms=(_STEP,), group="what to show"),
+        *grouped(
+            "what to show",
+            Option("plot", "FILE", "draw the chart with matplotlib: .png, .pdf, .svg", forms=(_MANY, _NETWORK, _CHECK)),
+            Option(
+                "csv",
+                "FILE",
+                "write the numbers as CSV (- for standard output, instead of text)",
+                forms=(_MANY, _NETWORK, _UNDERFLOW, _CHECK),
+            ),
+            part="output",
+        ),
+        FORMATS,
+        # The other forms round to nearest in their own ways.
+        DIRECTION[0].replace(forms=(*_UPDATES, _UNDERFLOW)),
+        DIRECTION[1].replace(forms=(*_UPDATES, _UNDERFLOW, _NETWORK)),
+        *in_forms(_UPDATES, *ROUNDING[len(DIRECTION) :]),
+        *OUTPUT,
+    ),
+    one_format="train takes one format, and -f names {}; remedies such as bf16 name others",
+    form=_form,
+    settle=_settle,
+    needs_values=False,
+    reads_files=True,
+    plot=_plot,
+)

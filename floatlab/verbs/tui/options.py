@@ -1,0 +1,75 @@
+"""What `tui` is, and its own options, which stand before the verb that it opens at."""
+
+from __future__ import annotations
+
+from floatlab.verbs.option import Option, UsageError, grouped, whole
+from floatlab.verbs.question import Verb
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.verbs.option import Reader
+
+DEFAULT_HOST, DEFAULT_PORT = "localhost", 8000
+VISITORS, _MOST_VISITORS = 8, 1000
+
+
+def _named(noun: str) -> Reader:
+    """Return a reader of a name that is not empty."""
+
+    def read(text: str, flag: str) -> object:
+        if not text:
+            raise UsageError(f"{flag} '' names no {noun}")
+        return text
+
+    return read
+
+
+def _serving(name: str, metavar: str, help: str, read: Reader) -> Option:
+    return Option(name, metavar, help, read=read, needs=("serve",), reason="it says how --serve serves")
+
+
+VERB = Verb(
+    name="tui",
+    summary="explore all of it with keys and mouse: bits to flip, steps to walk, formats to compare",
+    examples=("tui", "tui show 0.1 --fp16", "tui fma 1.0009765625 1.0009765625 -1.001953125 --fp16"),
+    explanation=(
+        "Opens where it was left, or at the question that any other verb would answer. ? lists the keys; Ctrl+P "
+        "finds everything by name. Settings: floatlab/explorer.toml in the XDG configuration directory (theme, "
+        "slide, animations, [keys])."
+    ),
+    takes=("[VERB …]", ""),
+    options=(
+        *grouped(
+            "explorer",
+            Option("new", "", "start afresh, and keep nothing for the next start"),
+            Option("theme", "NAME", "floatlab-dark, floatlab-light, floatlab-safe, ansi-dark, …"),
+        ),
+        *grouped(
+            "in a browser",
+            Option("serve", "", "in a browser instead of this terminal (extra web)"),
+            Option(
+                "files",
+                "DIR",
+                "visitors read the files below DIR (default: none)",
+                read=_named("folder"),
+                needs=("serve", "served"),
+                reason="it says how --serve serves",
+            ),
+            _serving("host", "NAME", f"the host to listen on ({DEFAULT_HOST})", _named("host")),
+            _serving("port", "N", f"the port to listen on ({DEFAULT_PORT})", whole(1, 65535)),
+            _serving("name", "NAME", "another name by which browsers reach this host", _named("host")),
+            _serving("visitors", "N", f"at most N explorers at once ({VISITORS})", whole(1, _MOST_VISITORS)),
+            Option("served"),  # how --serve starts each of them
+        ),
+    ),
+    notes=(
+        (
+            "in a browser",
+            "--serve prints an address with a token; nobody gets in without it.\n"
+            "Visitors read files only below --files DIR, write none, and ask no\n"
+            "module:function.",
+        ),
+    ),
+    needs_values=False,
+    also=("gui explore ui → tui",),
+)

@@ -1,0 +1,1 @@
+"""`vectors`: conformance vectors in TestFloat's text format."""

@@ -1,0 +1,81 @@
+"""What `vectors` is, and its options."""
+
+from __future__ import annotations
+
+from floatlab.errors import guess, quoted
+from floatlab.verbs.option import OUTPUT, ROUNDING, Option, UsageError, grouped, whole
+from floatlab.verbs.question import Question, Verb
+
+CHECK, GENERATE = TASKS = ("check", "generate")
+MAX_LINES = 10**9
+SHOWN = 20  # mismatches written out unless --all
+
+
+def _task(values: tuple[str, ...]) -> str:
+    return values[0] if values[:1] and values[0] in TASKS else ""
+
+
+def _settle(question: Question) -> Question:
+    """Check the words: a task, a function and, to be checked, files."""
+    task, function, *rest = [*question.values, "", ""][: max(2, len(question.values))]
+    if task not in TASKS:
+        task_named = f", not {quoted(task)}" if task else ""
+        raise UsageError(f"vectors takes check or generate{task_named}{guess(task, list(TASKS))}")
+    if not function:
+        raise UsageError(f"vectors {task} needs a function, such as f16_add or e4m3_mulAdd")
+    if task == GENERATE and question.option("nan") == "any":
+        raise UsageError("--nan any is for vectors check; a line that is written has one NaN: first x86 arm riscv")
+    if task == GENERATE and rest:
+        raise UsageError(f"vectors generate takes one function, and {quoted(rest[0])} is left over")
+    if task == CHECK and not rest:
+        raise UsageError(f"vectors check {quoted(function)} needs a file of vectors, or - for standard input")
+    if rest.count("-") > 1:
+        raise UsageError("- is standard input, and that can be read once")
+    return question
+
+
+_NAN = ROUNDING[-1].replace(part="options", choices=(*ROUNDING[-1].choices, ("any", "any NaN for any other")))
+# Options that only one task takes.
+_FORMS = {"json": (CHECK,), "quiet": (CHECK,)}
+
+VERB = Verb(
+    name="vectors",
+    summary="check or write conformance vectors in TestFloat's text format, for any format",
+    examples=("vectors generate e4m3_mulAdd --lines 3", "vectors generate f16_to_e5m2 -r minMag --level 1 --lines 2"),
+    explanation=(
+        "vectors check FUNCTION FILE… compares each line with floatlab's bits and flags (- is standard input); "
+        "vectors generate FUNCTION writes lines, weighted to where rounding goes wrong. FUNCTION is a format, _, "
+        "and add sub mul div rem sqrt mulAdd roundToInt eq le lt eq_signaling le_quiet lt_quiet; or f32_to_f16, "
+        "f32_to_i32, ui64_to_bf16. A line holds operands, result and flags in hexadecimal. Here --nan is x86 "
+        "unless given, as in TestFloat's own vectors; --nan any takes any NaN for any other."
+    ),
+    takes=("WORD", "check FUNCTION FILE…, or generate FUNCTION"),
+    options=(
+        *grouped(
+            "vectors",
+            Option("level", "N", "generate: 1 a quick look, 2 a long one", read=whole(1, 2), forms=(GENERATE,)),
+            Option(
+                "lines",
+                "N",
+                "generate: how many lines (10,000 at level 1, 200,000 at 2)",
+                read=whole(1, MAX_LINES),
+                forms=(GENERATE,),
+            ),
+            Option("all", "", f"check: write every mismatch, not only the first {SHOWN}", forms=(CHECK,)),
+            Option(
+                "exact",
+                "",
+                "rounding to an integer raises no inexact (TestFloat's default)",
+                flags=("--notexact",),
+                value=False,
+            ),
+        ),
+        *ROUNDING[:-1],
+        _NAN,
+        *(option.replace(forms=_FORMS.get(option.name, ())) for option in OUTPUT),
+    ),
+    formats_by="the function names its formats, as in f16_add",
+    form=_task,
+    settle=_settle,
+    needs_values=False,
+)
