@@ -49,7 +49,7 @@ def _attribute() -> Schemas:
 def _backends() -> Schemas:
     from floatlab.verbs.backends.json import STANDING
 
-    return {"Standing": STANDING}
+    return {"BackendComparison": STANDING}
 
 
 def _block() -> Schemas:
@@ -115,7 +115,7 @@ DOCUMENTS = {
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_matmul, ("matmul",), "elements"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
-    "Standing": Document(_backends, ("matmul",), "backends"),
+    "BackendComparison": Document(_backends, ("matmul",), "backends"),
     "Training": Document(_train, ("train",), "remedies"),
     "Underflow": Document(_train, ("train underflow",), "histogram"),
     "UpdateTrace": Document(_train, ("train step",), "stages"),

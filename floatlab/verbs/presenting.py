@@ -215,8 +215,8 @@ def _underflow(answer: Underflow) -> Answer:
 
 @_row
 def _curve(answer: StepSweep) -> Answer:
-    from floatlab.verbs.train.check.answer import GradientCheck
     from floatlab.verbs.train.check.page import check_page
+    from floatlab.verbs.train.records import GradientCheck
 
     page = lambda: check_page([answer], None, "function")  # noqa: E731
     return _plain(answer, page, GradientCheck("function", (answer,)))

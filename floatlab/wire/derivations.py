@@ -19,7 +19,7 @@ from floatlab.wire.schema import (
     TEXT,
     VERSION,
     Codec,
-    Field,
+    Member,
     Schema,
     constant,
     listed,
@@ -44,7 +44,7 @@ DATUM = Schema(
     Datum,
     {
         "format": FORMAT,
-        "code": Field(CODE, hexadecimal_code, "code"),
+        "code": Member(CODE, hexadecimal_code, "code"),
         "sign": shown("sign_bit"),
         "biased_exponent": shown("biased_exponent"),
         "trailing_significand": shown("trailing_significand", INTEGER),
@@ -146,7 +146,7 @@ def unpaired(pairs: tuple[tuple[Operand, str | None], ...]) -> dict[str, Any]:
     return {"operands": tuple(operand for operand, _ in pairs), "literals": literals if is_typed else ()}
 
 
-OPERANDS = Field(listed(Codec(_write_operand, _read_operand)), _pairs, "pairs")
+OPERANDS = Member(listed(Codec(_write_operand, _read_operand)), _pairs, "pairs")
 
 
 # Errors.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     Wire: TypeAlias = dict[str, object]  # a JSON object
-    Rows: TypeAlias = Mapping[str, object]  # of each member its Codec, its Field, or the rows of an object inside
+    Rows: TypeAlias = Mapping[str, object]  # of each member its Codec, its Member, or the rows of an object inside
 
 VERSION = 1  # of the schema, in every document
 # What reading raises where a document is not what it says.
@@ -72,7 +72,7 @@ class Codec:
         self.write, self.read = write, read
 
 
-class Field(Record):
+class Member(Record):
     """A member whose value is not the field of the same name.
 
     `get` gives the value to write. `into` names the parameter that what is read is passed as; None where the member is
@@ -105,8 +105,8 @@ class Schema(Codec):
 
 def _as_field(name: str, row: Any) -> Any:
     if isinstance(row, Codec):
-        return Field(row, attrgetter(name), name)
-    return row if isinstance(row, Field) else {inner: _as_field(inner, each) for inner, each in row.items()}
+        return Member(row, attrgetter(name), name)
+    return row if isinstance(row, Member) else {inner: _as_field(inner, each) for inner, each in row.items()}
 
 
 def _write(rows: Mapping[str, Any], record: Any, scope: Scope) -> Wire:
@@ -285,24 +285,24 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
 # Rows of a table that are not the field of the same name.
 
 
-def constant(value: object) -> Field:
+def constant(value: object) -> Member:
     """Return a member that is always the same."""
-    return Field(AS_IT_IS, lambda _: value)
+    return Member(AS_IT_IS, lambda _: value)
 
 
-def shown(get: str | Callable[[Any], Any], codec: Codec = AS_IT_IS) -> Field:
+def shown(get: str | Callable[[Any], Any], codec: Codec = AS_IT_IS) -> Member:
     """Return a member for readers, which follows from the others: an attribute (dots lead further), or a function."""
-    return Field(codec, attrgetter(get) if isinstance(get, str) else get)
+    return Member(codec, attrgetter(get) if isinstance(get, str) else get)
 
 
-def attributes(*names: str) -> dict[str, Field]:
+def attributes(*names: str) -> dict[str, Member]:
     """Return members for readers that are attributes of the same names."""
     return {name: shown(name) for name in names}
 
 
-def field(codec: Codec, name: str) -> Field:
+def field(codec: Codec, name: str) -> Member:
     """Return a member that holds the field of another name."""
-    return Field(codec, attrgetter(name), name)
+    return Member(codec, attrgetter(name), name)
 
 
 def within(part: str | Callable[[Any], Any], rows: Rows) -> dict[str, Any]:
@@ -317,7 +317,7 @@ def within(part: str | Callable[[Any], Any], rows: Rows) -> dict[str, Any]:
     return {inner: moved(_as_field(inner, each)) for inner, each in rows.items()}
 
 
-def heading(operation: str) -> dict[str, Field]:
+def heading(operation: str) -> dict[str, Member]:
     """Return the rows with which every document begins."""
     return {"schema": constant(VERSION), "operation": constant(operation)}
 
@@ -346,7 +346,7 @@ def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
     return {name: _codec_of(kind.__annotations__[name], kind.__module__) for name in names or kind._fields}
 
 
-def schema_of(kind: type[Record], make: Callable[..., Any] | None = None, **rows: Codec | Field) -> Schema:
+def schema_of(kind: type[Record], make: Callable[..., Any] | None = None, **rows: Codec | Member) -> Schema:
     """Return the schema of a record by the types of its fields, but for the rows given.
 
     `make` makes the record of what is read, where the class itself does not.

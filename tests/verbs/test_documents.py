@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import floatlab as fl
 from floatlab.arith.blocks import quantize_blocks
 from floatlab.arrays.compare.measure import compare
-from floatlab.arrays.container.accumulation import product
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
 from floatlab.reduce.results.products import matrix_product
@@ -121,7 +120,7 @@ def test_reductions_on_machines_and_matrix_products_come_back():
     answers = [
         fl.dot(x[0], y[:, 0], machine="hopper.f16.f32"),
         matrix_product(x, y, format="fp16"),
-        product(x, y, fma=True),
+        matrix_product(x, y, fma=True),
     ]
     for answer in [*answers, matrix_product(x, y, machine="hopper.f16.f32")]:
         assert back(answer).to_json() == answer.to_json()

@@ -10,10 +10,10 @@ import pytest
 import floatlab
 from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
+from floatlab.tui.app.registry import SCREENS
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, Entry, answer_question, command_of, verb_named
-from floatlab.verbs.vectors.options import TASKS
 from tests.tui.stage import driven, opened
 
 HOUSE = Path(floatlab.__file__).parent
@@ -129,8 +129,8 @@ def test_its_errors_come_from_its_table(toy, capsys, words, message):
 
 @driven
 async def test_the_palette_of_the_explorer_offers_it(toy, monkeypatch):
-    inspect = TASKS["inspect"]
-    monkeypatch.setitem(TASKS, "inspect", inspect.replace(verbs=(*inspect.verbs, "toy")))
+    inspect = SCREENS["inspect"]
+    monkeypatch.setitem(SCREENS, "inspect", inspect.replace(verbs=(*inspect.verbs, "toy")))
     async with opened("show 1 --fp16") as person:
         await person.press("ctrl+p")
         await person.type("example toy 1.5")

@@ -60,7 +60,7 @@ _WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and se
 
 def _settle(question: Question) -> Question:
     """Refuse a word too many that names a format or a type; find the operands that --witness asks for."""
-    from floatlab.verbs.arithmetic.answer import ARITIES
+    from floatlab.verbs.arithmetic.operands import ARITIES
 
     for value in question.values[ARITIES[question.verb] :]:
         for option in VERBS[question.verb].options:

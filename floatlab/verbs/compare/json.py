@@ -18,7 +18,7 @@ from floatlab.wire.schema import (
     NUMBER,
     TEXT,
     Codec,
-    Field,
+    Member,
     Schema,
     Scope,
     field,
@@ -35,8 +35,8 @@ _OPERAND = Schema(Operand, {"name": TEXT, "shape": listed(INTEGER), "dtype": fie
 CODECS["Tolerance"] = schema_of(
     Tolerance,
     lambda failing, unlike, **fields: Tolerance(failing=failing or 0, unlike=unlike or "", **fields),
-    failing=Field(optional(INTEGER), lambda tolerance: None if tolerance.unlike else tolerance.failing, "failing"),
-    unlike=Field(optional(TEXT), lambda tolerance: tolerance.unlike or None, "unlike"),
+    failing=Member(optional(INTEGER), lambda tolerance: None if tolerance.unlike else tolerance.failing, "failing"),
+    unlike=Member(optional(TEXT), lambda tolerance: tolerance.unlike or None, "unlike"),
 )
 
 
@@ -46,7 +46,7 @@ def _read_percentiles(wire: Any, scope: Scope) -> tuple[tuple[float, int], ...]:
 
 CODECS["Ulps"] = schema_of(
     Ulps,
-    percentiles=Field(
+    percentiles=Member(
         Codec(
             lambda pairs, scope: {f"{share:g}": INTEGER.write(most, scope) for share, most in pairs}, _read_percentiles
         ),
@@ -82,12 +82,12 @@ def _element(
 _ELEMENT = Schema(
     _element,
     {
-        "index": Field(listed(INTEGER), lambda pair: pair[1].index, "index"),
-        "actual": Field(DATUM, lambda pair: Datum(pair[0].actual.format, pair[1].actual_code), "actual"),
-        "expected": Field(DATUM, lambda pair: Datum(pair[0].expected.format, pair[1].expected_code), "expected"),
-        "absolute": Field(NUMBER, lambda pair: pair[1].absolute, "absolute"),
-        "ulps": Field(optional(INTEGER), lambda pair: None if pair[1].ulps < 0 else pair[1].ulps, "ulps"),
-        "share": Field(NUMBER, lambda pair: pair[1].share, "share"),
+        "index": Member(listed(INTEGER), lambda pair: pair[1].index, "index"),
+        "actual": Member(DATUM, lambda pair: Datum(pair[0].actual.format, pair[1].actual_code), "actual"),
+        "expected": Member(DATUM, lambda pair: Datum(pair[0].expected.format, pair[1].expected_code), "expected"),
+        "absolute": Member(NUMBER, lambda pair: pair[1].absolute, "absolute"),
+        "ulps": Member(optional(INTEGER), lambda pair: None if pair[1].ulps < 0 else pair[1].ulps, "ulps"),
+        "share": Member(NUMBER, lambda pair: pair[1].share, "share"),
     },
 )
 
@@ -100,14 +100,14 @@ DIFFERENCES = Schema(
     _differences,
     {
         **heading("compare"),
-        "operands": Field(
+        "operands": Member(
             row(_OPERAND, _OPERAND), lambda differences: (differences.actual, differences.expected), "operands"
         ),
         **rows_of(Differences, "shape", "size"),
         "within": shown("within"),
         **rows_of(Differences, "equal_bits", "equal", "specials", "absolute", "relative", "ulps"),
         **rows_of(Differences, "allclose", "assert_close", "differing", "failing"),
-        "worst": Field(
+        "worst": Member(
             listed(_ELEMENT), lambda differences: [(differences, element) for element in differences.worst], "worst"
         ),
     },

@@ -6,7 +6,7 @@ from floatlab.formats import Format, Row
 from floatlab.formats.census import Census, census
 from floatlab.numbers import Datum
 from floatlab.wire.derivations import DATUM
-from floatlab.wire.schema import FORMAT, INTEGER, Field, Schema, attributes, heading, listed, schema_of, shown, within
+from floatlab.wire.schema import FORMAT, INTEGER, Member, Schema, attributes, heading, listed, schema_of, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _data(format: Format) -> list[Datum]:
     return [Datum(format, code) for code in range(1 << format.width)]
 
 
-_ROWS: dict[str, Field] = {
+_ROWS: dict[str, Member] = {
     **heading("formats"),
     "format": shown("format", FORMAT),
     "aliases": shown(lambda row: list(row.aliases)),

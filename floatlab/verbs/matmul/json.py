@@ -27,7 +27,7 @@ from floatlab.wire.schema import (
     FRACTION,
     INTEGER,
     Codec,
-    Field,
+    Member,
     Schema,
     attributes,
     heading,
@@ -98,19 +98,19 @@ _SETTINGS = {
     "schedule": SCHEDULE,
     "fma": FMA_ROW,
     "products": PRODUCTS_ROW,
-    "accumulator": Field(FORMAT, lambda settings: settings.adder.accumulator, "accumulator"),
+    "accumulator": Member(FORMAT, lambda settings: settings.adder.accumulator, "accumulator"),
     "adder": RULE_ROW,
     "machine": MACHINE,
 }
 _PRODUCT = {
     **heading("matmul"),
     **within("settings", {"format": FORMAT, "context": CONTEXT_ROW}),
-    "shape": Field(listed(INTEGER), lambda product: product.codes.shape, "shape"),
+    "shape": Member(listed(INTEGER), lambda product: product.codes.shape, "shape"),
     "terms": INTEGER,
     **within("settings", _SETTINGS),
-    "operands": Field(optional(listed(listed(DATUM))), _factors, "operands"),
-    "read": Field(listed(ORIGIN), lambda product: [product.x.origin, product.y.origin], "read"),
-    "elements": Field(optional(listed(_ELEMENT)), _elements, "elements"),
+    "operands": Member(optional(listed(listed(DATUM))), _factors, "operands"),
+    "read": Member(listed(ORIGIN), lambda product: [product.x.origin, product.y.origin], "read"),
+    "elements": Member(optional(listed(_ELEMENT)), _elements, "elements"),
 }
 _ERRORS = {
     **attributes("looked_at", "nearest"),

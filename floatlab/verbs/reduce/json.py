@@ -28,7 +28,7 @@ from floatlab.wire.schema import (
     TEXT,
     VERSION,
     Codec,
-    Field,
+    Member,
     Schema,
     constant,
     field,
@@ -80,10 +80,10 @@ def read_adder(
     return Compensated(adder, accumulator, products or accumulator, context)
 
 
-CONTEXT_ROW = Field(optional(CONTEXT), _if_rounded(lambda made: made.adder.context), "context")
-FMA_ROW = Field(BOOLEAN, lambda made: isinstance(made.adder, Adder) and made.adder.fma, "fma")
-PRODUCTS_ROW = Field(optional(FORMAT), _if_rounded(lambda made: made.adder.products), "products")
-RULE_ROW = Field(TEXT, _rule, "adder")
+CONTEXT_ROW = Member(optional(CONTEXT), _if_rounded(lambda made: made.adder.context), "context")
+FMA_ROW = Member(BOOLEAN, lambda made: isinstance(made.adder, Adder) and made.adder.fma, "fma")
+PRODUCTS_ROW = Member(optional(FORMAT), _if_rounded(lambda made: made.adder.products), "products")
+RULE_ROW = Member(TEXT, _rule, "adder")
 SCHEDULE = Codec(lambda schedule, _: schedule.text, lambda wire, scope: parse_schedule(TEXT.read(wire, scope)))
 MACHINE = optional(
     Schema(lambda name: parse_machine(name), {"name": TEXT, "words": shown("words")}),
@@ -155,7 +155,7 @@ def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Redu
     return lambda reduction: [_Line(entry, reduction.result) for entry in entries(reduction)]
 
 
-def _measure(name: str) -> Field:
+def _measure(name: str) -> Member:
     """Return a row for a bound: a decimal, rounded."""
 
     def text(reduction: Reduction) -> str | None:
@@ -192,11 +192,11 @@ REDUCTION = Schema(
         "schedule": SCHEDULE,
         "fma": FMA_ROW,
         "products": PRODUCTS_ROW.replace(get=lambda made: made.y and PRODUCTS_ROW.get(made)),
-        "accumulator": Field(FORMAT, lambda made: made.accumulated.format, "accumulator"),
+        "accumulator": Member(FORMAT, lambda made: made.accumulated.format, "accumulator"),
         "adder": RULE_ROW,
         "machine": MACHINE,
-        "operands": Field(optional(listed(listed(DATUM))), _columns, "operands"),
-        "read": Field(listed(ORIGIN), lambda made: [side.origin for side in _sides(made)], "read"),
+        "operands": Member(optional(listed(listed(DATUM))), _columns, "operands"),
+        "read": Member(listed(ORIGIN), lambda made: [side.origin for side in _sides(made)], "read"),
         "nodes": shown(lambda made: _lines(error_contributions)(made) if len(made) <= MOST else None, optional(_LINES)),
         "worst": shown(_lines(worst_of), _LINES),
         "accumulated": DATUM,

@@ -31,7 +31,7 @@ from floatlab.wire.schema import (
     NUMBER,
     TEXT,
     Codec,
-    Field,
+    Member,
     Schema,
     field,
     heading,
@@ -50,7 +50,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.verbs.train.network.answer import Learnings
+    from floatlab.verbs.train.records import Learnings
     from floatlab.wire.schema import Scope
 
 _MANY = 64  # weights that are listed
@@ -97,9 +97,9 @@ UPDATE = Schema(
     _update,
     {
         **heading("train step"),
-        "setup": Field(_SETUP, lambda trace: trace.program.setup, "setup"),
-        "optimizer": Field(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
-        "readings": Field(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
+        "setup": Member(_SETUP, lambda trace: trace.program.setup, "setup"),
+        "optimizer": Member(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
+        "readings": Member(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
         "stages": listed(_STAGE),
         **rows_of(UpdateTrace, "before", "update"),
         "result": field(DATUM, "after"),
@@ -259,9 +259,9 @@ GRADIENT_CHECK = Schema(
     {
         **heading("train check"),
         "function": TEXT,
-        "x": Field(NUMBER, lambda check: check.curves[0].x, "x"),
-        "format": Field(FORMAT, lambda check: check.curves[0].format, "format"),
-        "derivative": Field(NUMBER, lambda check: check.curves[0].derivative, "derivative"),
+        "x": Member(NUMBER, lambda check: check.curves[0].x, "x"),
+        "format": Member(FORMAT, lambda check: check.curves[0].format, "format"),
+        "derivative": Member(NUMBER, lambda check: check.curves[0].derivative, "derivative"),
         "differences": field(listed(_CURVE), "curves"),
         "check": optional(schema_of(Check)),
     },

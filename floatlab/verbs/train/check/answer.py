@@ -6,20 +6,12 @@ import sys
 from contextlib import redirect_stdout
 
 from floatlab.page.model import Chart, Page
-from floatlab.record import Record
-from floatlab.training.gradient_check import WAYS, Check, StepSweep, check_gradient, sweep_steps
+from floatlab.training.gradient_check import WAYS, check_gradient, sweep_steps
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.check.functions import function_of
 from floatlab.verbs.train.check.page import check_page, errors_chart
-
-
-class GradientCheck(Record):
-    """Curves of one function at one point, and what a reported derivative was found to be, if one was."""
-
-    function: str
-    curves: tuple[StepSweep, ...]
-    check: Check | None = None
+from floatlab.verbs.train.records import GradientCheck
 
 
 def answer_question(question: Question, started: Started | None = None) -> Answer:

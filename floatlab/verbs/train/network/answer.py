@@ -7,24 +7,16 @@ from typing import Any
 
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Chart, Page
-from floatlab.record import Record
 from floatlab.training.network.learner import Learning, LearningComparison, compare_learnings, learn
 from floatlab.training.network.networks import Configuration, parse_configurations
 from floatlab.training.validation import checked_number
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.network.page import losses_chart
+from floatlab.verbs.train.records import Learnings
 
 NETWORK_STEPS = 500  # unless told
 NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
-
-
-class Learnings(Record):
-    """What networks learned: a row for each configuration, with one for each seed, compared with the reference."""
-
-    rows: list[list[Learning]]
-    compared: list[LearningComparison]
-    reference: str
 
 
 @in_default_mode
