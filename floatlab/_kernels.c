@@ -41,12 +41,13 @@
 #define CLONES APART
 #endif
 
-enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ };    /* paths of rounding; READ: what was read is written as it is */
-enum { OTHER, IEEE, SHIFTED };                     /* paths of reading, from slow to quick */
-enum { RAISED_INVALID = 1, RAISED_UNDERFLOW = 8, RAISED_INEXACT = 16 }; /* the values of `Flags` */
-enum { SPECIAL = 64, REFUSED = 128 };              /* and what arrays/compiled.py handles */
-enum { PIECE = 8192 };                             /* bytes of words in a chunk */
-enum { OPERATIONS = 10 };                          /* in the order of arrays/compiled.py */
+enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ }; /* paths of rounding; READ: what was read is written as it is */
+enum { OTHER, IEEE, SHIFTED };                  /* paths of reading, from slow to quick */
+/* The values of `Flags`; UNDERFLOW alone is a macro in the <math.h> of macOS and MinGW. */
+enum { RAISED_INVALID = 1, RAISED_UNDERFLOW = 8, RAISED_INEXACT = 16 };
+enum { SPECIAL = 64, REFUSED = 128 }; /* and what arrays/lanes/compiled.py handles */
+enum { PIECE = 8192 };                /* bytes of words in a chunk */
+enum { OPERATIONS = 10 };             /* in the order of arrays/lanes/compiled.py */
 static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
 static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
 
@@ -67,7 +68,7 @@ typedef struct {
 
 enum { TO = 3, FLAGS, MARKS, PLACES };
 
-/* An operation and a rounding, as arrays/compiled.py packs them in this order. */
+/* An operation and a rounding, as arrays/lanes/compiled.py packs them in this order. */
 typedef struct {
     int64_t word_size, operation;
     int64_t negative_zero; /* an exact zero from a sum of opposite signs is negative */

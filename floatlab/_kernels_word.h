@@ -20,7 +20,7 @@ typedef union {
 #define MASK(condition) ((condition) ? ~(Unsigned)0 : 0)
 #define CHOOSE(mask, one, other) (((one) & (mask)) | ((other) & ~(mask)))
 
-/* The numbers of a rounding, as arrays/compiled.py packs them in this order.  Of a pair, the second entry is the XOR of
+/* The numbers of a rounding, as arrays/lanes/compiled.py packs them in this order.  Of a pair, the second entry is the XOR of
    the values for positive and negative numbers; what is said to be a mask is all ones or all zeros. */
 typedef struct {
     Unsigned select[2], to_odd, half, odd, up; /* the addend of `cut`: masks for each sign and for odd digits, … */
