@@ -7,37 +7,47 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <fenv.h>
+#include <float.h>
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__GNUC__)
-#define INLINE inline __attribute__((always_inline))
-#else
-#define INLINE inline
+/* Words are computed with numbers of their own width: the x87's wider ones would be rounded twice. */
+#if FLT_EVAL_METHOD != 0
+#error "floats are computed in a wider format here"
 #endif
 
-/* Loops are compiled for several generations of x86-64 processors and chosen at load, where compiler and C library can.
+#if defined(__GNUC__)
+#define INLINE inline __attribute__((always_inline))
+#define APART __attribute__((noinline))
+#else
+#define INLINE inline
+#define APART
+#endif
+
+/* Loops are functions of their own, so that no compiler, knowing nothing of modes, computes before the mode is set.
+   They are compiled for several generations of x86-64 processors and chosen at load, where compiler and C library can.
    FLOATLAB_MOST is the highest level: 4 has AVX-512, 3 has AVX2; below 3, there is only the compiler's own target. */
 #ifndef FLOATLAB_MOST
 #define FLOATLAB_MOST 4
 #endif
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #if FLOATLAB_MOST >= 4
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define CLONES APART __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #elif FLOATLAB_MOST == 3
-#define CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define CLONES APART __attribute__((target_clones("arch=x86-64-v3", "default")))
 #endif
 #endif
 #ifndef CLONES
-#define CLONES
+#define CLONES APART
 #endif
 
-enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ };    /* paths of rounding; READ: what was read is written as it is */
-enum { OTHER, IEEE, SHIFTED };                     /* paths of reading, from slow to quick */
-enum { INVALID = 1, UNDERFLOW = 8, INEXACT = 16 }; /* the values of `Flags` */
-enum { SPECIAL = 64, REFUSED = 128 };              /* and what arrays/compiled.py handles */
-enum { PIECE = 8192 };                             /* bytes of words in a chunk */
-enum { OPERATIONS = 10 };                          /* in the order of arrays/compiled.py */
+enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ }; /* paths of rounding; READ: what was read is written as it is */
+enum { OTHER, IEEE, SHIFTED };                  /* paths of reading, from slow to quick */
+/* The values of `Flags`; UNDERFLOW alone is a macro in the <math.h> of macOS and MinGW. */
+enum { RAISED_INVALID = 1, RAISED_UNDERFLOW = 8, RAISED_INEXACT = 16 };
+enum { SPECIAL = 64, REFUSED = 128 }; /* and what arrays/lanes/compiled.py handles */
+enum { PIECE = 8192 };                /* bytes of words in a chunk */
+enum { OPERATIONS = 10 };             /* in the order of arrays/lanes/compiled.py */
 static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
 static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
 
@@ -58,7 +68,7 @@ typedef struct {
 
 enum { TO = 3, FLAGS, MARKS, PLACES };
 
-/* An operation and a rounding, as arrays/compiled.py packs them in this order. */
+/* An operation and a rounding, as arrays/lanes/compiled.py packs them in this order. */
 typedef struct {
     int64_t word_size, operation;
     int64_t negative_zero; /* an exact zero from a sum of opposite signs is negative */
@@ -89,9 +99,20 @@ static char *buffer_of(const Call *c, int64_t number)
 /* Conversions in hardware, in the direction of the processor: binary32 to binary16 (x86 with F16C), binary64 to binary32.
    They return 0 where the processor has none. */
 #if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
 #include <immintrin.h>
 
-__attribute__((target("avx,f16c"))) static void to_halves(const uint32_t *words, uint16_t *codes, Py_ssize_t count)
+static int has_f16c;
+
+/* GCC 10 and Clang 17 do not know "f16c" as the name of something that processors support. */
+static void look_at_processor(void)
+{
+    unsigned a, b, c, d;
+    __builtin_cpu_init();
+    has_f16c = __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+
+APART __attribute__((target("avx,f16c"))) static void to_halves(const uint32_t *words, uint16_t *codes, Py_ssize_t count)
 {
     Py_ssize_t i = 0;
     for (; i + 8 <= count; i += 8)
@@ -105,12 +126,15 @@ __attribute__((target("avx,f16c"))) static void to_halves(const uint32_t *words,
 
 static int convert32(const uint32_t *words, void *codes, Py_ssize_t count)
 {
-    if (!__builtin_cpu_supports("f16c"))
-        return 0;
-    to_halves(words, codes, count);
-    return 1;
+    if (has_f16c)
+        to_halves(words, codes, count);
+    return has_f16c;
 }
 #else
+static void look_at_processor(void)
+{
+}
+
 static int convert32(const uint32_t *words, void *codes, Py_ssize_t count)
 {
     return 0;
@@ -381,7 +405,7 @@ static PyMethodDef methods[] = {
     {0},
 };
 
-/* Nothing here changes but what the buffers of a call hold: a free-threaded Python needs no lock for it. */
+/* Once loaded, nothing here changes but what the buffers of a call hold: a free-threaded Python needs no lock for it. */
 #ifdef Py_GIL_DISABLED
 static PyModuleDef_Slot slots[] = {{Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}};
 #else
@@ -394,5 +418,6 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__kernels(void)
 {
+    look_at_processor();
     return PyModuleDef_Init(&module);
 }

@@ -20,7 +20,7 @@ typedef union {
 #define MASK(condition) ((condition) ? ~(Unsigned)0 : 0)
 #define CHOOSE(mask, one, other) (((one) & (mask)) | ((other) & ~(mask)))
 
-/* The numbers of a rounding, as arrays/compiled.py packs them in this order.  Of a pair, the second entry is the XOR of
+/* The numbers of a rounding, as arrays/lanes/compiled.py packs them in this order.  Of a pair, the second entry is the XOR of
    the values for positive and negative numbers; what is said to be a mask is all ones or all zeros. */
 typedef struct {
     Unsigned select[2], to_odd, half, odd, up; /* the addend of `cut`: masks for each sign and for odd digits, … */
@@ -96,7 +96,7 @@ static INLINE Unsigned NAME(is_tiny)(Unsigned magnitude, Unsigned negative, cons
 
 static INLINE Unsigned NAME(raise)(Unsigned lost, Unsigned tiny)
 {
-    return MASK(lost != 0) & (INEXACT | (tiny & UNDERFLOW));
+    return MASK(lost != 0) & (RAISED_INEXACT | (tiny & RAISED_UNDERFLOW));
 }
 
 /* Add the sign; not every format has a negative zero. */
@@ -141,7 +141,7 @@ static INLINE Unsigned NAME(whole)(Unsigned word, const NAME(Rule) *r, int drawn
     Int rank = (Int)((kept << lifted) - lower);
     Unsigned below = negative & r->no_sign & (MASK(rank > 0) | r->no_zero), under_all = MASK(rank < 0);
     rank &= (Int)~flushed;
-    raised = CHOOSE(under_all & ~zero, UNDERFLOW | INEXACT, raised);
+    raised = CHOOSE(under_all & ~zero, RAISED_UNDERFLOW | RAISED_INEXACT, raised);
     Unsigned sign = negative & r->sign & (MASK(rank != 0) | r->negative_zero);
     Unsigned code = ((Unsigned)rank & ~under_all) | sign;
     Unsigned nan = MASK(magnitude > INFINITE), signaling = nan & MASK((magnitude & HIDDEN >> 1) == 0);
@@ -157,7 +157,7 @@ static INLINE Unsigned NAME(whole)(Unsigned word, const NAME(Rule) *r, int drawn
     SETTLED(MASK(magnitude == INFINITE), 1);
     SETTLED(nan, 2);
 #undef SETTLED
-    *flags = raised | (signaling & INVALID);
+    *flags = raised | (signaling & RAISED_INVALID);
     return code | (nan & (magnitude & r->payload) >> r->cut);
 }
 
@@ -394,7 +394,7 @@ static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
             Unsigned odd, exact;                                                                                       \
             __VA_ARGS__                                                                                                \
             results[i] = odd;                                                                                          \
-            marks[i] = exact & ((r.bits & INFINITE) != INFINITE) ? 0 : SPECIAL;                                        \
+            marks[i] = (exact & ((r.bits & INFINITE) != INFINITE)) ? 0 : SPECIAL;                                      \
             any |= marks[i];                                                                                           \
             (void)y, (void)z;                                                                                          \
         }                                                                                                              \
@@ -405,7 +405,7 @@ static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
 #define SUM                                                                                                            \
     r.number = x.number + y.number;                                                                                    \
     odd = NAME(to_odd)(r.number, NAME(sum_error)(x.number, y.number, r.number));                                       \
-    odd = ((r.bits << 1) == 0) & ((Int)(x.bits ^ y.bits) < 0) ? zero : odd;                                            \
+    odd = (((r.bits << 1) == 0) & ((Int)(x.bits ^ y.bits) < 0)) ? zero : odd;                                          \
     exact = 1;
 
 OPERATION(add, 2, SUM)

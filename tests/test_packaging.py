@@ -1,6 +1,8 @@
 """What is built from a copy of the sources: which wheel, for which interpreter, and whether it holds all it should."""
 
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -112,6 +114,47 @@ def test_the_extension_leaves_the_choice_of_the_interface_to_the_build():
     texts = [path.read_text() for path in (HOUSE / "floatlab").rglob("*.[ch]")]
     assert texts
     assert not [text for text in texts if "define Py_LIMITED_API" in text]
+
+
+def compiled(*options):
+    """Have the C compiler read the extension's code; return how it ended, with assembler if that is asked for."""
+    command = ["cc", "-xc", "-O2", "-ffp-contract=off", *options, f"-I{sysconfig.get_path('include')}"]
+    return subprocess.run(
+        [*command, str(HOUSE / code_of(HOUSE)[0])],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"LC_ALL": "C"},
+    )
+
+
+@needs_compiler
+def test_the_extension_compiles_where_math_h_has_more_names():
+    """macOS and MinGW have System V's names of errors in <math.h>, which Python.h includes."""
+    names = ("DOMAIN", "SING", "OVERFLOW", "UNDERFLOW", "TLOSS", "PLOSS")
+    ended = compiled("-fsyntax-only", *(f"-D{name}={i}" for i, name in enumerate(names, 1)))
+    assert ended.returncode == 0, ended.stderr[-2000:]
+
+
+@needs_compiler
+@pytest.mark.skipif(
+    (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="only GCC on x86 computes in a wider format"
+)
+def test_the_extension_is_not_compiled_where_floats_are_rounded_twice():
+    assert "wider format" in compiled("-fsyntax-only", "-mfpmath=387").stderr
+
+
+@needs_compiler
+def test_loops_are_functions_of_their_own():
+    """A compiler that knows nothing of modes could compute before the mode is set, were a loop part of what sets it."""
+    assembler = compiled("-S", "-o-", "-DFLOATLAB_MOST=0").stdout
+    for name in ("convert64", "accumulate32", "accumulate64", "magic_values32", "magic_uint8_t32"):
+        assert re.search(rf"^_?{name}:", assembler, re.MULTILINE), name
+
+
+def test_the_extension_asks_for_processors_by_names_that_all_compilers_know():
+    text = (HOUSE / code_of(HOUSE)[0]).read_text(encoding="utf-8")
+    assert set(re.findall(r'cpu_supports\("(.*?)"\)', text)) <= {"avx", "avx2", "fma"}  # "f16c": GCC 11, Clang 18
 
 
 def test_an_sdist_holds_the_tests_and_what_they_read(sources):

@@ -32,7 +32,7 @@ Part = tuple[str, tuple[str, ...], Recipe, Reading | None]
 CONVERT = "convert"
 # Rows that the compiled lane does binary64's own operations with: x + y is 1·x + y there.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
-_HISTORY = 1 << 17  # numbers of a history: 1 MB
+_HISTORY = 1 << 18  # numbers of a history: 2 MB, so that thousands of weights take several steps at a time, too
 
 
 class RecurrenceStage(Record):
@@ -87,9 +87,14 @@ class _History:
 
     def note_moves(self, did: int, watched: Sequence[int], start: int, last: Array, moves: Array) -> None:
         """Note for each element the last step that changed a watched row, and how many did."""
-        moved = np.zeros((did, self.states.shape[2]), np.bool_)
-        for row in watched:
-            moved |= self.states[1 : did + 1, row] != self.states[:did, row]
+        if not watched:
+            return
+        before, after = self.states[:did], self.states[1 : did + 1]
+        moved = np.logical_or.reduce([after[:, row] != before[:, row] for row in watched])
+        if moved.all():
+            moves += did
+            last[...] = start + did
+            return
         moves += moved.sum(axis=0, dtype=np.int32)
         latest = np.where(moved, np.arange(1, did + 1, dtype=np.int32)[:, None], np.int32(0)).max(axis=0)
         np.copyto(last, start + latest, where=latest > 0)
@@ -123,7 +128,7 @@ class Recurrence:
             if isinstance(stage.format, Format):
                 recurrence_format(stage.format)
         self._parts = self._compiled_parts() if dispatch.is_compiled(self.lane) else None
-        self._programs: dict[frozenset[str], compiled.Program] = {}
+        self._programs: dict[frozenset[str], compiled.KernelProgram] = {}
         written = {stage.to for stage in stages}
         self._kept = [row for name, row in self.names.items() if name not in written]
         self._memory: Array | None = None
@@ -163,10 +168,10 @@ class Recurrence:
             return None
         return operation, operands, recipe, None if fmt == DOUBLE else reading_for(fmt, DOUBLE)
 
-    def _program(self, fed: frozenset[str]) -> compiled.Program:
+    def _program(self, fed: frozenset[str]) -> compiled.KernelProgram:
         """Return the stages for the compiled lane, where these rows are filled before every step."""
         if fed not in self._programs:
-            program = compiled.Program(len(self.names))
+            program = compiled.KernelProgram(len(self.names))
             # What a stage writes only later on, it reads as the step before left it.
             old = {stage.to for stage in self.stages} - fed
             for stage, (operation, operands, recipe, target) in zip(self.stages, self._parts or (), strict=True):

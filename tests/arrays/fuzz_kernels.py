@@ -25,7 +25,7 @@ import numpy as np
 from floatlab import Context, Direction, parse_format
 from floatlab.arrays.lanes.compiled import (
     OPERATIONS,
-    Program,
+    KernelProgram,
     _kernels,
     _place,
     _reading_bytes,
@@ -144,7 +144,7 @@ class Fuzz:
 
     def walk(self) -> object:
         rows, count, steps = self.random.choice((1, 2, 5, 9)), self.random.choice((1, 2, 3, 9, 70)), self.few() % 9
-        program = Program(rows)
+        program = KernelProgram(rows)
         for _ in range(self.random.randrange(4)):
             format = self.random.choice([each for each in FORMATS if each.width <= 32 or each == DOUBLE])
             operation = self.random.choice(OPERATIONS)

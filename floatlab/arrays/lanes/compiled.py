@@ -212,7 +212,7 @@ def reader(reading: Reading) -> Reader:
     return read_block
 
 
-class Program:
+class KernelProgram:
     """Stages on rows of binary64, one step after the other, as a recurrence has them.
 
     Every step has rows of its own: it reads some of the step's before, or its own, and writes its own.
