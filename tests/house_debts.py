@@ -9,7 +9,6 @@ CIRCLES: set[frozenset[str]] = set()
 # Names that more than one public class of the package has: a name means one thing in the whole house.
 SHARED_CLASS_NAMES: set[str] = {
     "Interval",
-    "Program",
     "Row",
 }
 
