@@ -180,6 +180,7 @@ CASES = {
     "multiply_on": lambda: [
         (run.codes, run.errors) for run in multiply_on(WHOLE, WHOLE, "numpy", 1).runs
     ],
+    "examine": lambda: fl.examine(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).plan.text,
     "reveal": lambda: fl.reveal(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).text,
     # Training.
     "train": lambda: fl.train("1.125", update="0.00041999", steps=101).lines,

@@ -15,8 +15,8 @@ from floatlab.tui.app.registry import SCREENS, ScreenRow
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.task import SHARED_KEYS, TaskScreen
 from floatlab.verbs.answer import Answer
-from floatlab.verbs.option import whole
 from floatlab.verbs.question import Question
+from floatlab.verbs.registry import VERBS
 from tests.tui.stage import driven, opened
 
 
@@ -73,9 +73,7 @@ def work(monkeypatch):
     work = Work()
     start = ("block", "quick", "--to", "mxfp4")
     monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", ("block",), start, lambda: Slow, slow=True))
-    monkeypatch.setattr(
-        Question, "answers", lambda q, started=None: (work.answers if q.verb == "block" else whole)(q, started)
-    )
+    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers))
     yield work
     for gate in work.gates.values():
         gate.set()
