@@ -17,7 +17,7 @@ P3109 = "IEEE P3109 Working Group, Interim Report on Binary Floating-point Forma
 PATTERN = "the pattern e<W>m<T>: the rules of IEEE 754-2019 clause 3.4 for any W and T"
 
 
-class Row(Record):
+class CatalogRow(Record):
     """A named format: its aliases, where it is defined, and what it is for."""
 
     format: Format
@@ -37,30 +37,30 @@ def finite(name: str, precision: int, exponent_bits: int, nans: int = 0) -> Form
     return Format(name, precision, exponent_bits, infinities=False, nans=nans)
 
 
-CATALOG: tuple[Row, ...] = (
-    Row(Format("binary16", 11, 5), ("fp16", "float16", "half", "f16"), IEEE, "GPUs, images, training"),
-    Row(Format("binary32", 24, 8), ("fp32", "float32", "single", "f32"), IEEE, "the common float"),
-    Row(Format("binary64", 53, 11), ("fp64", "float64", "double", "f64"), IEEE, "Python's float"),
-    Row(Format("binary128", 113, 15), ("fp128", "float128", "quad", "f128"), IEEE, "quadruple precision"),
-    Row(Format("x87", 64, 15, explicit_integer_bit=True), ("fp80", "float80", "extf80"), INTEL,
+CATALOG: tuple[CatalogRow, ...] = (
+    CatalogRow(Format("binary16", 11, 5), ("fp16", "float16", "half", "f16"), IEEE, "GPUs, images, training"),
+    CatalogRow(Format("binary32", 24, 8), ("fp32", "float32", "single", "f32"), IEEE, "the common float"),
+    CatalogRow(Format("binary64", 53, 11), ("fp64", "float64", "double", "f64"), IEEE, "Python's float"),
+    CatalogRow(Format("binary128", 113, 15), ("fp128", "float128", "quad", "f128"), IEEE, "quadruple precision"),
+    CatalogRow(Format("x87", 64, 15, explicit_integer_bit=True), ("fp80", "float80", "extf80"), INTEL,
         "x86 long double; its integer bit is stored"),
-    Row(Format("bfloat16", 8, 8), ("bf16",), BRAIN, "training; binary32's range"),
-    Row(Format("tf32", 11, 8), ("tensorfloat32",), NVIDIA, "tensor-core inputs, 19 of binary32's 32 bits"),
-    Row(finite("e4m3fn", 4, 4, nans=1), ("e4m3", "fp8_e4m3", "fp8_e4m3fn", "float8_e4m3fn"), OFP8,
+    CatalogRow(Format("bfloat16", 8, 8), ("bf16",), BRAIN, "training; binary32's range"),
+    CatalogRow(Format("tf32", 11, 8), ("tensorfloat32",), NVIDIA, "tensor-core inputs, 19 of binary32's 32 bits"),
+    CatalogRow(finite("e4m3fn", 4, 4, nans=1), ("e4m3", "fp8_e4m3", "fp8_e4m3fn", "float8_e4m3fn"), OFP8,
         "fp8 weights and activations"),
-    Row(Format("e5m2", 3, 5), ("fp8_e5m2", "float8_e5m2"), OFP8, "fp8 gradients"),
-    Row(fnuz("e4m3fnuz", 4, 4), ("fp8_e4m3fnuz", "float8_e4m3fnuz"), FNUZ, "fp8 on AMD MI300, Graphcore"),
-    Row(fnuz("e5m2fnuz", 3, 5), ("fp8_e5m2fnuz", "float8_e5m2fnuz"), FNUZ, "fp8 on AMD MI300, Graphcore"),
-    Row(fnuz("e4m3b11fnuz", 4, 4, bias=11), ("fp8_e4m3b11fnuz", "float8_e4m3b11fnuz", "e4m3b11"), FP8B11,
+    CatalogRow(Format("e5m2", 3, 5), ("fp8_e5m2", "float8_e5m2"), OFP8, "fp8 gradients"),
+    CatalogRow(fnuz("e4m3fnuz", 4, 4), ("fp8_e4m3fnuz", "float8_e4m3fnuz"), FNUZ, "fp8 on AMD MI300, Graphcore"),
+    CatalogRow(fnuz("e5m2fnuz", 3, 5), ("fp8_e5m2fnuz", "float8_e5m2fnuz"), FNUZ, "fp8 on AMD MI300, Graphcore"),
+    CatalogRow(fnuz("e4m3b11fnuz", 4, 4, bias=11), ("fp8_e4m3b11fnuz", "float8_e4m3b11fnuz", "e4m3b11"), FP8B11,
         "fp8 with a shifted range, on TPUs"),
-    Row(Format("e4m3_ieee", 4, 4), ("fp8_e4m3_ieee", "float8_e4m3"), IEEE + "'s rules at 8 bits",
+    CatalogRow(Format("e4m3_ieee", 4, 4), ("fp8_e4m3_ieee", "float8_e4m3"), IEEE + "'s rules at 8 bits",
         "fp8 with IEEE specials"),
-    Row(Format("e3m4", 5, 3), ("fp8_e3m4", "float8_e3m4"), IEEE + "'s rules at 8 bits", "fp8, more digits"),
-    Row(Format("e8m0fnu", 1, 8, infinities=False, nans=1, zero=False, signed=False),
+    CatalogRow(Format("e3m4", 5, 3), ("fp8_e3m4", "float8_e3m4"), IEEE + "'s rules at 8 bits", "fp8, more digits"),
+    CatalogRow(Format("e8m0fnu", 1, 8, infinities=False, nans=1, zero=False, signed=False),
         ("e8m0", "float8_e8m0fnu", "ue8m0"), MX, "scales of MX blocks: powers of two, no zero, no sign"),
-    Row(finite("e2m3fn", 4, 2), ("fp6_e2m3", "e2m3", "fp6_e2m3fn", "float6_e2m3fn"), MX, "fp6"),
-    Row(finite("e3m2fn", 3, 3), ("fp6_e3m2", "e3m2", "fp6_e3m2fn", "float6_e3m2fn"), MX, "fp6"),
-    Row(finite("e2m1fn", 2, 2), ("e2m1", "fp4", "fp4_e2m1", "fp4_e2m1fn", "float4_e2m1fn"), MX, "fp4"),
+    CatalogRow(finite("e2m3fn", 4, 2), ("fp6_e2m3", "e2m3", "fp6_e2m3fn", "float6_e2m3fn"), MX, "fp6"),
+    CatalogRow(finite("e3m2fn", 3, 3), ("fp6_e3m2", "e3m2", "fp6_e3m2fn", "float6_e3m2fn"), MX, "fp6"),
+    CatalogRow(finite("e2m1fn", 2, 2), ("e2m1", "fp4", "fp4_e2m1", "fp4_e2m1fn", "float4_e2m1fn"), MX, "fp4"),
 )  # fmt: skip
 
 

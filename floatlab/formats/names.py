@@ -6,7 +6,17 @@ import re
 from functools import lru_cache
 
 from floatlab.errors import FormatError, guess, quoted
-from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, CATALOG, P3109, PATTERN, Row, finite, fnuz, p3109
+from floatlab.formats.catalog import (
+    BLOCK_FAMILIES,
+    BLOCK_NAMES,
+    CATALOG,
+    P3109,
+    PATTERN,
+    CatalogRow,
+    finite,
+    fnuz,
+    p3109,
+)
 from floatlab.formats.format import MAX_EXPONENT_BITS, MAX_TRAILING_BITS, Format
 
 _BY_NAME = {name: row for row in CATALOG for name in (row.format.name, *row.aliases)}
@@ -45,7 +55,7 @@ def _ieee(name: str) -> Format:
     return Format(name, base.precision, base.exponent_bits)
 
 
-def catalog_row(format: Format) -> Row:
+def catalog_row(format: Format) -> CatalogRow:
     """Return the format's row; formats that follow a pattern get one with the pattern's source.
 
     >>> from floatlab.formats import parse_format
@@ -56,8 +66,8 @@ def catalog_row(format: Format) -> Row:
     if named is not None and named.format == format:
         return named
     if format.name.startswith("p3109_"):
-        return Row(format, (), P3109, "P3109")
-    return Row(format, (), PATTERN, "custom")
+        return CatalogRow(format, (), P3109, "P3109")
+    return CatalogRow(format, (), PATTERN, "custom")
 
 
 def family(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.page.model import Axis, Interval, Lane, Line, Mark, Role, Span, text_of
+from floatlab.page.model import Axis, AxisInterval, Lane, Line, Mark, Role, Span, text_of
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -158,11 +158,11 @@ def _spot(row: _Cells, column: int, length: int, waiting: set[int] | frozenset[i
     return None
 
 
-def _spans(spans: tuple[Interval, ...], place: Place, width: int, ink: _Ink) -> list[_Cells]:
+def _spans(spans: tuple[AxisInterval, ...], place: Place, width: int, ink: _Ink) -> list[_Cells]:
     """Set spans on as few lines as keep them apart."""
     rows: list[_Cells] = []
     reached: list[float] = []
-    bars: list[tuple[_Cells, Interval]] = []
+    bars: list[tuple[_Cells, AxisInterval]] = []
     for span in sorted(spans, key=lambda span: (span.start, span.end)):
         if place(span.end) <= 0 or place(span.start) >= 1:
             continue
@@ -182,7 +182,7 @@ def _spans(spans: tuple[Interval, ...], place: Place, width: int, ink: _Ink) -> 
     return rows
 
 
-def _bin(row: _Cells, span: Interval, start: float, end: float, ink: _Ink) -> None:
+def _bin(row: _Cells, span: AxisInterval, start: float, end: float, ink: _Ink) -> None:
     """Draw a bin between its ends; where it goes on past the axis it has none."""
     width = len(row.cells)
     first, last = _column(start, width), _column(end, width)
@@ -202,7 +202,7 @@ def _bin(row: _Cells, span: Interval, start: float, end: float, ink: _Ink) -> No
             return
 
 
-def _beside(row: _Cells, span: Interval, first: int, last: int) -> None:
+def _beside(row: _Cells, span: AxisInterval, first: int, last: int) -> None:
     """Put a bar's label on the side that it asks for, or on the other."""
     for label in (span.label, span.short):
         length = len(text_of(label))

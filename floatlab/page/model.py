@@ -211,7 +211,7 @@ class Mark(Record):
     pointer: bool = False
 
 
-class Interval(Record):
+class AxisInterval(Record):
     """A stretch of an axis from one place to another; what lies outside 0 to 1 is not drawn.
 
     With `ends` it is a bin between two bars, its label inside; without, a bar with its label after it, or
@@ -233,7 +233,7 @@ class Lane(Record):
 
     label: str
     marks: tuple[Mark, ...] = ()
-    spans: tuple[Interval, ...] = ()
+    spans: tuple[AxisInterval, ...] = ()
     rows: int = 3
 
 

@@ -16,10 +16,9 @@ from floatlab.numbers import (
 )
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import decimal_within, exact_decimal
-from floatlab.numbers.intervals import Interval as RealInterval
-from floatlab.numbers.intervals import preimage
+from floatlab.numbers.intervals import Interval, preimage
 from floatlab.numbers.steps import EXACT_ERROR_BITS
-from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Line, Mark, Role, Row, Span, line
+from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Line, Mark, Role, Row, Span, line
 from floatlab.page.words import (
     GLANCE,
     PAGE_DIGITS,
@@ -66,7 +65,7 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
     if typed is not None:
         shown = text if len(text) <= _TYPED else f"{text[: _TYPED - 1]}…"
         marks.append(Mark(place(typed), "▼", line(shown), line(text[:8], "…"), Role.LOST, pointer=True))
-    spans: list[Interval] = []
+    spans: list[AxisInterval] = []
     for each in _landing([*reversed(below), *above[1:]], context):
         interval = preimage(each, context)
         if interval is None or (interval.low is not None and interval.low == interval.high):
@@ -130,12 +129,12 @@ def _place(x: Exact, low: Exact, high: Exact) -> float:
     return (x.scaled(q) - low.scaled(q)) / (high.scaled(q) - low.scaled(q))
 
 
-def _bin(datum: Datum, start: float, end: float, mine: bool) -> Interval:
+def _bin(datum: Datum, start: float, end: float, mine: bool) -> AxisInterval:
     """Return the reals that land on a datum as a stretch of the line, named by its code."""
     code = hexadecimal_code(datum)
     name = line(Span(code if datum.is_finite else shortest(datum), Role.CODE))
     short = line(Span(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()
-    return Interval(start, end, name, short, Role.CHANGED if mine else Role.PLAIN, heavy=mine)
+    return AxisInterval(start, end, name, short, Role.CHANGED if mine else Role.PLAIN, heavy=mine)
 
 
 def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
@@ -235,7 +234,7 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
     return rows
 
 
-def _ties_in_words(interval: RealInterval, datum: Datum) -> str:
+def _ties_in_words(interval: Interval, datum: Datum) -> str:
     """Say which of the ends that are ties come here."""
     ends = (("lower", interval.low, interval.low_closed), ("upper", interval.high, interval.high_closed))
     ties = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from floatlab.page.axis import LITTLE_ROOM, lanes_of
 from floatlab.page.layout import ascii_only, set_page, to_text
-from floatlab.page.model import Axis, Interval, Lane, Mark, Page, Role, Span, line, text_of
+from floatlab.page.model import Axis, AxisInterval, Lane, Mark, Page, Role, Span, line, text_of
 from floatlab.page.svg import to_svg
 
 INK = "─━├┤┼│◀▶"
@@ -43,7 +43,7 @@ def marks(draw):
 @st.composite
 def spans(draw):
     start, end = sorted((draw(places), draw(places)))
-    return Interval(start, end, draw(labels), draw(labels), heavy=draw(st.booleans()), ends=draw(st.booleans()))
+    return AxisInterval(start, end, draw(labels), draw(labels), heavy=draw(st.booleans()), ends=draw(st.booleans()))
 
 
 lanes = st.builds(
@@ -84,7 +84,7 @@ def test_marks_stand_within_half_a_column_of_their_place(found, width):
 
 def drawn(*lane_parts, width=21, middle=(0.0, 1.0), **choices) -> list[str]:
     marks = tuple(each for each in lane_parts if isinstance(each, Mark))
-    spans = tuple(each for each in lane_parts if isinstance(each, Interval))
+    spans = tuple(each for each in lane_parts if isinstance(each, AxisInterval))
     axis = Axis((Lane("", marks, spans, **choices),), middle)
     return [each.rstrip() for each in lines_of(axis, width)]
 
@@ -101,12 +101,12 @@ def test_labels_move_aside_then_step_down_then_take_their_short_form_then_go():
 
 
 def test_bins_share_their_ends_and_go_on_past_the_axis():
-    pair = [Interval(-1.0, 0.5, line("a")), Interval(0.5, 1.0, line("b"), heavy=True)]
+    pair = [AxisInterval(-1.0, 0.5, line("a")), AxisInterval(0.5, 1.0, line("b"), heavy=True)]
     assert drawn(*pair) == ["─── a ────┼━━━ b ━━━┤"]
 
 
 def test_bins_that_overlap_stand_on_lines_of_their_own():
-    assert len(drawn(Interval(0.0, 0.6), Interval(0.4, 1.0), Interval(0.6, 1.0))) == 2
+    assert len(drawn(AxisInterval(0.0, 0.6), AxisInterval(0.4, 1.0), AxisInterval(0.6, 1.0))) == 2
 
 
 @pytest.mark.parametrize(("place", "arrow", "column"), [(-1.0, "◀", 0), (2.0, "▶", 20)])
@@ -127,16 +127,16 @@ def test_the_more_important_mark_covers_the_other():
 
 
 def test_a_bar_has_its_label_beside_it():
-    bar = Interval(0.5, 0.7, line(Span("40")), ends=False, heavy=True)
-    assert drawn(Interval(0.3, 0.5, line("2"), ends=False), bar) == ["    2 ────━━━━━ 40"]
+    bar = AxisInterval(0.5, 0.7, line(Span("40")), ends=False, heavy=True)
+    assert drawn(AxisInterval(0.3, 0.5, line("2"), ends=False), bar) == ["    2 ────━━━━━ 40"]
 
 
 def test_a_bar_narrower_than_a_column_is_still_seen():
-    assert drawn(Interval(0.5, 0.5001, ends=False)) == ["          ─"]
+    assert drawn(AxisInterval(0.5, 0.5001, ends=False)) == ["          ─"]
 
 
 def test_labels_of_two_bars_keep_two_columns_between_them():
-    spans = (Interval(0.0, 0.02, line("0000"), ends=False), Interval(0.47, 1.0, line("0"), ends=False))
+    spans = (AxisInterval(0.0, 0.02, line("0000"), ends=False), AxisInterval(0.47, 1.0, line("0"), ends=False))
     (only,) = lines_of(Axis((Lane("", (), spans),)), 20)
     assert "0000 0" not in only
     assert "0000" in only

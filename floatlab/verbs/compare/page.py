@@ -23,9 +23,9 @@ from floatlab.page.measures import (
 )
 from floatlab.page.model import (
     Axis,
+    AxisInterval,
     Block,
     Gap,
-    Interval,
     Lane,
     Line,
     Note,
@@ -197,7 +197,7 @@ def histogram_blocks(found: Differences) -> list[Block]:
     for low, high, count in ulps.histogram:
         label = line(f"{count:,}", Span(f"  {percent(count, ulps.count)}", Role.HINT))
         # Room for the label is kept on the right; the shortest bar is one character.
-        bar = Interval(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
+        bar = AxisInterval(0.0, 0.68 * count / most, label, line(f"{count:,}"), Role.CHANGED, heavy=True, ends=False)
         lanes.append(Lane(bin_label(low, high), (), (bar,)))
     head = f"How many elements are how many ulps of {ulps.format.name} apart"
     return [heading(head), Axis(tuple(lanes))]

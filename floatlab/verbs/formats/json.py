@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.formats import Format, Row
+from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import Census, census
 from floatlab.numbers import Datum
 from floatlab.wire.derivations import DATUM
@@ -17,11 +17,11 @@ _MORE = ("zero", "negative_zero", "subnormals")
 _SMALL = 8  # bits of the formats whose codes are all listed
 
 
-def _landmark(attribute: str) -> Callable[[Row], Datum]:
+def _landmark(attribute: str) -> Callable[[CatalogRow], Datum]:
     return lambda row: Datum(row.format, row.format.compose(False, getattr(row.format, attribute)))
 
 
-def _smallest(row: Row) -> Datum | None:
+def _smallest(row: CatalogRow) -> Datum | None:
     return _landmark("smallest_magnitude")(row) if row.format.subnormals else None
 
 

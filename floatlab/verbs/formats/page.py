@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.formats import Format
-from floatlab.formats import Row as CatalogRow
+from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, encode
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest, special_text

@@ -10,9 +10,9 @@ from floatlab.numbers import encode
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
 from floatlab.page.model import (
     Axis,
+    AxisInterval,
     Block,
     Gap,
-    Interval,
     Lane,
     Mark,
     Page,
@@ -78,10 +78,10 @@ def ranges_axis(formats: list[Format]) -> Axis:
     lanes = []
     for each in formats:
         largest = line(_value(each.largest))
-        spans = [Interval(place(each.emin), place(_top(each)), largest, role=Role.CHANGED, heavy=True, ends=False)]
+        spans = [AxisInterval(place(each.emin), place(_top(each)), largest, role=Role.CHANGED, heavy=True, ends=False)]
         if each.subnormals:
             low_end, label = place(each.qmin), line(f"2^{each.qmin}")
-            spans.insert(0, Interval(low_end, place(each.emin), label, role=Role.CHANGED, ends=False, before=True))
+            spans.insert(0, AxisInterval(low_end, place(each.emin), label, role=Role.CHANGED, ends=False, before=True))
         lanes.append(Lane(each.name, (), tuple(spans)))
     marks = tuple(
         Mark(place(k), "┼", line("1" if not k else f"2^{k}"), role=Role.RULER, priority=_roundness(k))

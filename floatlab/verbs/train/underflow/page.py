@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import floor, log2
 
 from floatlab.page.measures import percent
-from floatlab.page.model import Axis, Block, Gap, Interval, Lane, Note, Page, Role, Row, Span, heading, line
+from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Note, Page, Role, Row, Span, heading, line
 from floatlab.page.words import counted, plural
 from floatlab.training.scaling import Underflow
 
@@ -115,7 +115,7 @@ def histogram(found: Underflow) -> Axis:
         fate = fate_of(start, found)
         label = line(f"{count:,}", Span(f"  {percent(count, found.nonzero)}", Role.HINT), f"  {fate}" if fate else "")
         role = _FATES[fate]
-        bar = Interval(0.0, 0.56 * count / most, label, line(f"{count:,} {fate}"), role, heavy=not fate, ends=False)
+        bar = AxisInterval(0.0, 0.56 * count / most, label, line(f"{count:,} {fate}"), role, heavy=not fate, ends=False)
         name = f"2^{start}" if stop == start + 1 else f"2^{start} … {stop - 1}"
         lanes.append(Lane(name, (), (bar,)))
     return Axis(tuple(lanes))
