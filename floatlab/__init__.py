@@ -141,19 +141,11 @@ def __getattr__(name: str) -> object:
     """Open the room that a public name lives in, or that is one."""
     if name not in _ROOM_OF and name not in _OPEN_ROOMS:
         raise AttributeError(f"module 'floatlab' has no attribute {name!r}")
-    from importlib import import_module
+    from floatlab.faces import open_module
 
-    from floatlab.fpmode import DefaultMode
-
-    room = f"floatlab.{name}" if name in _OPEN_ROOMS else _ROOM_OF[name]
-    try:
-        with DefaultMode():  # the constants of a module are rounded when it is compiled and imported
-            module = import_module(room)
-    except ValueError:  # the mode cannot be set: functions that depend on it say so
-        module = import_module(room)
     if name in _OPEN_ROOMS:
-        return module
-    value = getattr(module, name)
+        return open_module(f"floatlab.{name}")
+    value = getattr(open_module(_ROOM_OF[name]), name)
     globals()[name] = value
     return value
 

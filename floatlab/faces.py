@@ -10,6 +10,16 @@ from floatlab.fpmode import DefaultMode
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import ModuleType
+
+
+def open_module(name: str) -> ModuleType:
+    """Import a module in the default floating-point mode, in which its constants are rounded."""
+    try:
+        with DefaultMode():
+            return import_module(name)
+    except ValueError:  # the mode cannot be set: functions that depend on it say so
+        return import_module(name)
 
 
 def face(
@@ -24,12 +34,7 @@ def face(
     def get(name: str) -> object:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        try:
-            with DefaultMode():  # the constants of a module are rounded when it is compiled and imported
-                module = import_module(home[name])
-        except ValueError:  # the mode cannot be set: functions that depend on it say so
-            module = import_module(home[name])
-        value = getattr(module, name)
+        value = getattr(open_module(home[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -7,10 +7,10 @@ from textual.widgets import Input
 
 from floatlab.errors import FloatlabError
 from floatlab.tui.base import ExplorerBase
-from floatlab.tui.screens.background_answer import BackgroundAnswer, Started
+from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.history import History
 from floatlab.tui.widgets.boxes import mark_valid
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 

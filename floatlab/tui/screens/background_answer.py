@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event, Thread
-from typing import TypeAlias
 
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
-
-# Called with how much work there is, and of what; returns a function to call with how much was done since.
-Started: TypeAlias = Callable[[int, str], Callable[[int], None]]
 
 
 class Stopped(Exception):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from floatlab.formats import Format, parse_format
+from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.results.products import Product, matrix_product
-from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer, Started, written
+from floatlab.verbs.answer import Answer, written
 from floatlab.verbs.matmul.page import product_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
-from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.page import reduction_page
 
 
@@ -83,26 +80,3 @@ def _product_answer(found: Product) -> Answer:
         codes=lambda: rows(hexadecimal_code),
         found=found,
     )
-
-
-def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: what was observed explained, products timed, or a sum in the stated order."""
-    verb, words, format = question.verb, question.values, next(iter(question.formats), None)
-    options = dict(question.options)
-    if "observed" in options:
-        wanted = {name: options[name] for name in ("observed", "difference", "preset", "targets") if name in options}
-        from floatlab.verbs.attribute.answer import attribute_words
-
-        return [attribute_words(verb, words, format=format, context=question.context, started=started, **wanted)]
-    if "ways" in options:
-        from floatlab.verbs.ways.answer import ways_answer
-
-        return [ways_answer(words, format or parse_format("binary32"), options.get("runs", RUNS))]
-    if "backends" in options:
-        from floatlab.verbs.backends.answer import backends_answer
-
-        return [backends_answer(words, options["backends"], format, options.get("runs", RUNS), started)]
-    # A machine rounds in its own way, and takes none that was not asked for.
-    context = None if question.context == DEFAULT else question.context
-    found = reduce_words(verb, words, format, context=context, **options)
-    return [answer_of(found, options.get("preset"))]

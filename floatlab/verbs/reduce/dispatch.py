@@ -5,13 +5,9 @@ from __future__ import annotations
 from floatlab.formats import parse_format
 from floatlab.numbers.context import DEFAULT
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.answer import answer_of, reduce_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.verbs.answer import Started
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -18,7 +18,6 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
 from floatlab.training.update.trace import UpdateTrace
-from floatlab.tui.screens.background_answer import Started
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies
 from floatlab.tui.screens.train.paced_run import PacedRun, usual_pace
 from floatlab.tui.screens.train.plot import Plot
@@ -29,7 +28,7 @@ from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.cells import Cells
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView, StaticPage, note_page
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question, words_of
 from floatlab.verbs.train.forms import PARTS, form_of, has, text_in, with_text
