@@ -1,9 +1,11 @@
-"""Every verb, one entry each: where its options lie, and what answers its questions.
+"""Every verb, one entry each: its folder, what answers its questions, and the screen of the explorer that shows them.
 
-An entry is a function that imports only when it is called: a command loads the folder of its own verb and no other.
+An entry imports only when it is asked: a command loads the folder of its own verb and no other.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
 
 from floatlab.errors import FloatlabError
 from floatlab.record import Record
@@ -18,160 +20,48 @@ if TYPE_CHECKING:
 
     Answers: TypeAlias = Callable[[Question, Started | None], list[Answer]]
 
-__all__ = ["VERBS", "Entry", "answer_question", "answers_of", "asks", "command_of", "verb_named", "words_of"]
-
 
 class Entry(Record):
     """A verb: one function imports what it takes, another what answers its questions.
 
-    A verb without `answers` asks no question; the command line runs it by itself.
+    A verb without `answers` asks no question; the command line runs it by itself. `screen` is the name of the
+    explorer's screen that shows the answers, empty for a verb of the command line only.
     """
 
     verb: Callable[[str], Verb]
     answers: Callable[[], Answers] | None = None
+    screen: str = ""
 
 
-def _show(name: str) -> Verb:
-    from floatlab.verbs.show.options import VERB
+def entry(folder: str, screen: str = "", answer: str = "answer") -> Entry:
+    """Return the entry of the verbs of a folder: `VERB` or `VERBS` of its `options`, and `answers` of `answer`."""
 
-    return VERB
+    def verb(name: str) -> Verb:
+        options = import_module(f"{folder}.options")
+        chosen: Verb = options.VERBS[name] if hasattr(options, "VERBS") else options.VERB
+        return chosen
 
+    def answers() -> Answers:
+        imported: Answers = import_module(f"{folder}.{answer}").answers
+        return imported
 
-def _answer_show() -> Answers:
-    from floatlab.verbs.show.answer import answers
+    return Entry(verb, answers if answer else None, screen)
 
-    return answers
 
-
-def _convert(name: str) -> Verb:
-    from floatlab.verbs.convert.options import VERB
-
-    return VERB
-
-
-def _answer_convert() -> Answers:
-    from floatlab.verbs.convert.answer import answers
-
-    return answers
-
-
-def _formats(name: str) -> Verb:
-    from floatlab.verbs.formats.options import VERB
-
-    return VERB
-
-
-def _answer_formats() -> Answers:
-    from floatlab.verbs.formats.answer import answers
-
-    return answers
-
-
-def _arithmetic(name: str) -> Verb:
-    from floatlab.verbs.arithmetic.options import VERBS
-
-    return VERBS[name]
-
-
-def _answer_arithmetic() -> Answers:
-    from floatlab.verbs.arithmetic.answer import answers
-
-    return answers
-
-
-def _block(name: str) -> Verb:
-    from floatlab.verbs.block.options import VERB
-
-    return VERB
-
-
-def _answer_block() -> Answers:
-    from floatlab.verbs.block.answer import answers
-
-    return answers
-
-
-def _vectors(name: str) -> Verb:
-    from floatlab.verbs.vectors.options import VERB
-
-    return VERB
-
-
-def _reduce(name: str) -> Verb:
-    from floatlab.verbs.reduce.options import VERBS
-
-    return VERBS[name]
-
-
-def _answer_reduce() -> Answers:
-    from floatlab.verbs.reduce.dispatch import answers
-
-    return answers
-
-
-def _reveal(name: str) -> Verb:
-    from floatlab.verbs.reveal.options import VERB
-
-    return VERB
-
-
-def _answer_reveal() -> Answers:
-    from floatlab.verbs.reveal.answer import answers
-
-    return answers
-
-
-def _compare(name: str) -> Verb:
-    from floatlab.verbs.compare.options import VERB
-
-    return VERB
-
-
-def _answer_compare() -> Answers:
-    from floatlab.verbs.compare.answer import answers
-
-    return answers
-
-
-def _train(name: str) -> Verb:
-    from floatlab.verbs.train.options import VERB
-
-    return VERB
-
-
-def _answer_train() -> Answers:
-    from floatlab.verbs.train.answer import answers
-
-    return answers
-
-
-def _completion(name: str) -> Verb:
-    from floatlab.verbs.completion.options import VERB
-
-    return VERB
-
-
-def _tui(name: str) -> Verb:
-    from floatlab.verbs.tui.options import VERB
-
-    return VERB
-
-
-_ARITHMETIC = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
-_REDUCE = ("sum", "dot", "matmul")
+_OPERATIONS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
 VERBS: dict[str, Entry] = {
-    "show": Entry(_show, _answer_show),
-    "convert": Entry(_convert, _answer_convert),
-    "formats": Entry(_formats, _answer_formats),
-    **dict.fromkeys(_ARITHMETIC, Entry(_arithmetic, _answer_arithmetic)),
-    "block": Entry(_block, _answer_block),
-    "vectors": Entry(_vectors),
-    **dict.fromkeys(_REDUCE, Entry(_reduce, _answer_reduce)),
-    "reveal": Entry(_reveal, _answer_reveal),
-    "compare": Entry(_compare, _answer_compare),
-    "train": Entry(_train, _answer_train),
-    "completion": Entry(_completion),
-    "tui": Entry(_tui),
+    "show": entry("floatlab.verbs.show", "inspect"),
+    "convert": entry("floatlab.verbs.convert", "inspect"),
+    "formats": entry("floatlab.verbs.formats", "formats"),
+    **dict.fromkeys(_OPERATIONS, entry("floatlab.verbs.arithmetic", "arithmetic")),
+    "block": entry("floatlab.verbs.block"),
+    "vectors": entry("floatlab.verbs.vectors", answer=""),
+    **dict.fromkeys(("sum", "dot", "matmul"), entry("floatlab.verbs.reduce", "reduce", "dispatch")),
+    "reveal": entry("floatlab.verbs.reveal", "reduce"),
+    "compare": entry("floatlab.verbs.compare", "compare"),
+    "train": entry("floatlab.verbs.train", "train"),
+    "completion": entry("floatlab.verbs.completion", answer=""),
+    "tui": entry("floatlab.verbs.tui", answer=""),
 }
 
 

@@ -72,8 +72,8 @@ class Work:
 def work(monkeypatch):
     work = Work()
     start = ("block", "quick", "--to", "mxfp4")
-    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", ("block",), start, lambda: Slow, slow=True))
-    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers))
+    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", start, lambda: Slow, slow=True))
+    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers, screen="slow"))
     yield work
     for gate in work.gates.values():
         gate.set()

@@ -10,10 +10,9 @@ import pytest
 import floatlab
 from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
-from floatlab.tui.app.registry import SCREENS
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import VERBS, Entry, answer_question, command_of, verb_named
+from floatlab.verbs.registry import VERBS, answer_question, command_of, entry, verb_named
 from tests.tui.stage import driven, opened
 
 HOUSE = Path(floatlab.__file__).parent
@@ -62,17 +61,7 @@ def toy(tmp_path, monkeypatch):
     (folder / "answer.py").write_text(ANSWER)
     monkeypatch.syspath_prepend(tmp_path)
 
-    def verb(name):
-        from toy_verb.options import VERB
-
-        return VERB
-
-    def answers():
-        from toy_verb.answer import answers
-
-        return answers
-
-    monkeypatch.setitem(VERBS, "toy", Entry(verb, answers))
+    monkeypatch.setitem(VERBS, "toy", entry("toy_verb", screen="inspect"))
     yield
     for name in ("toy_verb", "toy_verb.options", "toy_verb.answer"):
         sys.modules.pop(name, None)
@@ -128,9 +117,7 @@ def test_its_errors_come_from_its_table(toy, capsys, words, message):
 
 
 @driven
-async def test_the_palette_of_the_explorer_offers_it(toy, monkeypatch):
-    inspect = SCREENS["inspect"]
-    monkeypatch.setitem(SCREENS, "inspect", inspect.replace(verbs=(*inspect.verbs, "toy")))
+async def test_the_palette_of_the_explorer_offers_it(toy):
     async with opened("show 1 --fp16") as person:
         await person.press("ctrl+p")
         await person.type("example toy 1.5")
