@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, read_question
-from floatlab.cli.streams import put
 from floatlab.confinement import confine
 from floatlab.errors import quoted
 from floatlab.tui.app.registry import screen_for
@@ -31,7 +31,7 @@ def _parted(words: list[str]) -> tuple[list[str], list[str]]:
     return words[:at], words[at:]
 
 
-def run_explorer(words: list[str]) -> int:
+def run(words: list[str]) -> int:
     """Open the explorer, and return its exit status when it is left."""
     own, question = _parted(words)
     options = Parser(VERB).parse(own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from floatlab.cli.streams import put
+from floatlab.cli.output import put
 from floatlab.errors import quoted
 from floatlab.formats.names import SHORTHANDS
 from floatlab.verbs.option import UsageError, formats_named
@@ -86,8 +86,7 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             raise self._unknown(unknown[0])
         if values:
-            dest = next(action.dest for action in self._actions if not action.option_strings)
-            setattr(known, dest, [*(getattr(known, dest) or []), *values])
+            known.values = [*(known.values or []), *values]
         return known
 
     def _check(self, word: str) -> None:
@@ -162,16 +161,10 @@ def _add(group: argparse._ActionsContainer, option: Option) -> None:
 class AppendFormats(argparse.Action):
     """Collect formats in the order typed, once each, from -f NAME[,NAME…] and from the shorthands."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[object] | None,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: object, flag: str | None = None) -> None:
         """Append the formats that an option names."""
         formats: list[Format] = list(getattr(namespace, self.dest, None) or [])
-        option = str(option_string)
+        option = str(flag)
         for format in formats_named(values if isinstance(values, str) else option.lstrip("-"), option):
             if format not in formats:
                 formats.append(format)
