@@ -50,11 +50,7 @@ class PlainSource(ArraySource):
         with named(self.path):
             if self.dtype is None and self.format.width < 8:
                 return Source(self._unpacked(first, count), self.format)
-            found = self._filled(np.empty(count, self.stored), self.offset + first * self.stored.itemsize)
-            if self.dtype is None:
-                codes = found.astype(self.stored.newbyteorder("="), copy=False)
-                return Source(checked(codes, self.format), self.format)
-        return plain(found, self.dtype)
+            return piece(self._filled(np.empty(count, self.stored), self.offset + first * self.stored.itemsize), self)
 
     def _filled(self, found: Array, offset: int) -> Array:
         read_into(self.file, found.view(np.uint8), offset)
@@ -72,16 +68,15 @@ class PlainSource(ArraySource):
         self.file.close()
 
 
-def plain(found: Array, dtype: DType) -> Array:
-    """Return numbers as the machine has them; other bytes than 0 and 1 are no bool of NumPy's."""
-    return found.view(np.uint8) != 0 if dtype.kind == "b" else found.astype(dtype, copy=False)
-
-
-def checked(codes: Array, format: Format) -> Array:
-    """Return codes that the format has; raises FileFormatError for wider ones."""
-    if codes.size and int(codes.max()) >> format.width:
-        raise FileFormatError(f"has codes of more than {format.width} bits, which is {format.name}'s width")
-    return codes
+def piece(stored: Array, source: ArraySource) -> Piece:
+    """Return stored numbers of an array as the machine has them; raises FileFormatError for codes of too many bits."""
+    if source.dtype is None:
+        format = source.format
+        if stored.size and int(stored.max()) >> format.width:
+            raise FileFormatError(f"has codes of more than {format.width} bits, which is {format.name}'s width")
+        return Source(stored.astype(stored.dtype.newbyteorder("="), copy=False), format)
+    # Other bytes than 0 and 1 are no bool of NumPy's.
+    return stored.view(np.uint8) != 0 if source.dtype.kind == "b" else stored.astype(source.dtype, copy=False)
 
 
 def open_npy(path: str) -> ArraySource:

@@ -24,7 +24,6 @@ from floatlab.files.plain import parse_shape
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 
-PREFIX = "random:"
 _FORM = "random:uniform:400x400:seed=1"
 _MOST = 1 << 40  # numbers; more take weeks
 # What each distribution takes, with what it is where it is not given.
@@ -75,7 +74,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
     >>> parse_random("random:uniform:2x2:seed=1", parse_format("fp16")).whole().tolist()
     [[0.56640625, 0.97119140625], [0.4443359375, 0.87744140625]]
     """
-    kind, _, rest = text.removeprefix(PREFIX).partition(":")
+    kind, _, rest = text.partition(":")[2].partition(":")
     if kind not in _CHOICES:
         known = list(_CHOICES)
         near = guess(kind, known) or f"; it is one of {', '.join(known)}"
@@ -98,7 +97,10 @@ def parse_random(text: str, format: Format) -> ArraySource:
             seed = int(value)
             continue
         choices[name] = _number(value, each, text)
-    return RandomSource(text, sizes, _drawable(format), kind, seed, choices)
+    fmt = array_format(format)
+    if not fmt.signed or not fmt.zero:
+        raise FormatError(f"{fmt.name} has not the numbers that are drawn")
+    return RandomSource(text, sizes, fmt, kind, seed, choices)
 
 
 def _number(value: str, said: str, text: str) -> float:
@@ -109,10 +111,3 @@ def _number(value: str, said: str, text: str) -> float:
     if not isfinite(found):
         raise UnsupportedError(f"{quoted(text)}: {quoted(said)} says no number")
     return found
-
-
-def _drawable(format: Format) -> Format:
-    fmt = array_format(format)
-    if not fmt.signed or not fmt.zero:
-        raise FormatError(f"{fmt.name} has not the numbers that are drawn")
-    return fmt

@@ -42,9 +42,8 @@ class Reader:
         self._words: list[str] = []
         self._values: list[float] = []
         self._exact: dict[int, tuple[int, bool]] = {}
-        self._read: dict[str, int] = {}  # what was read exactly, such as 0 and nan, which come again
+        self._read: dict[str, tuple[int, bool]] = {}  # what was read exactly, such as 0 and nan, which come again
         self._slow = 0
-        self._inexact: dict[str, bool] = {}  # whether what was read exactly changed
         self._changed = 0
 
     def take(self, word: str) -> None:
@@ -63,17 +62,15 @@ class Reader:
 
     def _exactly(self, word: str) -> tuple[int, bool]:
         """Return the code of a literal, read by the codec, and whether it changed; raises LiteralError for too many."""
-        if (code := self._read.get(word)) is None:
+        if (known := self._read.get(word)) is None:
             self._slow += 1
             if self._slow > MAX_EXACT:
                 raise LiteralError(f"there are over {MAX_EXACT:,} literals that are no plain decimals")
             done = read(word, self.format)
-            code, inexact = done.result.code, Flags.INEXACT in done.flags
+            known = done.result.code, Flags.INEXACT in done.flags
             if len(self._read) < _BATCH and len(word) < _SHORT:
-                self._read[word], self._inexact[word] = code, inexact
-        else:
-            inexact = self._inexact[word]
-        return code, inexact
+                self._read[word] = known
+        return known
 
     def _settle(self) -> None:
         """Round a batch; what binary64 has in the middle between two numbers may have been on one side of it."""
