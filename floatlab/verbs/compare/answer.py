@@ -17,8 +17,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.edits import code_of
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question, code_of
 
 
 @in_default_mode

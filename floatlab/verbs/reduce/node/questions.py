@@ -11,8 +11,7 @@ from floatlab.reduce.results.reduction import Reduction
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.verbs.arithmetic.page import expression
-from floatlab.verbs.edits import code_of
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question, code_of
 
 _VERBS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "sqrt": "sqrt", "fma": "fma",
