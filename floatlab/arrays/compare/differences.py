@@ -6,6 +6,7 @@ from floatlab.arrays.compare.distances import Ulps
 from floatlab.arrays.compare.structure import Structure
 from floatlab.arrays.compare.tolerances import Extreme, Tolerance
 from floatlab.formats import Format
+from floatlab.numbers.datum import Datum
 from floatlab.presenter import Answering
 from floatlab.record import Record
 
@@ -88,3 +89,7 @@ class Differences(Answering, Record):
     def within(self) -> bool:
         """Whether everything is within NumPy's tolerance."""
         return self.allclose.passes
+
+    def data(self, element: ComparedElement) -> tuple[Datum, Datum]:
+        """Return both numbers of an element."""
+        return Datum(self.actual.format, element.actual_code), Datum(self.expected.format, element.expected_code)

@@ -77,17 +77,12 @@ VERB = Verb(
             "cause",
             Option("inputs", "X Y", "the arrays are products of these: why they differ"),
             Option(
-                "op",
-                "NAME",
-                "which product: matmul (default) or dot",
-                read=_product,
-                needs=("inputs",),
-                reason="it says what was done to them",
+                "op", "NAME", "which product: matmul (default) or dot", read=_product,
+                needs=("inputs",), reason="it says what was done to them",
             ),
         ),
-        *grouped(
-            "what to show",
-            Option("worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST)),
+        Option(
+            "worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST), group="what to show",
         ),
         *grouped(
             "what to show",
@@ -104,4 +99,4 @@ VERB = Verb(
     reads_files=True,
     plot=_plot,
     also=("diff allclose → compare A B",),
-)
+)  # fmt: skip
