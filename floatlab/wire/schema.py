@@ -22,10 +22,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from fractions import Fraction
-    from typing import Any, TypeAlias
+    from typing import Any, TypeAlias, TypeVar
 
+    T = TypeVar("T")
     Wire: TypeAlias = dict[str, object]  # a JSON object
     Rows: TypeAlias = Mapping[str, object]  # of each member its Codec, its Member, or the rows of an object inside
+    Fields: TypeAlias = Mapping[str, "Member | Fields"]
 
 VERSION = 1  # of the schema, in every document
 # What reading raises where a document is not what it says.
@@ -68,7 +70,7 @@ class Codec:
 
     __slots__ = ("read", "write")
 
-    def __init__(self, write: Callable[[Any, Scope], object], read: Callable[[Any, Scope], Any]) -> None:
+    def __init__(self, write: Callable[..., object], read: Callable[..., Any]) -> None:
         self.write, self.read = write, read
 
 
@@ -80,7 +82,7 @@ class Member(Record):
     """
 
     codec: Codec
-    get: Callable[[Any], Any]
+    get: Callable[..., object]
     into: str | None = None
     is_optional: bool = False
 
@@ -90,41 +92,45 @@ class Schema(Codec):
 
     __slots__ = ("make", "rows")
 
-    def __init__(self, make: Callable[..., Any] | None, rows: Rows) -> None:
+    def __init__(self, make: Callable[..., object] | None, rows: Rows) -> None:
         super().__init__(self._written, self._made)
-        self.make, self.rows = make, {name: _as_field(name, row) for name, row in rows.items()}
+        self.make, self.rows = make, _fields_of(rows)
 
-    def _written(self, record: Any, scope: Scope) -> Wire:
+    def _written(self, record: object, scope: Scope) -> Wire:
         return _write(self.rows, record, scope)
 
-    def _made(self, wire: object, scope: Scope) -> Any:
+    def _made(self, wire: object, scope: Scope) -> object:
         if self.make is None:
             raise FileFormatError("is a summary, which is not read back")
         return self.make(**_read(self.rows, wire, scope))
 
 
-def _as_field(name: str, row: Any) -> Any:
-    if isinstance(row, Codec):
-        return Member(row, attrgetter(name), name)
-    return row if isinstance(row, Member) else {inner: _as_field(inner, each) for inner, each in row.items()}
+def _fields_of(rows: Rows) -> Fields:
+    return {name: _field_of(name, row) for name, row in rows.items()}
 
 
-def _write(rows: Mapping[str, Any], record: Any, scope: Scope) -> Wire:
+def _field_of(name: str, row: Any) -> Member | Fields:
+    if isinstance(row, dict):
+        return _fields_of(row)
+    return field(row, name) if isinstance(row, Codec) else row
+
+
+def _write(rows: Fields, record: object, scope: Scope) -> Wire:
     wire: Wire = {}
     for name, row in rows.items():
-        if isinstance(row, dict):
+        if not isinstance(row, Member):
             wire[name] = _write(row, record, scope)
         elif (value := row.get(record)) is not None or not row.is_optional:
             wire[name] = row.codec.write(value, scope)
     return wire
 
 
-def _read(rows: Mapping[str, Any], wire: object, scope: Scope) -> dict[str, Any]:
+def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
     members = _checked(wire, dict, "an object")
-    values: dict[str, Any] = {}
+    values: Wire = {}
     for name, row in rows.items():
-        if isinstance(row, dict):
-            if any(isinstance(each, dict) or each.into for each in row.values()):
+        if not isinstance(row, Member):
+            if any(not isinstance(inner, Member) or inner.into for inner in row.values()):
                 values |= _at(name, _read, row, members.get(name), scope)
         elif row.into is not None and (name in members or not row.is_optional):
             if name not in members:
@@ -133,7 +139,7 @@ def _read(rows: Mapping[str, Any], wire: object, scope: Scope) -> dict[str, Any]
     return values
 
 
-def _at(place: str, read: Callable[..., Any], *arguments: object) -> Any:
+def _at(place: str, read: Callable[..., T], *arguments: object) -> T:
     """Read a part; an error says where in the document it is."""
     try:
         return read(*arguments)
@@ -141,7 +147,7 @@ def _at(place: str, read: Callable[..., Any], *arguments: object) -> Any:
         raise FileFormatError(f"{place}: {str(error)[:200]}") from None
 
 
-def _checked(wire: object, kind: type | tuple[type, ...], words: str) -> Any:
+def _checked(wire: object, kind: type[T], words: str) -> T:
     if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
         raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
     return wire
@@ -177,14 +183,13 @@ def _integer(wire: object, _: Scope | None = None) -> int:
             return int(wire, 16)
         if digits.isascii() and digits.isdigit():
             return integer_from_digits(digits) * (-1 if wire.startswith("-") else 1)
-    return int(_checked(wire, int, "an integer"))
+    return _checked(wire, int, "an integer")
 
 
 def _number(wire: object, _: Scope) -> float | int:
     if isinstance(wire, str):
         return float(wire) if wire in ("inf", "-inf", "nan") else _integer(wire)
-    kept: float | int = _checked(wire, (int, float), "a number")
-    return kept
+    return wire if isinstance(wire, float) else _checked(wire, int, "a number")
 
 
 def _flags(wire: object, _: Scope) -> Flags:
@@ -246,7 +251,7 @@ def listed(codec: Codec) -> Codec:
 def row(*codecs: Codec) -> Codec:
     """Return the codec of a tuple with one value of each kind: a list."""
 
-    def read(wire: object, scope: Scope) -> tuple[Any, ...]:
+    def read(wire: object, scope: Scope) -> tuple[object, ...]:
         if len(parts := _checked(wire, list, "a list")) != len(codecs):
             raise FileFormatError(f"{len(codecs)} values are expected, not {len(parts)}")
         return tuple(codec.read(part, scope) for codec, part in zip(codecs, parts, strict=True))
@@ -271,9 +276,9 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
 
     def write(record: object, scope: Scope) -> object:
         kind = type(record).__name__.lower()
-        return _write({member: constant(kind)} | schemas[kind].rows, record, scope)
+        return _write({member: constant(kind), **schemas[kind].rows}, record, scope)
 
-    def read(wire: object, scope: Scope) -> Any:
+    def read(wire: object, scope: Scope) -> object:
         kind = _checked(wire, dict, "an object").get(member)
         if kind not in schemas:
             raise FileFormatError(f"there is no {member} {quoted(repr(kind)[:40])}")
@@ -290,7 +295,7 @@ def constant(value: object) -> Member:
     return Member(AS_IT_IS, lambda _: value)
 
 
-def shown(get: str | Callable[[Any], Any], codec: Codec = AS_IT_IS) -> Member:
+def shown(get: str | Callable[..., object], codec: Codec = AS_IT_IS) -> Member:
     """Return a member for readers, which follows from the others: an attribute (dots lead further), or a function."""
     return Member(codec, attrgetter(get) if isinstance(get, str) else get)
 
@@ -305,16 +310,16 @@ def field(codec: Codec, name: str) -> Member:
     return Member(codec, attrgetter(name), name)
 
 
-def within(part: str | Callable[[Any], Any], rows: Rows) -> dict[str, Any]:
+def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
     """Return the rows of a record's part, as rows of the record itself."""
     part_of = attrgetter(part) if isinstance(part, str) else part
 
-    def moved(row: Any) -> Any:
-        if isinstance(row, dict):
-            return {inner: moved(each) for inner, each in row.items()}
-        return row.replace(get=lambda record: row.get(part_of(record)))
+    def moved(row: Member | Fields) -> Member | Fields:
+        if isinstance(row, Member):
+            return row.replace(get=lambda record: row.get(part_of(record)))
+        return {inner: moved(each) for inner, each in row.items()}
 
-    return {inner: moved(_as_field(inner, each)) for inner, each in rows.items()}
+    return {name: moved(row) for name, row in _fields_of(rows).items()}
 
 
 def heading(operation: str) -> dict[str, Member]:
@@ -346,7 +351,7 @@ def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
     return {name: _codec_of(kind.__annotations__[name], kind.__module__) for name in names or kind._fields}
 
 
-def schema_of(kind: type[Record], make: Callable[..., Any] | None = None, **rows: Codec | Member) -> Schema:
+def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **rows: Codec | Member) -> Schema:
     """Return the schema of a record by the types of its fields, but for the rows given.
 
     `make` makes the record of what is read, where the class itself does not.
@@ -371,7 +376,7 @@ def _codec_of(annotation: str, module: str) -> Codec:
         if inner.endswith(", ..."):
             return listed(_codec_of(inner.removesuffix(", ..."), module))
         return row(*(_codec_of(each, module) for each in inner.split(", ")))
-    kind: type[Any] = getattr(sys.modules[module], annotation)
+    kind: type[Record | Enum] = getattr(sys.modules[module], annotation)
     return word_of(kind) if issubclass(kind, Enum) else schema_of(kind)
 
 
@@ -380,7 +385,7 @@ def _codec_of(annotation: str, module: str) -> Codec:
 _PARAMETERS = schema_of(Format)
 
 
-def write_document(schema: Codec, record: Any) -> Wire:
+def write_document(schema: Codec, record: object) -> Wire:
     """Return the JSON object of an answer, with the parameters of formats that no name can bring back."""
     scope = Scope()
     wire = schema.write(record, scope)
@@ -390,7 +395,7 @@ def write_document(schema: Codec, record: Any) -> Wire:
     return wire
 
 
-def read_document(schema: Codec, wire: Wire) -> Any:
+def read_document(schema: Codec, wire: Wire) -> object:
     """Return the answer that a JSON object describes; raises FileFormatError where it does not."""
     if wire.get("schema") != VERSION:
         raise FileFormatError(f"schema {quoted(repr(wire.get('schema'))[:40])} is not {VERSION}")
