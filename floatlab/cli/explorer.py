@@ -84,19 +84,20 @@ def _confine(folder: str | None) -> None:
         confine(folder)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"--files {quoted(str(folder))} is no folder that can be read: {reason}") from None
+        flag = VERB.option("files").flag
+        raise UsageError(f"{flag} {quoted(str(folder))} is no folder that can be read: {reason}") from None
 
 
 def _serve(chosen: Question, here: str, question: list[str]) -> None:
     """Serve explorers that are confined as this process is, until it is interrupted."""
     from floatlab.tui.app.browser import Address, serve
 
-    files = [] if chosen.option("files") is None else ["--files", os.getcwd()]
+    files = None if chosen.option("files") is None else os.getcwd()
     os.chdir(here)  # explorers import their code from where this process did, not from among the files
-    theme = ["--theme", chosen.option("theme")] if chosen.option("theme") else []
+    visitor = Question(VERB.name).having(served=True, files=files, theme=chosen.option("theme"))
     host, port = chosen.option("host", DEFAULT_HOST), chosen.option("port", DEFAULT_PORT)
     address = Address(host, port, chosen.option("name", ""))
-    command = ["--served", *files, *theme, *question]
+    command = [*VERB.words(visitor)[1:], *question]
     serve(address, command, chosen.option("visitors", VISITORS), lambda words: put(f"{words}\n"))
 
 
@@ -120,6 +121,7 @@ def _begun(start: Question) -> BackgroundAnswer:
 def _check_terminal() -> None:
     """Refuse where there is nothing to draw on. Textual draws on standard error."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise UsageError("tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui --serve in a browser")
+        serve = VERB.option("serve").flag
+        raise UsageError(f"tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui {serve} in a browser")
     if os.environ.get("TERM") in ("dumb", "unknown"):
         raise UsageError(f"tui cannot draw on a terminal of type {quoted(os.environ['TERM'])}")

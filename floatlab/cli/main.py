@@ -98,10 +98,9 @@ def _report(error: Exception) -> str:
     try:
         if confined():
             raise OSError  # visitors could fill the disk
-        file = tempfile.NamedTemporaryFile(  # noqa: SIM115
+        with tempfile.NamedTemporaryFile(
             "w", prefix="floatlab-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
-        )
-        with file:
+        ) as file:
             traceback.print_exception(error, file=file)
     except OSError:
         where = traceback.extract_tb(error.__traceback__)[-1]

@@ -68,6 +68,13 @@ class PlainSource(ArraySource):
         self.file.close()
 
 
+def bits_of(kind: Format | DType) -> int:
+    """Return how many bits an element takes in a file: short codes are packed, others stand in whole bytes."""
+    if isinstance(kind, Format) and kind.width < 8:
+        return kind.width
+    return 8 * (container(kind) if isinstance(kind, Format) else kind).itemsize
+
+
 def piece(stored: Array, source: ArraySource) -> Piece:
     """Return stored numbers of an array as the machine has them; raises FileFormatError for codes of too many bits."""
     if source.dtype is None:
@@ -133,7 +140,7 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
     wanted = None if shape is None else parse_shape(shape)
     with keeping_open(path) as file, named(path):
         length = length_of(file)
-        width = kind.width if isinstance(kind, Format) and kind.width < 8 else 8 * _itemsize(kind)
+        width = bits_of(kind)
         if wanted is None:
             if length * 8 % width >= 8 or length % (width // 8 or 1):
                 raise FileFormatError(f"has {length:,} bytes, which are no whole number of {quoted(dtype)}")
@@ -142,7 +149,3 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
         if needed != length:
             raise FileFormatError(f"has {length:,} bytes, and {quoted(dtype)} in that shape takes {needed:,}")
         return PlainSource(path, path, file, wanted, kind, 0, swapped=swapped)
-
-
-def _itemsize(kind: Format | DType) -> int:
-    return (container(kind) if isinstance(kind, Format) else kind).itemsize

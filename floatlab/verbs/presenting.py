@@ -18,9 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from floatlab.arith.blocks import BlockDerivation
     from floatlab.numbers import Datum, Derivation
-    from floatlab.reduce.explain.attribution import Attribution
     from floatlab.reduce.results.judgements import Judgement
     from floatlab.training.gradient_check import StepSweep
     from floatlab.training.network.learner import Learning
@@ -61,11 +59,13 @@ def answer_of(answer: object) -> Answer:
     return ROWS[kind.__name__](answer)
 
 
-def _answer(module: str, function: str) -> Callable[[object], Answer]:
-    """Return a row: a function of a module makes the answer."""
+def _answer(
+    module: str, function: str, arguments: Callable[..., tuple[object, ...]] = lambda answer: (answer,)
+) -> Callable[[object], Answer]:
+    """Return a row: a function of a module makes the answer, of these arguments."""
 
     def present(answer: object) -> Answer:
-        presented: Answer = getattr(import_module(module), function)(answer)
+        presented: Answer = getattr(import_module(module), function)(*arguments(answer))
         return presented
 
     return present
@@ -98,18 +98,6 @@ def _datum(answer: Datum) -> Answer:
     return answer_for([read_literal(parse_literal(f"bits:{hexadecimal_code(answer)}"), answer.format)])
 
 
-def _block(answer: BlockDerivation) -> Answer:
-    from floatlab.verbs.block.answer import answer_of as block_answer
-
-    return block_answer((answer,))
-
-
-def _attribution(answer: Attribution) -> Answer:
-    from floatlab.verbs.attribute.answer import answer_of as attribution_answer
-
-    return attribution_answer(answer, answer.observed)
-
-
 def _judgement(answer: Judgement) -> Answer:
     from floatlab.verbs.judge.page import judgement_blocks, judgement_words
 
@@ -134,9 +122,9 @@ def _curve(answer: StepSweep) -> Answer:
 
 # No two kinds of answers have one name.
 ROWS: dict[str, Callable[..., Answer]] = {
-    "Attribution": _attribution,
+    "Attribution": _answer("floatlab.verbs.attribute.answer", "answer_of", lambda found: (found, found.observed)),
     "BackendComparison": _answer("floatlab.verbs.backends.answer", "answer_of"),
-    "BlockDerivation": _block,
+    "BlockDerivation": _answer("floatlab.verbs.block.answer", "answer_of", lambda block: ((block,),)),
     "Comparison": _answer("floatlab.verbs.arithmetic.answer", "comparison_answer"),
     "Contrast": _answer("floatlab.verbs.arithmetic.answer", "contrast_answer"),
     "Datum": _datum,

@@ -208,11 +208,6 @@ def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
     interval = preimage(datum, context)
     if interval is None:
         return None
-    low, high = interval.low, interval.high
-    return {
-        "low": None if low is None else exact_decimal(low),
-        "low_closed": interval.low_closed,
-        "high": None if high is None else exact_decimal(high),
-        "high_closed": interval.high_closed,
-        "mirrored": interval.mirrored,
-    }
+    low, high = (None if bound is None else exact_decimal(bound) for bound in (interval.low, interval.high))
+    ends = {"low": low, "low_closed": interval.low_closed, "high": high, "high_closed": interval.high_closed}
+    return {**ends, "mirrored": interval.mirrored}

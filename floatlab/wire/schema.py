@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 from enum import Enum
+from functools import lru_cache
 from math import isfinite
 from operator import attrgetter
 
 from floatlab.errors import FileFormatError, FormatError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.context import Flags
-from floatlab.numbers.decimals import digits_of, integer_from_digits
+from floatlab.numbers.decimals import digits_of, fraction_text, integer_from_digits
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -39,18 +40,15 @@ _LONG_BITS = 40_000  # past this, decimal digits would take longer than all the 
 class Scope:
     """What the parts of one document share: the formats that no name stands for, by the names they have in it."""
 
-    __slots__ = ("_named", "formats")
+    __slots__ = ("formats",)
 
     def __init__(self, formats: dict[str, Format] | None = None) -> None:
         self.formats = formats or {}
-        self._named: set[int] = set()
 
     def name(self, format: Format) -> str:
         """Return a format's name; one that `parse_format` would not give back is kept, to be written out."""
-        if id(format) not in self._named:
-            self._named.add(id(format))
-            if not _has_name(format):
-                self.formats[format.name] = format
+        if not _has_name(format):
+            self.formats[format.name] = format
         return format.name
 
     def format(self, name: str) -> Format:
@@ -58,6 +56,7 @@ class Scope:
         return self.formats[name] if name in self.formats else parse_format(name)
 
 
+@lru_cache(maxsize=64)
 def _has_name(format: Format) -> bool:
     try:
         return parse_format(format.name) == format
@@ -206,19 +205,13 @@ def _fraction(wire: object, _: Scope) -> Fraction:
     return Fraction(_integer(numerator), _integer(denominator))
 
 
-def _write_fraction(x: Fraction, _: Scope) -> str:
-    from floatlab.numbers.decimals import fraction_text
-
-    return fraction_text(x)
-
-
 # Codecs of single values.
 
 TEXT = Codec(lambda text, _: text, lambda wire, _: _checked(wire, str, "text"))
 BOOLEAN = Codec(lambda flag, _: bool(flag), lambda wire, _: _checked(wire, bool, "true or false"))
 INTEGER = Codec(lambda n, _: integer(int(n)), _integer)
 NUMBER = Codec(lambda x, _: number(x if isinstance(x, int) else float(x)), _number)
-FRACTION = Codec(_write_fraction, _fraction)  # "N/D"
+FRACTION = Codec(lambda x, _: fraction_text(x), _fraction)  # "N/D"
 FLAGS = Codec(lambda flags, _: flags.names, _flags)
 FORMAT = Codec(lambda fmt, scope: scope.name(fmt), lambda wire, scope: scope.format(_checked(wire, str, "a name")))
 CODE = Codec(lambda code, _: code, lambda wire, _: int(_checked(wire, str, "a hexadecimal code"), 16))

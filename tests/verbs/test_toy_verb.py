@@ -161,6 +161,6 @@ def test_no_flag_of_a_verb_is_written_where_all_verbs_are_treated_alike():
     flags -= {"--csv", "--html", "--plot"}  # files that the door itself writes
     flags -= {"--little-endian"}  # which a question spells out
     alike = [HOUSE / "cli" / f"{name}.py" for name in ("main", "parser", "output", "hints", "completion")]
-    alike += [HOUSE / "verbs" / f"{name}.py" for name in ("option", "question", "registry", "rules")]
+    alike += [HOUSE / "verbs" / f"{name}.py" for name in ("option", "question", "registry")]
     outside = {path.name: strings_in(path) & flags for path in alike}
     assert {name: found for name, found in outside.items() if found} == {}
