@@ -12,6 +12,8 @@ from floatlab.files.readers import kind_of
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Page
 from floatlab.verbs.answer import Answer, Started, written
+from floatlab.verbs.compare.options import VERB
+from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Question, code_of
 
 
@@ -66,7 +68,9 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape, _ = (options.pop(name, None) for name in ("inputs", "dtype", "shape", "op"))
     if len(words) != 2:
-        raise UnsupportedError(f"compare takes two arrays, actual and expected, and {len(words)} were given")
+        raise UsageError(f"compare takes two arrays, not {len(words)}, as in floatlab {VERB.examples[0]}")
+    if "-" in words:
+        raise UsageError("compare reads no standard input: name a file instead of -")
     if shape is not None and dtype is None:
         raise UnsupportedError("--shape is for raw numbers, and --dtype NAME says what they are")
     if dtype is not None and all(kind_of(word, dtype) != "raw" for word in words):
