@@ -114,7 +114,7 @@ def from_json(text: str) -> Any:
     return answer_of_document(wire)
 
 
-def answer_of_document(wire: object) -> Any:
+def answer_of_document(wire: object) -> object:
     """Return the answer that a JSON object (already parsed) describes; raises FileFormatError where it is none."""
     if not isinstance(wire, dict):
         raise FileFormatError("not an answer: a JSON object is expected")

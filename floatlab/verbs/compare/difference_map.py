@@ -46,9 +46,8 @@ def map_page(found: Differences) -> Page:
       a sign stands for 2 columns, a line begins with the number of its first row:
       · none  ░ up to a third  ▒ two thirds  ▓ more  █ all
     """
-    none = "No element differs."
-    words = none if found.shape is not None else "Arrays of these shapes have no elements in common."
-    return Page(tuple(map_blocks(found)) or (Note(words),))
+    none = "Arrays of these shapes have no elements in common." if found.shape is None else "No element differs."
+    return Page(tuple(map_blocks(found)) or (Note(none),))
 
 
 def map_blocks(found: Differences) -> list[Block]:

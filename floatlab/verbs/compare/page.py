@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isfinite
 
 from floatlab.arith import holds
-from floatlab.arrays.compare.differences import ComparedElement, Differences, ErrorSummary, Operand
+from floatlab.arrays.compare.differences import ComparedElement, Differences, ErrorSummary
 from floatlab.arrays.compare.distances import Ulps
 from floatlab.arrays.compare.tolerances import Extreme, Tolerance
 from floatlab.numbers import Datum
@@ -90,8 +90,10 @@ def _summary(found: Differences) -> str:
 
 
 def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
-    operands = (("actual", found.actual), ("expected", found.expected))
-    rows = [_operand_row(label, operand, named) for label, operand in operands]
+    rows: list[Block] = []
+    for label, operand in (("actual", found.actual), ("expected", found.expected)):
+        words = line(Span(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
+        rows.append(Row(label, operand.name, words) if named and operand.name != label else Row(label, words))
     return [*rows, Row("verdict", Span(verdict_words(found), Role.GOOD if found.within else Role.BAD))]
 
 
@@ -102,11 +104,6 @@ def _inputs_rows(found: Differences, judged: str) -> list[Block]:
     if not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
     return [Row("", Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT))]
-
-
-def _operand_row(label: str, operand: Operand, named: bool) -> Block:
-    words = line(Span(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
-    return Row(label, operand.name, words) if named and operand.name != label else Row(label, words)
 
 
 def verdict_words(found: Differences) -> str:
