@@ -59,8 +59,6 @@ def run(words: list[str]) -> int:
         if not start.values and verb_named(start.verb).needs_values:
             example = verb_named(start.verb).examples[0]
             raise UsageError(f"{start.verb} needs a value, as in floatlab tui {example}")
-        if "-" in start.values:
-            raise UsageError("tui opens at values on the line; - is for pipes")
         pending = _begun(start)
     if chosen.option("serve"):
         if pending is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 
 from floatlab import __version__
@@ -80,10 +80,8 @@ def run() -> None:
 
 
 def _end(status: int, message: str, place: str = "") -> int:
-    try:
+    with suppress(BrokenPipeError):  # nobody hears the words; the status still tells
         say(message, place)
-    except BrokenPipeError:
-        return status  # nobody hears the words; the status still tells
     return status
 
 

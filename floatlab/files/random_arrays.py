@@ -10,7 +10,7 @@ so the same array in two formats differs by that rounding, and in a narrow one `
 
 from __future__ import annotations
 
-from math import isfinite, prod
+from math import inf, isfinite, prod
 
 import numpy as np
 
@@ -96,18 +96,13 @@ def parse_random(text: str, format: Format) -> ArraySource:
                 raise UnsupportedError(f"{quoted(text)}: a seed is an integer from 0 to 2^63 − 1")
             seed = int(value)
             continue
-        choices[name] = _number(value, each, text)
+        try:
+            choices[name] = float(value)
+        except ValueError:
+            choices[name] = inf
+        if not isfinite(choices[name]):
+            raise UnsupportedError(f"{quoted(text)}: {quoted(each)} says no number")
     fmt = array_format(format)
     if not fmt.signed or not fmt.zero:
         raise FormatError(f"{fmt.name} has not the numbers that are drawn")
     return RandomSource(text, sizes, fmt, kind, seed, choices)
-
-
-def _number(value: str, said: str, text: str) -> float:
-    try:
-        found = float(value)
-    except ValueError:
-        found = float("nan")
-    if not isfinite(found):
-        raise UnsupportedError(f"{quoted(text)}: {quoted(said)} says no number")
-    return found

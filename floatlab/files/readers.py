@@ -19,7 +19,7 @@ _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", 
 _PLACE, _RANDOM = "::", "random:"
 # How kinds of files begin, and how their names end.
 _STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
-_ENDS = {".npy": "npy", ".npz": "npz", ".safetensors": "safetensors"}
+_ENDS = ("npy", "npz", "safetensors")
 
 
 @in_default_mode
@@ -147,7 +147,7 @@ def _file_kind(path: str, dtype: str | None) -> str:
             raise
         raise FileFormatError(f"{trouble}, nor a list of numbers") from None
     by_start = next((kind for begins, kind in _STARTS.items() if start.startswith(begins)), None)
-    by_name = next((kind for end, kind in _ENDS.items() if path.lower().endswith(end)), None)
+    by_name = next((kind for kind in _ENDS if path.lower().endswith(f".{kind}")), None)
     if dtype is not None and by_name is None:
         return "raw"
     return by_name or by_start or "text"

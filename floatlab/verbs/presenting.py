@@ -116,8 +116,7 @@ def _curve(answer: StepSweep) -> Answer:
     from floatlab.verbs.train.check.page import check_page
     from floatlab.verbs.train.records import GradientCheck
 
-    page = lambda: check_page([answer], None, "function")  # noqa: E731
-    return _plain(answer, page, GradientCheck("function", (answer,)))
+    return _plain(answer, lambda: check_page([answer], None, "function"), GradientCheck("function", (answer,)))
 
 
 # No two kinds of answers have one name.
