@@ -36,12 +36,11 @@ def run(words: Sequence[str]) -> int:
         flag = VERB.option("svg").flag
         raise UsageError(f"vectors draws nothing: {flag} FILE is for the command that a mismatch names")
     question = VERB.question(options.values, vars(options))
-    task, name, *files = question.values
     rule = question.option("nan", "x86")
     context = question.context.replace(nan="x86" if rule == "any" else rule)
-    function = parse_function(name, question.option("exact", True))
-    if task == CHECK:
-        return _check(function, context, files, rule == "any", question.option("all", False), manner)
+    function = parse_function(question.values[1], question.option("exact", True))
+    if question.values[0] == CHECK:
+        return _check(function, context, question, manner)
     return _generate(function, context, question)
 
 
@@ -111,13 +110,12 @@ def _place(name: str) -> str:
     return "standard input" if name == "-" else printable(name)
 
 
-def _check(
-    function: Function, context: Context, names: list[str], any_nan: bool, everything: bool, manner: Manner
-) -> int:
+def _check(function: Function, context: Context, question: Question, manner: Manner) -> int:
     total = wrong = 0
     failure = ""
-    most = 0 if manner.quiet else inf if everything or manner.json else SHOWN
-    for name in names:
+    any_nan = question.option("nan") == "any"
+    most = 0 if manner.quiet else inf if question.option("all") or manner.json else SHOWN
+    for name in question.values[2:]:
         progress, lines, differ = _Progress("checked"), 0, 0
         shown = "standard input" if name == "-" else quoted(name, 80)
         try:
