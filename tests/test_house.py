@@ -78,23 +78,14 @@ def imported_names(node: ast.AST) -> list[str]:
     return []
 
 
-def named_modules(node: ast.AST) -> list[str]:
-    """Return the modules that a string of a table names: itself, or the doors of a verb's folder."""
-    if not isinstance(node, ast.Constant) or node.value not in NAMES:
-        return []
-    doors = [f"{node.value}.{door}" for door in ("options", "answer", "dispatch")]
-    return [each for each in doors if each in NAMES] or [node.value]
-
-
 def import_graph() -> dict[str, set[str]]:
     """Return which modules of the package each one imports, at any place: in functions and for types alone, too.
 
-    Names of modules in tables count, and the folder of a verb stands for its table of options and for what answers it.
     The face is left out: it names the public rooms for type checkers, and opens them when they are asked for.
     """
     graph: dict[str, set[str]] = {}
     for name, path in NAMES.items():
-        dotted = [each for node in ast.walk(TREES[path]) for each in (*imported_names(node), *named_modules(node))]
+        dotted = [each for node in ast.walk(TREES[path]) for each in imported_names(node)]
         found = {each if each in NAMES else each.rpartition(".")[0] for each in dotted}
         graph[name] = {each for each in found if each in NAMES and each not in (name, "floatlab")}
     del graph["floatlab"]

@@ -22,7 +22,7 @@ from floatlab.cli.output import (
 from floatlab.cli.parser import Parser, overview
 from floatlab.errors import FloatlabError, LiteralError, MissingPartError, PlanError, guess, quoted
 from floatlab.verbs.option import UsageError
-from floatlab.verbs.registry import VERBS, answer_question, verb_named
+from floatlab.verbs.registry import VERBS, answer_question, asks, verb_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
     from floatlab.verbs.question import Question
 
 DONE, CHECK_FAILED, BAD_USAGE, MISSING_PART, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
-# Verbs that ask no question, and what runs them.
-_COMMANDS = {
-    "vectors": "floatlab.cli.vectors",
-    "completion": "floatlab.cli.completion",
-    "tui": "floatlab.cli.explorer",
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -112,9 +106,8 @@ def _command(words: list[str]) -> int:
     if words[0] in ("-V", "--version"):
         put(f"floatlab {__version__} (compiled lane: {_compiled_lane()})\n")
         return DONE
-    if words[0] in _COMMANDS:
-        status: int = import_module(_COMMANDS[words[0]]).run(words[1:])
-        return status
+    if words[0] in VERBS and not asks(words[0]):
+        return _run(*words)
     named = words[0] in VERBS
     name = words.pop(0) if named else "show"
     verb = verb_named(name)
@@ -154,6 +147,17 @@ def _command(words: list[str]) -> int:
     if missing:
         raise MissingPartError(missing[0])
     return max((answer.status for answer in answers), default=DONE)
+
+
+def _run(name: str, *words: str) -> int:
+    """Run a verb that asks no question; return the status."""
+    if name == "vectors":
+        from floatlab.cli.vectors import run
+    elif name == "completion":
+        from floatlab.cli.completion import run
+    else:
+        from floatlab.cli.explorer import run
+    return run(list(words))
 
 
 def _compiled_lane() -> str:

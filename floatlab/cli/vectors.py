@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from math import inf
@@ -28,7 +28,7 @@ _EVERY = 0.5  # seconds between words of progress
 _BATCH = 2_000
 
 
-def run(words: Sequence[str]) -> int:
+def run(words: list[str]) -> int:
     """Run `vectors check` or `vectors generate`; return 1 where a line does not agree."""
     options = Parser(VERB).parse(words)
     manner = manner_of(options, output())

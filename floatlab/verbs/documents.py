@@ -6,57 +6,119 @@ importing what adds arrays.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.record import Record
 from floatlab.wire.schema import FAULTS, read_document, write_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from floatlab.wire.schema import Codec, Wire
 
+    Schemas = dict[str, Codec]
+
 _LONGEST = 1 << 26  # characters of a document that is read back
 
 
-class Document(Record):
-    """A kind of answer: where its schema is, its operations, and a member that no other kind has with them."""
+def _convert() -> Schemas:
+    from floatlab.verbs.convert.json import CONVERSION
 
-    module: str
-    name: str
+    return {"Conversion": CONVERSION}
+
+
+def _derivations() -> Schemas:
+    from floatlab.wire.derivations import DERIVATION
+
+    return {"Derivation": DERIVATION}
+
+
+def _arithmetic() -> Schemas:
+    from floatlab.verbs.arithmetic.json import COMPARISON, CONTRAST, INTEGER_RESULT
+
+    return {"Comparison": COMPARISON, "Contrast": CONTRAST, "IntegerResult": INTEGER_RESULT}
+
+
+def _attribute() -> Schemas:
+    from floatlab.verbs.attribute.json import ATTRIBUTION
+
+    return {"Attribution": ATTRIBUTION}
+
+
+def _backends() -> Schemas:
+    from floatlab.verbs.backends.json import STANDING
+
+    return {"BackendComparison": STANDING}
+
+
+def _block() -> Schemas:
+    from floatlab.verbs.block.json import BLOCK
+
+    return {"BlockDerivation": BLOCK}
+
+
+def _compare() -> Schemas:
+    from floatlab.verbs.compare.json import DIFFERENCES, JUDGEMENT_DOCUMENT
+
+    return {"Differences": DIFFERENCES, "Judgement": JUDGEMENT_DOCUMENT}
+
+
+def _matmul() -> Schemas:
+    from floatlab.verbs.matmul.json import PRODUCT
+
+    return {"Product": PRODUCT}
+
+
+def _reduce() -> Schemas:
+    from floatlab.verbs.reduce.json import REDUCTION
+
+    return {"Reduction": REDUCTION}
+
+
+def _reveal() -> Schemas:
+    from floatlab.verbs.reveal.json import FINDINGS, PLAN
+
+    return {"Findings": FINDINGS, "Plan": PLAN}
+
+
+def _train() -> Schemas:
+    from floatlab.verbs.train.json import GRADIENT_CHECK, LEARNINGS, TRAINING, UNDERFLOW, UPDATE
+
+    return {
+        "GradientCheck": GRADIENT_CHECK, "Learnings": LEARNINGS, "Training": TRAINING, "Underflow": UNDERFLOW,
+        "UpdateTrace": UPDATE,
+    }  # fmt: skip
+
+
+class Document(Record):
+    """A kind of answer: what imports its schema, its operations, and a member that no other kind has with them."""
+
+    schemas: Callable[[], Schemas]
     operations: tuple[str, ...] = ()
     member: str = "steps"
 
-    @property
-    def schema(self) -> Codec:
-        """Import and return the schema."""
-        schema: Codec = getattr(import_module(self.module), self.name)
-        return schema
-
 
 DOCUMENTS = {
-    "Attribution": Document("floatlab.verbs.attribute.json", "ATTRIBUTION", ("attribute",), "observed"),
-    "BlockDerivation": Document("floatlab.verbs.block.json", "BLOCK", ("block",)),
-    "Comparison": Document("floatlab.verbs.arithmetic.json", "COMPARISON", ("compare", "equal", "less", "less_equal")),
-    "Contrast": Document("floatlab.verbs.arithmetic.json", "CONTRAST", ("fma",), "separate"),
-    # Is read back as a derivation, of all its stages.
-    "Conversion": Document("floatlab.verbs.convert.json", "CONVERSION"),
-    "Derivation": Document("floatlab.wire.derivations", "DERIVATION"),
-    "Differences": Document("floatlab.verbs.compare.json", "DIFFERENCES", ("compare",), "worst"),
-    "Findings": Document("floatlab.verbs.reveal.json", "FINDINGS", ("reveal",), "nodes"),
-    "GradientCheck": Document("floatlab.verbs.train.json", "GRADIENT_CHECK", ("train check",), "differences"),
-    "IntegerResult": Document("floatlab.verbs.arithmetic.json", "INTEGER_RESULT", ("to_integer",)),
-    "Judgement": Document("floatlab.verbs.compare.json", "JUDGEMENT_DOCUMENT", ("judge",), "causes"),
-    "Learnings": Document("floatlab.verbs.train.json", "LEARNINGS", ("train network",), "configurations"),
-    "Plan": Document("floatlab.verbs.reveal.json", "PLAN", ("plan",), "nodes"),
-    "Product": Document("floatlab.verbs.matmul.json", "PRODUCT", ("matmul",), "elements"),
-    "Reduction": Document("floatlab.verbs.reduce.json", "REDUCTION", ("sum", "dot"), "schedule"),
-    "BackendComparison": Document("floatlab.verbs.backends.json", "STANDING", ("matmul",), "backends"),
-    "Training": Document("floatlab.verbs.train.json", "TRAINING", ("train",), "remedies"),
-    "Underflow": Document("floatlab.verbs.train.json", "UNDERFLOW", ("train underflow",), "histogram"),
-    "UpdateTrace": Document("floatlab.verbs.train.json", "UPDATE", ("train step",), "stages"),
+    "Attribution": Document(_attribute, ("attribute",), "observed"),
+    "BlockDerivation": Document(_block, ("block",)),
+    "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
+    "Contrast": Document(_arithmetic, ("fma",), "separate"),
+    "Conversion": Document(_convert),  # is read back as a derivation, of all its stages
+    "Derivation": Document(_derivations),
+    "Differences": Document(_compare, ("compare",), "worst"),
+    "Findings": Document(_reveal, ("reveal",), "nodes"),
+    "GradientCheck": Document(_train, ("train check",), "differences"),
+    "IntegerResult": Document(_arithmetic, ("to_integer",)),
+    "Judgement": Document(_compare, ("judge",), "causes"),
+    "Learnings": Document(_train, ("train network",), "configurations"),
+    "Plan": Document(_reveal, ("plan",), "nodes"),
+    "Product": Document(_matmul, ("matmul",), "elements"),
+    "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
+    "BackendComparison": Document(_backends, ("matmul",), "backends"),
+    "Training": Document(_train, ("train",), "remedies"),
+    "Underflow": Document(_train, ("train underflow",), "histogram"),
+    "UpdateTrace": Document(_train, ("train step",), "stages"),
 }
 
 
@@ -68,7 +130,7 @@ def document_of(answer: object) -> Wire:
     {'relation': 'less', 'holds': True}
     """
     kind = type(answer).__name__
-    return write_document(DOCUMENTS[kind].schema, answer)
+    return write_document(DOCUMENTS[kind].schemas()[kind], answer)
 
 
 def from_json(text: str) -> Any:
@@ -124,6 +186,6 @@ def answer_of_document(wire: object) -> object:
     if kind == "Derivation" and "steps" not in wire and isinstance(operation, str):
         raise FileFormatError(f"the JSON of {quoted(operation)} is a summary, which is not read back")
     try:
-        return read_document(DOCUMENTS[kind].schema, wire)
+        return read_document(DOCUMENTS[kind].schemas()[kind], wire)
     except (FloatlabError, *FAULTS) as error:
         raise FileFormatError(f"no {kind}: {' '.join(str(error).split())[:300]}") from None

@@ -6,8 +6,6 @@ adds arrays.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from floatlab.errors import UnsupportedError
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page
@@ -17,11 +15,26 @@ from floatlab.verbs.answer import Answer, answer_for, written
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, TypeVar
 
+    from floatlab.arith import Comparison, Contrast, IntegerResult
+    from floatlab.arith.blocks import BlockDerivation
+    from floatlab.arrays.compare.differences import Differences
     from floatlab.numbers import Datum, Derivation
+    from floatlab.reduce.explain.attribution import Attribution
+    from floatlab.reduce.plan.plan import Plan
     from floatlab.reduce.results.judgements import Judgement
+    from floatlab.reduce.results.products import Product
+    from floatlab.reduce.results.reduction import Reduction
+    from floatlab.reduce.reveal.revelation import Findings
+    from floatlab.reduce.timing.backends import BackendComparison
     from floatlab.training.gradient_check import StepSweep
     from floatlab.training.network.learner import Learning
+    from floatlab.training.run.laboratory import Training
+    from floatlab.training.scaling import Underflow
+    from floatlab.training.update.trace import UpdateTrace
+
+    Kind = TypeVar("Kind")
 
 
 def page_of(answer: object) -> Page:
@@ -59,21 +72,14 @@ def answer_of(answer: object) -> Answer:
     return ROWS[kind.__name__](answer)
 
 
-def _answer(
-    module: str, function: str, arguments: Callable[..., tuple[object, ...]] = lambda answer: (answer,)
-) -> Callable[[object], Answer]:
-    """Return a row: a function of a module makes the answer, of these arguments."""
+# Each function is the row of the classes that its parameter is annotated with; no two answers have one name.
+ROWS: dict[str, Callable[[Any], Answer]] = {}
 
-    def present(answer: object) -> Answer:
-        presented: Answer = getattr(import_module(module), function)(*arguments(answer))
-        return presented
 
+def _row(present: Callable[[Kind], Answer]) -> Callable[[Kind], Answer]:
+    for kind in str(present.__annotations__["answer"]).split(" | "):
+        ROWS[kind] = present
     return present
-
-
-def _page(module: str, function: str) -> Callable[[object], Answer]:
-    """Return a row: a function of a module draws the page, and the answer itself is the JSON object."""
-    return lambda answer: _plain(answer, lambda: getattr(import_module(module), function)(answer))
 
 
 def _plain(answer: object, page: Callable[[], Page], document: object = None) -> Answer:
@@ -82,6 +88,7 @@ def _plain(answer: object, page: Callable[[], Page], document: object = None) ->
     return Answer(page, written(document or answer), lambda: words, lambda: words, found=answer)
 
 
+@_row
 def _derivation(answer: Derivation) -> Answer:
     if answer.operation in ("read", "decode", "convert"):
         return answer_for([answer])
@@ -90,6 +97,7 @@ def _derivation(answer: Derivation) -> Answer:
     return derivation_answer(answer)
 
 
+@_row
 def _datum(answer: Datum) -> Answer:
     from floatlab.numbers.datum import hexadecimal_code
     from floatlab.numbers.literals import parse_literal
@@ -98,12 +106,98 @@ def _datum(answer: Datum) -> Answer:
     return answer_for([read_literal(parse_literal(f"bits:{hexadecimal_code(answer)}"), answer.format)])
 
 
+@_row
+def _contrast(answer: Contrast) -> Answer:
+    from floatlab.verbs.arithmetic.answer import contrast_answer
+
+    return contrast_answer(answer)
+
+
+@_row
+def _comparison(answer: Comparison) -> Answer:
+    from floatlab.verbs.arithmetic.answer import comparison_answer
+
+    return comparison_answer(answer)
+
+
+@_row
+def _integer(answer: IntegerResult) -> Answer:
+    from floatlab.verbs.arithmetic.answer import integer_answer
+
+    return integer_answer(answer)
+
+
+@_row
+def _block(answer: BlockDerivation) -> Answer:
+    from floatlab.verbs.block.answer import answer_of as block_answer
+
+    return block_answer((answer,))
+
+
+@_row
+def _reduction(answer: Reduction | Product) -> Answer:
+    from floatlab.verbs.reduce.answer import answer_of as reduction_answer
+
+    return reduction_answer(answer)
+
+
+@_row
+def _plan(answer: Plan) -> Answer:
+    from floatlab.verbs.reveal.page import plan_page
+
+    return _plain(answer, lambda: plan_page(answer))
+
+
+@_row
+def _findings(answer: Findings) -> Answer:
+    from floatlab.verbs.reveal.answer import answer_of as reveal_answer
+
+    return reveal_answer(answer)
+
+
+@_row
+def _attribution(answer: Attribution) -> Answer:
+    from floatlab.verbs.attribute.answer import answer_of as attribution_answer
+
+    return attribution_answer(answer, answer.observed)
+
+
+@_row
+def _differences(answer: Differences) -> Answer:
+    from floatlab.verbs.compare.answer import answer_of as compare_answer
+
+    return compare_answer(answer)
+
+
+@_row
 def _judgement(answer: Judgement) -> Answer:
     from floatlab.verbs.judge.page import judgement_blocks, judgement_words
 
     return _plain(answer, lambda: Page(tuple(judgement_blocks(answer)), judgement_words(answer)))
 
 
+@_row
+def _standing(answer: BackendComparison) -> Answer:
+    from floatlab.verbs.backends.answer import answer_of as backends_answer
+
+    return backends_answer(answer)
+
+
+@_row
+def _training(answer: Training) -> Answer:
+    from floatlab.verbs.train.run.page import training_page
+
+    return _plain(answer, lambda: training_page(answer))
+
+
+@_row
+def _update(answer: UpdateTrace) -> Answer:
+    from floatlab.verbs.train.step.page import step_page
+
+    return _plain(answer, lambda: step_page(answer))
+
+
+@_row
 def _learning(answer: Learning) -> Answer:
     from floatlab.training.network.learner import compare_learnings
     from floatlab.verbs.train.network.answer import network_answer
@@ -112,32 +206,17 @@ def _learning(answer: Learning) -> Answer:
     return network_answer([[answer]], compare_learnings([[answer]], label), label)
 
 
+@_row
+def _underflow(answer: Underflow) -> Answer:
+    from floatlab.verbs.train.underflow.page import underflow_page
+
+    return _plain(answer, lambda: underflow_page(answer))
+
+
+@_row
 def _curve(answer: StepSweep) -> Answer:
     from floatlab.verbs.train.check.page import check_page
     from floatlab.verbs.train.records import GradientCheck
 
-    return _plain(answer, lambda: check_page([answer], None, "function"), GradientCheck("function", (answer,)))
-
-
-# No two kinds of answers have one name.
-ROWS: dict[str, Callable[..., Answer]] = {
-    "Attribution": _answer("floatlab.verbs.attribute.answer", "answer_of", lambda found: (found, found.observed)),
-    "BackendComparison": _answer("floatlab.verbs.backends.answer", "answer_of"),
-    "BlockDerivation": _answer("floatlab.verbs.block.answer", "answer_of", lambda block: ((block,),)),
-    "Comparison": _answer("floatlab.verbs.arithmetic.answer", "comparison_answer"),
-    "Contrast": _answer("floatlab.verbs.arithmetic.answer", "contrast_answer"),
-    "Datum": _datum,
-    "Derivation": _derivation,
-    "Differences": _answer("floatlab.verbs.compare.answer", "answer_of"),
-    "Findings": _answer("floatlab.verbs.reveal.answer", "answer_of"),
-    "IntegerResult": _answer("floatlab.verbs.arithmetic.answer", "integer_answer"),
-    "Judgement": _judgement,
-    "Learning": _learning,
-    "Plan": _page("floatlab.verbs.reveal.page", "plan_page"),
-    "Product": _answer("floatlab.verbs.reduce.answer", "answer_of"),
-    "Reduction": _answer("floatlab.verbs.reduce.answer", "answer_of"),
-    "StepSweep": _curve,
-    "Training": _page("floatlab.verbs.train.run.page", "training_page"),
-    "Underflow": _page("floatlab.verbs.train.underflow.page", "underflow_page"),
-    "UpdateTrace": _page("floatlab.verbs.train.step.page", "step_page"),
-}
+    page = lambda: check_page([answer], None, "function")  # noqa: E731
+    return _plain(answer, page, GradientCheck("function", (answer,)))

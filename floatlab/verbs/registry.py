@@ -5,8 +5,6 @@ An entry imports only when it is asked: a command loads the folder of its own ve
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from floatlab.errors import FloatlabError
 from floatlab.record import Record
 
@@ -33,35 +31,146 @@ class Entry(Record):
     screen: str = ""
 
 
-def entry(folder: str, screen: str = "", answer: str = "answer") -> Entry:
-    """Return the entry of the verbs of a folder: `VERB` or `VERBS` of its `options`, and `answers` of `answer`."""
+def _show(name: str) -> Verb:
+    from floatlab.verbs.show.options import VERB
 
-    def verb(name: str) -> Verb:
-        options = import_module(f"{folder}.options")
-        chosen: Verb = options.VERBS[name] if hasattr(options, "VERBS") else options.VERB
-        return chosen
+    return VERB
 
-    def answers() -> Answers:
-        imported: Answers = import_module(f"{folder}.{answer}").answers
-        return imported
 
-    return Entry(verb, answers if answer else None, screen)
+def _answer_show() -> Answers:
+    from floatlab.verbs.show.answer import answers
+
+    return answers
+
+
+def _convert(name: str) -> Verb:
+    from floatlab.verbs.convert.options import VERB
+
+    return VERB
+
+
+def _answer_convert() -> Answers:
+    from floatlab.verbs.convert.answer import answers
+
+    return answers
+
+
+def _formats(name: str) -> Verb:
+    from floatlab.verbs.formats.options import VERB
+
+    return VERB
+
+
+def _answer_formats() -> Answers:
+    from floatlab.verbs.formats.answer import answers
+
+    return answers
+
+
+def _arithmetic(name: str) -> Verb:
+    from floatlab.verbs.arithmetic.options import VERBS
+
+    return VERBS[name]
+
+
+def _answer_arithmetic() -> Answers:
+    from floatlab.verbs.arithmetic.answer import answers
+
+    return answers
+
+
+def _block(name: str) -> Verb:
+    from floatlab.verbs.block.options import VERB
+
+    return VERB
+
+
+def _answer_block() -> Answers:
+    from floatlab.verbs.block.answer import answers
+
+    return answers
+
+
+def _vectors(name: str) -> Verb:
+    from floatlab.verbs.vectors.options import VERB
+
+    return VERB
+
+
+def _reduce(name: str) -> Verb:
+    from floatlab.verbs.reduce.options import VERBS
+
+    return VERBS[name]
+
+
+def _answer_reduce() -> Answers:
+    from floatlab.verbs.reduce.dispatch import answers
+
+    return answers
+
+
+def _reveal(name: str) -> Verb:
+    from floatlab.verbs.reveal.options import VERB
+
+    return VERB
+
+
+def _answer_reveal() -> Answers:
+    from floatlab.verbs.reveal.answer import answers
+
+    return answers
+
+
+def _compare(name: str) -> Verb:
+    from floatlab.verbs.compare.options import VERB
+
+    return VERB
+
+
+def _answer_compare() -> Answers:
+    from floatlab.verbs.compare.answer import answers
+
+    return answers
+
+
+def _train(name: str) -> Verb:
+    from floatlab.verbs.train.options import VERB
+
+    return VERB
+
+
+def _answer_train() -> Answers:
+    from floatlab.verbs.train.answer import answers
+
+    return answers
+
+
+def _completion(name: str) -> Verb:
+    from floatlab.verbs.completion.options import VERB
+
+    return VERB
+
+
+def _tui(name: str) -> Verb:
+    from floatlab.verbs.tui.options import VERB
+
+    return VERB
 
 
 _OPERATIONS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
 VERBS: dict[str, Entry] = {
-    "show": entry("floatlab.verbs.show", "inspect"),
-    "convert": entry("floatlab.verbs.convert", "inspect"),
-    "formats": entry("floatlab.verbs.formats", "formats"),
-    **dict.fromkeys(_OPERATIONS, entry("floatlab.verbs.arithmetic", "arithmetic")),
-    "block": entry("floatlab.verbs.block"),
-    "vectors": entry("floatlab.verbs.vectors", answer=""),
-    **dict.fromkeys(("sum", "dot", "matmul"), entry("floatlab.verbs.reduce", "reduce", "dispatch")),
-    "reveal": entry("floatlab.verbs.reveal", "reduce"),
-    "compare": entry("floatlab.verbs.compare", "compare"),
-    "train": entry("floatlab.verbs.train", "train"),
-    "completion": entry("floatlab.verbs.completion", answer=""),
-    "tui": entry("floatlab.verbs.tui", answer=""),
+    "show": Entry(_show, _answer_show, "inspect"),
+    "convert": Entry(_convert, _answer_convert, "inspect"),
+    "formats": Entry(_formats, _answer_formats, "formats"),
+    **dict.fromkeys(_OPERATIONS, Entry(_arithmetic, _answer_arithmetic, "arithmetic")),
+    "block": Entry(_block, _answer_block),
+    "vectors": Entry(_vectors),
+    **dict.fromkeys(("sum", "dot", "matmul"), Entry(_reduce, _answer_reduce, "reduce")),
+    "reveal": Entry(_reveal, _answer_reveal, "reduce"),
+    "compare": Entry(_compare, _answer_compare, "compare"),
+    "train": Entry(_train, _answer_train, "train"),
+    "completion": Entry(_completion),
+    "tui": Entry(_tui),
 }
 
 

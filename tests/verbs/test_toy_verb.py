@@ -12,7 +12,7 @@ from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import VERBS, answer_question, command_of, entry, verb_named
+from floatlab.verbs.registry import VERBS, Entry, answer_question, command_of, verb_named
 from tests.tui.stage import driven, opened
 
 HOUSE = Path(floatlab.__file__).parent
@@ -61,7 +61,17 @@ def toy(tmp_path, monkeypatch):
     (folder / "answer.py").write_text(ANSWER)
     monkeypatch.syspath_prepend(tmp_path)
 
-    monkeypatch.setitem(VERBS, "toy", entry("toy_verb", screen="inspect"))
+    def verb(name):
+        from toy_verb.options import VERB
+
+        return VERB
+
+    def answers():
+        from toy_verb.answer import answers
+
+        return answers
+
+    monkeypatch.setitem(VERBS, "toy", Entry(verb, answers, "inspect"))
     yield
     for name in ("toy_verb", "toy_verb.options", "toy_verb.answer"):
         sys.modules.pop(name, None)
