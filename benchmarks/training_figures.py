@@ -19,7 +19,7 @@ from floatlab import train
 from floatlab.page.chart_svg import chart_to_svg
 from floatlab.page.model import Chart
 from floatlab.training.gradient_check import sweep_steps
-from floatlab.training.network.learner import compare_learnings, learn
+from floatlab.training.learner import compare_learnings, learn
 from floatlab.verbs.train.check.page import errors_chart
 from floatlab.verbs.train.network.page import losses_chart, mean_loss
 from floatlab.verbs.train.run.page import values_chart

@@ -35,14 +35,7 @@ UNTOLD_FUNCTIONS: set[str] = {
     "floatlab.arrays.unpack",
     "floatlab.dot",
     "floatlab.matmul",
-    "floatlab.training.advised_step",
-    "floatlab.training.compare_learnings",
-    "floatlab.training.exact_loss",
-    "floatlab.training.make_problem",
-    "floatlab.training.measure_underflow",
-    "floatlab.training.parse_optimizer",
-    "floatlab.training.parse_remedy",
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 394
+LINES_WITH_ANY = 389

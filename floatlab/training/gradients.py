@@ -44,6 +44,23 @@ def numbers_of(value: Any, name: str) -> list[Fraction] | Array:
     return np.asarray(decode(source.codes, source.format, np.float64))
 
 
+def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
+    """Return weights to begin with as a row of numbers, and whether it is one number and not a row of one.
+
+    Raises UnsupportedError for one that is not finite, and for tables.
+    """
+    numbers = numbers_of(start, "start")
+    if isinstance(numbers, list):
+        return numbers, isinstance(start, str) or not hasattr(start, "__len__")
+    if numbers.ndim > 1 or not numbers.size:
+        raise UnsupportedError(f"start is a number or a row of them, not of shape {numbers.shape}")
+    row = numbers.reshape(-1)
+    if not np.isfinite(row).all():
+        i = int(np.argmin(np.isfinite(row)))
+        raise UnsupportedError(f"start[{i}] is {row[i]}: training begins from finite numbers")
+    return row, numbers.ndim == 0
+
+
 class Gradients:
     """Gradients for every step, for `count` weights; `alone` where there is one weight and not a row of one.
 

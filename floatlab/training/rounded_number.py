@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -63,29 +64,16 @@ class RoundedNumber:
             carried = _carried(operation, values, [each.error for each in sides], np.float64(found))
         return RoundedNumber(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
 
-    def __add__(self, other: object) -> RoundedNumber:
-        return self._apply("add", self, other)
+    def _apply_swapped(self, operation: str, other: object) -> RoundedNumber:
+        return self._apply(operation, other, self)
 
-    def __radd__(self, other: object) -> RoundedNumber:
-        return self._apply("add", other, self)
+    def _apply_both(self, operation: str, other: object) -> RoundedNumber:
+        return self._apply(operation, self, other)
 
-    def __sub__(self, other: object) -> RoundedNumber:
-        return self._apply("subtract", self, other)
-
-    def __rsub__(self, other: object) -> RoundedNumber:
-        return self._apply("subtract", other, self)
-
-    def __mul__(self, other: object) -> RoundedNumber:
-        return self._apply("multiply", self, other)
-
-    def __rmul__(self, other: object) -> RoundedNumber:
-        return self._apply("multiply", other, self)
-
-    def __truediv__(self, other: object) -> RoundedNumber:
-        return self._apply("divide", self, other)
-
-    def __rtruediv__(self, other: object) -> RoundedNumber:
-        return self._apply("divide", other, self)
+    __add__, __radd__ = partialmethod(_apply_both, "add"), partialmethod(_apply_swapped, "add")
+    __sub__, __rsub__ = partialmethod(_apply_both, "subtract"), partialmethod(_apply_swapped, "subtract")
+    __mul__, __rmul__ = partialmethod(_apply_both, "multiply"), partialmethod(_apply_swapped, "multiply")
+    __truediv__, __rtruediv__ = partialmethod(_apply_both, "divide"), partialmethod(_apply_swapped, "divide")
 
     def __neg__(self) -> RoundedNumber:
         return RoundedNumber(-self.value, self.format, self.roundings, self.error)

@@ -8,6 +8,7 @@ from typing import Any
 from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Ratio, parse_literal
+from floatlab.record import Record
 
 MOST = 1 << 40  # steps, and whatever else is counted: more than anybody waits for
 
@@ -67,6 +68,22 @@ def checked_whole(value: Any, name: str, least: int, most: float = MOST) -> int:
         return int(value)
     bound = f"up to {most:,}" if whole and value.__index__() > most else f"from {least} up"
     raise UnsupportedError(f"{name} is a whole number {bound}, not {quoted(str(value))}")
+
+
+def check_needs(format: Format, name: str) -> None:
+    """Refuse a format that has no zero or no sign: gradients, weights and updates need both; UnsupportedError."""
+    missing = [what for what, there in (("zero", format.zero), ("sign", format.signed)) if not there]
+    if missing:
+        lacks = " and ".join(f"no {what}" for what in missing)
+        raise UnsupportedError(
+            f"{name} is {format.name}, which has {lacks}: numbers that are trained need both (try bf16 or e5m2)"
+        )
+
+
+def set_fields(record: Record, **values: object) -> None:
+    """Set the fields of a frozen record whose `__init__` takes more than these."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 def beyond(what: str, format: Format) -> UnsupportedError:

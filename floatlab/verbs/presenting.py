@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from floatlab.reduce.reveal.revelation import Findings
     from floatlab.reduce.timing.backends import BackendComparison
     from floatlab.training.gradient_check import StepSweep
-    from floatlab.training.network.learner import Learning
-    from floatlab.training.run.laboratory import Training
-    from floatlab.training.scaling import Underflow
-    from floatlab.training.update.trace import UpdateTrace
+    from floatlab.training.laboratory import Training
+    from floatlab.training.learner import Learning
+    from floatlab.training.trace import UpdateTrace
+    from floatlab.training.underflow import Underflow
 
     Kind = TypeVar("Kind")
 
@@ -199,7 +199,7 @@ def _update(answer: UpdateTrace) -> Answer:
 
 @_row
 def _learning(answer: Learning) -> Answer:
-    from floatlab.training.network.learner import compare_learnings
+    from floatlab.training.learner import compare_learnings
     from floatlab.verbs.train.network.answer import network_answer
 
     label = answer.configuration.label

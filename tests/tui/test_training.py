@@ -8,8 +8,8 @@ import pytest
 from floatlab import train
 from floatlab.cli.parser import read_question
 from floatlab.page.model import text_of
-from floatlab.training.run.trainer import Trainer
 from floatlab.training.setup import Setup
+from floatlab.training.trainer import Trainer
 from floatlab.tui.screens.train.marking_picker import MarkingPicker
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.tables import RemedyTable, RoundingTable

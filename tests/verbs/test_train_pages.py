@@ -9,11 +9,11 @@ from floatlab import Context, train
 from floatlab.page.layout import to_text
 from floatlab.page.model import Role, Row
 from floatlab.training.gradient_check import check_gradient, sweep_steps
-from floatlab.training.network.learner import LearningComparison, compare_learnings, learn
-from floatlab.training.optimizers import SGD, Adam
-from floatlab.training.scaling import measure_underflow
+from floatlab.training.learner import LearningComparison, compare_learnings, learn
+from floatlab.training.program import SGD, Adam
 from floatlab.training.setup import Setup
-from floatlab.training.update.trace import Why, step
+from floatlab.training.trace import Why, step
+from floatlab.training.underflow import measure_underflow
 from floatlab.verbs.train.check.page import check_page
 from floatlab.verbs.train.network.page import network_page, verdict_words
 from floatlab.verbs.train.run.page import training_page, values_chart

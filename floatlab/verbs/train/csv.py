@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.training.gradient_check import StepSweep
-    from floatlab.training.network.learner import Learning
-    from floatlab.training.run.laboratory import Training
-    from floatlab.training.scaling import Underflow
+    from floatlab.training.laboratory import Training
+    from floatlab.training.learner import Learning
+    from floatlab.training.underflow import Underflow
 
 
 def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -12,15 +12,15 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, encode
 from floatlab.record import Record
 from floatlab.training.gradient_check import Check, Point, StepSweep
-from floatlab.training.network.learner import Learning, LearningComparison
-from floatlab.training.network.networks import Configuration
-from floatlab.training.optimizers import SGD, Adam, Updates
-from floatlab.training.run.laboratory import Training, Trajectory
-from floatlab.training.run.training_run import TrainingRun
-from floatlab.training.scaling import LossScale, Underflow
-from floatlab.training.setup import Setup
-from floatlab.training.update.program import Program
-from floatlab.training.update.trace import TracedStage, UpdateTrace
+from floatlab.training.laboratory import Training, Trajectory
+from floatlab.training.learner import Learning, LearningComparison
+from floatlab.training.networks import Configuration
+from floatlab.training.program import SGD, Adam, Program, Updates
+from floatlab.training.setup import LossScale, Setup
+from floatlab.training.thresholds import Threshold
+from floatlab.training.trace import TracedStage, UpdateTrace
+from floatlab.training.trainer import TrainingRun
+from floatlab.training.underflow import Underflow
 from floatlab.wire.derivations import CONTEXT, DATUM, DERIVATION
 from floatlab.wire.schema import (
     AS_IT_IS,
@@ -108,7 +108,7 @@ UPDATE = Schema(
         "update_ulps": shown("update_ulps", _FRACTION),
         "ratio": shown("ratio", _FRACTION),
         "chance": shown("chance", _FRACTION),
-        "counts": rows_of(UpdateTrace, "up", "down"),
+        "counts": {name: shown(name, schema_of(Threshold)) for name in ("up", "down")},
     },
 )
 

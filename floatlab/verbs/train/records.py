@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.record import Record
 from floatlab.training.gradient_check import Check, StepSweep
-from floatlab.training.network.learner import Learning, LearningComparison
+from floatlab.training.learner import Learning, LearningComparison
 
 
 class Learnings(Record):

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
-from floatlab.training.optimizers import SGD, Optimizer, Updates
+from floatlab.training.program import SGD, Optimizer, Updates
 from floatlab.training.setup import REMEDIES, Setup
-from floatlab.training.update.trace import Why
+from floatlab.training.trace import Why
 
 _SHORT = 12  # characters of a fraction that is written out
 _LONG = 40  # where it has a row for itself

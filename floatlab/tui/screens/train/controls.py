@@ -8,7 +8,7 @@ from functools import partial
 from floatlab.formats import Format
 from floatlab.formats.names import short_name
 from floatlab.page.words import plural
-from floatlab.training.network.networks import USUAL as CONFIGURATIONS
+from floatlab.training.networks import USUAL as CONFIGURATIONS
 from floatlab.training.setup import REMEDIES
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
 from floatlab.tui.screens.train.marking_picker import MarkingPicker

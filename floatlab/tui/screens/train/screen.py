@@ -17,7 +17,7 @@ from floatlab.errors import FloatlabError
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
-from floatlab.training.update.trace import UpdateTrace
+from floatlab.training.trace import UpdateTrace
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies
 from floatlab.tui.screens.train.paced_run import PacedRun, usual_pace
 from floatlab.tui.screens.train.plot import Plot

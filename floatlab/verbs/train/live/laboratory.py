@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from floatlab.errors import UnsupportedError
-from floatlab.training.network.learner import Learner, Learning, LearningComparison, compare_learnings
-from floatlab.training.network.networks import Configuration, parse_configurations
-from floatlab.training.network.problems import make_problem
-from floatlab.training.run.laboratory import Training
+from floatlab.training.laboratory import Training
+from floatlab.training.learner import Learner, Learning, LearningComparison, compare_learnings
+from floatlab.training.networks import Configuration, make_problem, parse_configurations
 from floatlab.training.setup import parse_remedy
-from floatlab.training.update.trace import UpdateTrace
+from floatlab.training.trace import UpdateTrace
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.node.questions import RoundingQuestion, as_questions

@@ -14,9 +14,9 @@ import numpy as np
 from floatlab.page.chart import curve, mark_of, role_of, thinned
 from floatlab.page.model import Chart, Curve, Line, Page, Role, Span, Table, line
 from floatlab.record import Record
-from floatlab.training.network.learner import Learning, LearningComparison
-from floatlab.training.run.laboratory import Training, Trajectory
-from floatlab.training.run.training_run import TrainingRun
+from floatlab.training.laboratory import Training, Trajectory
+from floatlab.training.learner import Learning, LearningComparison
+from floatlab.training.trainer import TrainingRun
 from floatlab.verbs.train.network.page import losses_chart, network_page
 from floatlab.verbs.train.run.page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures

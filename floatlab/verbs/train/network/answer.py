@@ -7,8 +7,8 @@ from typing import Any
 
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Chart, Page
-from floatlab.training.network.learner import Learning, LearningComparison, compare_learnings, learn
-from floatlab.training.network.networks import Configuration, parse_configurations
+from floatlab.training.learner import Learning, LearningComparison, compare_learnings, learn
+from floatlab.training.networks import Configuration, parse_configurations
 from floatlab.training.validation import checked_number
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question

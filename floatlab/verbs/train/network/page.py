@@ -9,7 +9,7 @@ import numpy as np
 from floatlab.page.chart import curve, named
 from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line, text_of
 from floatlab.page.words import counted, listed, plural
-from floatlab.training.network.learner import Learning, LearningComparison
+from floatlab.training.learner import Learning, LearningComparison
 from floatlab.verbs.train.words import optimizer_words
 
 _SENTENCES = {

@@ -11,8 +11,8 @@ from floatlab.numbers import Datum, encode
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.model import Chart, Page
 from floatlab.training.gradients import Gradients
-from floatlab.training.run.laboratory import Training, train
-from floatlab.training.run.trainer import MAX_VALUES
+from floatlab.training.laboratory import Training, train
+from floatlab.training.trainer import MAX_VALUES
 from floatlab.training.validation import exactly
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question

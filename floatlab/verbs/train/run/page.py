@@ -27,8 +27,8 @@ from floatlab.page.model import (
     text_of,
 )
 from floatlab.page.words import counted, plural
-from floatlab.training.run.laboratory import Training, Trajectory
-from floatlab.training.run.training_run import TrainingRun
+from floatlab.training.laboratory import Training, Trajectory
+from floatlab.training.trainer import TrainingRun
 from floatlab.verbs.train.words import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
 
 _EXACT = 26  # characters of an exact value that a row has room for

@@ -8,9 +8,9 @@ from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.model import Page
-from floatlab.training.run.laboratory import parse_optimizer
+from floatlab.training.program import parse_optimizer
 from floatlab.training.setup import parse_remedy
-from floatlab.training.update.trace import UpdateTrace, step
+from floatlab.training.trace import UpdateTrace, step
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.inputs import numbers_named, setup_of

@@ -12,8 +12,9 @@ from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, heading, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
-from floatlab.training.update.thresholds import Threshold, is_drawn
-from floatlab.training.update.trace import TracedStage, UpdateTrace, Why
+from floatlab.training.program import is_drawn
+from floatlab.training.thresholds import Threshold
+from floatlab.training.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import step_groups
 from floatlab.verbs.train.words import exactly_shown, figures, optimizer_words, setup_words
 
@@ -156,7 +157,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
     if found.chance is not None:
         blocks.append(Row("chance", f"{figures(found.chance)} that such a step moves w"))
     for label, each in (("up", found.up), ("down", found.down)):
-        blocks.append(Row(f"counts {label}", *threshold_words(each, _kept(found), found.program.kept)))
+        blocks.append(Row(f"counts {label}", *threshold_words(each, found.kept, found.program.kept)))
     return blocks
 
 
@@ -181,15 +182,6 @@ def why_words(found: UpdateTrace) -> str:
         Why.AT_THE_END: f"w is the largest number of {w}",
         Why.NOT_FINITE: f"w or the update is not finite any more: {shortest(found.after)}",
     }[found.why]
-
-
-def _kept(found: UpdateTrace) -> Datum:
-    """Return what carries the weight, before the step: w itself, or its master copy."""
-    name = found.program.kept
-    first = next(each for each in found.stages if name in each.stage.operands)
-    w = first.derivation.operands[first.stage.operands.index(name)]
-    assert isinstance(w, Datum)
-    return w
 
 
 def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
@@ -217,7 +209,7 @@ def _power(x: Fraction) -> str:
 
 def _line(found: UpdateTrace) -> list[Block]:
     """Draw w among its neighbours, with the sum above them."""
-    total, w = found.total, _kept(found)
+    total, w = found.total, found.kept
     truth = total.derivation.truth
     if not isinstance(truth, Exact) or not w.is_finite:
         return []

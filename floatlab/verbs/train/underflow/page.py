@@ -7,7 +7,7 @@ from math import floor, log2
 from floatlab.page.measures import percent
 from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Note, Page, Role, Row, Span, heading, line
 from floatlab.page.words import counted, plural
-from floatlab.training.scaling import Underflow
+from floatlab.training.underflow import Underflow
 
 _LANES = 24
 
