@@ -16,7 +16,7 @@ from floatlab.tui.screens.train.tables import RemedyTable, RoundingTable
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import Picker
 from floatlab.verbs.registry import answer_question, words_of
-from floatlab.verbs.train.live.laboratory import laboratory_for, stage_questions
+from floatlab.verbs.train.live import laboratory_for, stage_questions
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 MANY = "train 1.125 --update 0.00041999 --steps 101 --remedies plain,master,stochastic,kahan"

@@ -10,8 +10,8 @@ from floatlab.training.laboratory import Training
 from floatlab.training.trace import UpdateTrace
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
-from floatlab.verbs.train.check.functions import NAMES, function_of
-from floatlab.verbs.train.inputs import numbers_named
+from floatlab.verbs.train.answer import numbers_named
+from floatlab.verbs.train.functions import NAMES, function_of
 
 
 def test_numbers_stay_as_they_were_typed(tmp_path):

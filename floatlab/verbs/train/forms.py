@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floatlab.record import Record
 from floatlab.verbs.question import Question
+from floatlab.verbs.train.options import form_of
 
 # What each form is called, and where it starts when nothing has been asked in it yet.
 FORMS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -47,16 +48,6 @@ PARTS = (
     FormPart("reported", ("check",), none="none"),
     FormPart("h", ("check",), none="by theory"),
 )
-
-
-def form_of(question: Question) -> str:
-    """Return which form of `train` a question has: step, network, underflow, check, or run, which is many steps.
-
-    >>> form_of(Question("train", ("1.125",)))
-    'run'
-    """
-    first = question.values[0] if question.values else ""
-    return first if first in FORMS else "run"
 
 
 def has(question: Question, part: FormPart) -> bool:

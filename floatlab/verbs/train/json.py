@@ -50,7 +50,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.verbs.train.records import Learnings
+    from floatlab.verbs.train.network_page import Learnings
     from floatlab.wire.schema import Scope
 
 _MANY = 64  # weights that are listed

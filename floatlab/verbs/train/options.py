@@ -39,6 +39,16 @@ def _form(values: tuple[str, ...]) -> str:
     return first[0] if first and first[0] in FORMS else _MANY
 
 
+def form_of(question: Question) -> str:
+    """Return which form of `train` a question has: step, network, underflow, check, or run, which is many steps.
+
+    >>> form_of(Question("train", ("1.125",)))
+    'run'
+    """
+    form = _form(question.values)
+    return "run" if form == _MANY else form
+
+
 def _without_run(values: tuple[str, ...]) -> tuple[str, ...]:
     """Return the values without the word `run`, the long name of the form with many steps."""
     return values[1:] if values[:1] == ("run",) else values

@@ -15,11 +15,11 @@ from floatlab.tui.screens.train.marking_picker import MarkingPicker
 from floatlab.tui.screens.train.tables import RemedyTable
 from floatlab.tui.widgets.pickers import Choice, choices_of
 from floatlab.verbs.question import Question
-from floatlab.verbs.train.check.functions import NAMES as FUNCTIONS
-from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned
-from floatlab.verbs.train.live.laboratory import Laboratory
-from floatlab.verbs.train.network.answer import NETWORKS
-from floatlab.verbs.train.options import VERB
+from floatlab.verbs.train.answer import NETWORKS
+from floatlab.verbs.train.forms import FORMS, in_form, turned
+from floatlab.verbs.train.functions import NAMES as FUNCTIONS
+from floatlab.verbs.train.live import Laboratory
+from floatlab.verbs.train.options import VERB, form_of
 
 STAGES = {
     name: VERB.option(name).help.partition(" (")[0]

@@ -15,10 +15,10 @@ from floatlab.page.chart import curve, mark_of, role_of, thinned
 from floatlab.page.model import Chart, Curve, Line, Page, Role, Span, Table, line
 from floatlab.record import Record
 from floatlab.training.laboratory import Training, Trajectory
-from floatlab.training.learner import Learning, LearningComparison
+from floatlab.training.learner import Learning
 from floatlab.training.trainer import TrainingRun
-from floatlab.verbs.train.network.page import losses_chart, network_page
-from floatlab.verbs.train.run.page import error_text, value_text, values_chart
+from floatlab.verbs.train.network_page import Learnings, losses_chart, network_page
+from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures
 
 _NOWHERE = math.nan  # a point there is drawn nowhere, and widens the scale all the same
@@ -83,25 +83,19 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
     return Look(steps, goal, _grown(chart, truth, curves, goal, switches), table, reading)
 
 
-def look_at_losses(
-    found: list[list[Learning]],
-    compared: list[LearningComparison],
-    reference: str,
-    goal: int,
-    switches: Sequence[Switch] = (),
-) -> Look:
+def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] = ()) -> Look:
     """Return how networks stand in their configurations, on the way to a number of steps."""
-    chart = losses_chart(found)
-    steps = max(each.steps for row in found for each in row)
+    chart = losses_chart(learnings.rows)
+    steps = max(each.steps for row in learnings.rows for each in row)
 
     def reading(step: int) -> Line:
         step = min(max(step, 0), steps)
-        return _read(step, ((i, _loss(row, step)) for i, row in enumerate(found)), switches, [])
+        return _read(step, ((i, _loss(row, step)) for i, row in enumerate(learnings.rows)), switches, [])
 
-    table = next(block for block in network_page(found, compared, reference).blocks if isinstance(block, Table))
+    table = next(block for block in network_page(learnings).blocks if isinstance(block, Table))
     rows = tuple(
         (_name(i, each.label, switches), *row[1:])
-        for i, (each, row) in enumerate(zip(compared, table.rows, strict=True))
+        for i, (each, row) in enumerate(zip(learnings.compared, table.rows, strict=True))
     )
     return Look(steps, goal, _grown(chart, [], list(chart.curves), goal, switches), table.replace(rows=rows), reading)
 

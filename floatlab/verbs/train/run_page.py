@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -29,7 +30,15 @@ from floatlab.page.model import (
 from floatlab.page.words import counted, plural
 from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.trainer import TrainingRun
-from floatlab.verbs.train.words import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
+from floatlab.verbs.train.words import (
+    CAUSES,
+    csv_text,
+    exactly_shown,
+    figures,
+    optimizer_words,
+    remedy_words,
+    setup_words,
+)
 
 _EXACT = 26  # characters of an exact value that a row has room for
 
@@ -208,3 +217,35 @@ def carried_exactly(run: TrainingRun) -> Fraction:
     """Return what a single weight stands for at the end, exactly: the master copy, less the compensation."""
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))
+
+
+def training_table(found: Training) -> str:
+    """Return the weights step by step as CSV: the reference, each remedy, and what it stands for where that differs.
+
+    >>> from floatlab import train
+    >>> print(training_table(train("1.125", update="0.00041999", steps=2, remedies="plain master")), end="")
+    step,exact,plain,master,master carried
+    0,1.125,1.125,1.125,1.125
+    1,1.12541999,1.125,1.125,1.125420093536377
+    2,1.12583998,1.125,1.1259765625,1.125840187072754
+    """
+    runs = found.runs
+    longest = max(runs, key=lambda run: len(run.at))
+    several = found.trainers[0].count > 1
+    columns = [(found.reference.kind, found.reference.curve(longest.at))]
+    for run in runs:
+        columns.append((run.label, run.values))
+        if run.kept is not None or run.compensation is not None:
+            columns.append((f"{run.label} carried", run.carried))
+    header = ["step", *(["weight"] if several else []), *(name for name, _ in columns)]
+
+    def rows() -> Iterator[list[object]]:
+        for i, at in enumerate(longest.at.tolist()):
+            cells = [values[i].tolist() if i < len(values) else None for _, values in columns]
+            if not several:
+                yield [at, *cells]
+                continue
+            for element in range(found.trainers[0].count):
+                yield [at, element, *(None if values is None else values[element] for values in cells)]
+
+    return csv_text(header, rows())
