@@ -21,8 +21,8 @@ from floatlab.verbs.train.step_page import stage_table, step_page, why_words
 from floatlab.verbs.train.underflow_page import fate_of, underflow_page
 from floatlab.verbs.train.words import (
     CAUSES,
-    exactly_shown,
     figures,
+    long_figures,
     optimizer_words,
     remedy_words,
     setup_words,
@@ -127,7 +127,7 @@ def test_remedies_and_setups_in_words():
     assert remedy_words("e5m10+dynamic:128") == "e5m10 everywhere; the loss scale adapts, from 128"
     assert setup_words(Setup("mxfp4", master="fp32")).startswith("weights in mxfp4, gradients in binary32, a master")
     assert optimizer_words(SGD("0.1", 0.9, 0.01)) == "SGD, learning rate 0.1, momentum 0.9, weight decay 0.01"
-    assert (figures(Fraction(-1, 3)), exactly_shown(Fraction(-1, 4))) == ("−0.3333", "−0.25")
+    assert (figures(Fraction(-1, 3)), long_figures(Fraction(-1, 4))) == ("−0.3333", "−0.25")
 
 
 def test_networks_are_told_beside_the_reference():

@@ -20,11 +20,12 @@ from floatlab.training.validation import checked_number, exactly
 from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.options import form_of
-from floatlab.verbs.train.words import csv_text
+from floatlab.verbs.train.words import as_csv
 
 if TYPE_CHECKING:
     from floatlab.training.laboratory import Training
     from floatlab.training.learner import Learning
+    from floatlab.training.networks import Configuration
     from floatlab.training.trace import UpdateTrace
 
 STEPS = 100  # unless the question says how many
@@ -214,25 +215,27 @@ def _step(question: Question, started: Started | None) -> Answer:
 
 def _network(question: Question, started: Started | None) -> Answer:
     from floatlab.training.learner import learn
-    from floatlab.training.networks import parse_configurations
 
-    chosen = parse_configurations(question.option("configs", NETWORKS))
-    seeds, steps, first = question.option("seeds", 1), question.option("steps", NETWORK_STEPS), question.context.seed
+    chosen, seeds, steps, shape = network_of(question)
     rows = learn(
-        question.option("problem", "network"), chosen, seeds=range(first, first + seeds), steps=steps,
-        lr=question.option("lr"), optimizer=question.option("optimizer"), every=max(steps // 100, 1),
-        tick=None if started is None else started(steps * seeds * len(chosen), "steps"), **shape_of(question),
+        question.option("problem", "network"), chosen, seeds=seeds, steps=steps, lr=question.option("lr"),
+        optimizer=question.option("optimizer"), every=max(steps // 100, 1),
+        tick=None if started is None else started(steps * len(seeds) * len(chosen), "steps"), **shape,
     )  # fmt: skip
     return network_answer(rows)
 
 
-def shape_of(question: Question) -> dict[str, Any]:
-    """Return what a question says of a network and its data."""
+def network_of(question: Question) -> tuple[list[Configuration], range, int, dict[str, Any]]:
+    """Return the configurations, seeds and steps of a question about networks, and the shape of network and data."""
+    from floatlab.training.networks import parse_configurations
+
+    first, seeds = question.context.seed, question.option("seeds", 1)
+    chosen = parse_configurations(question.option("configs", NETWORKS))
     names = ("samples", "features", "hidden", "noise", "weight")
     shape = {name: question.option(name) for name in names if question.option(name) is not None}
     if "noise" in shape:
         shape["noise"] = checked_number(shape["noise"], "noise", at_least=0)
-    return shape
+    return chosen, range(first, first + seeds), question.option("steps", NETWORK_STEPS), shape
 
 
 @in_default_mode
@@ -254,7 +257,7 @@ def network_answer(rows: list[list[Learning]]) -> Answer:
         lambda: finals,
         lambda: finals,
         found=rows,
-        table=lambda: csv_text(("configuration", "seed", "step", "loss"), lines),
+        table=lambda: as_csv(("configuration", "seed", "step", "loss"), lines),
         chart=lambda: losses_chart(rows),
     )
 
@@ -273,7 +276,7 @@ def _underflow(question: Question, started: Started | None) -> Answer:
     format = question.option("grads") or next(iter(question.formats), "binary16")
     found = measure_underflow(gradients, format, question.option("scale", 1), rounding=question.context.rounding.value)
     words = ["none" if found.safe_scale is None else f"{found.safe_scale:.17g}"]
-    page, table = lambda: underflow_page(found, word), lambda: csv_text(("exponent", "gradients"), found.histogram)
+    page, table = lambda: underflow_page(found, word), lambda: as_csv(("exponent", "gradients"), found.histogram)
     return Answer(page, written(found), lambda: words, lambda: words, found=found, table=table)
 
 
@@ -300,6 +303,6 @@ def _check(question: Question, started: Started | None) -> Answer:
         lambda: words,
         found=(curves, check),
         status=1 if check is not None and check.verdict == "a bug" else 0,
-        table=lambda: csv_text(("difference", *columns), rows),
+        table=lambda: as_csv(("difference", *columns), rows),
         chart=lambda: errors_chart(curves),
     )

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import chain
 
 from floatlab.errors import UnsupportedError
 from floatlab.training.laboratory import Training
 from floatlab.training.learner import Learner, Learning
-from floatlab.training.networks import Configuration, make_problem, parse_configurations
+from floatlab.training.networks import Configuration, make_problem
 from floatlab.training.setup import parse_remedy
 from floatlab.training.trace import UpdateTrace
 from floatlab.training.trainer import Trainer
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.node.questions import RoundingQuestion, as_questions
-from floatlab.verbs.train.answer import (
-    NETWORK_STEPS,
-    NETWORKS,
-    STEPS,
-    network_answer,
-    setup_of,
-    shape_of,
-    train_question,
-    training_answer,
-)
+from floatlab.verbs.train.answer import STEPS, network_answer, network_of, setup_of, train_question, training_answer
 from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at_weights
 from floatlab.verbs.train.network_page import Learnings
 from floatlab.verbs.train.options import VERB, form_of
@@ -207,16 +197,13 @@ class Networks(Laboratory):
 
     def _begin(self) -> None:
         question = self.question
-        chosen = parse_configurations(question.option("configs", NETWORKS))
-        first, seeds = question.context.seed, question.option("seeds", 1)
-        self.wanted = question.option("steps", NETWORK_STEPS)
+        chosen, seeds, self.wanted, shape = network_of(question)
         self.goal = max(self.wanted, self.goal)
-        name, shape = question.option("problem", "network"), shape_of(question)
-        problems = [make_problem(name, seed, **shape) for seed in range(first, first + seeds)]
-        make = partial(
-            Learner, lr=question.option("lr"), optimizer=question.option("optimizer"), every=max(self.wanted // 100, 1)
-        )
-        self.learners = [[make(problem, each) for problem in problems] for each in chosen]
+        problems = [make_problem(question.option("problem", "network"), seed, **shape) for seed in seeds]
+        lr, optimizer, every = question.option("lr"), question.option("optimizer"), max(self.wanted // 100, 1)
+        self.learners = [
+            [Learner(problem, each, lr=lr, optimizer=optimizer, every=every) for problem in problems] for each in chosen
+        ]
 
     def _advance(self, steps: int) -> None:
         for each in chain.from_iterable(self.learners):

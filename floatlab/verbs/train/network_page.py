@@ -7,22 +7,7 @@ import math
 import numpy as np
 
 from floatlab.page.chart import curve, named
-from floatlab.page.model import (
-    Block,
-    Chart,
-    Gap,
-    Line,
-    Page,
-    Role,
-    Row,
-    Span,
-    Table,
-    Text,
-    heading,
-    hint,
-    line,
-    text_of,
-)
+from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line, text_of
 from floatlab.page.words import counted, listed, plural
 from floatlab.record import Record
 from floatlab.training.learner import Learning, LearningComparison, compare_learnings
@@ -102,22 +87,22 @@ def losses_chart(rows: list[list[Learning]]) -> Chart:
 
 
 def _table(learnings: Learnings) -> Table:
-    cells: list[tuple[Text, ...]] = []
     seeds = len(learnings.rows[0])
     skips = any(one.skipped for row in learnings.rows for one in row)
+    rows = []
     for i, (row, each) in enumerate(zip(learnings.rows, learnings.compared, strict=True)):
-        loss = mean_loss(each)
-        spread = f" ×/÷ {each.spread:.3g}" if seeds > 1 and each.spread > 1.0005 else ""
-        cells.append((
+        loss, spread = mean_loss(each), f" ×/÷ {each.spread:.3g}" if seeds > 1 and each.spread > 1.0005 else ""
+        skipped = [line(f"{sum(len(one.skipped) for one in row) / seeds:.3g}")] if skips else []
+        rows.append((
             named(i, each.label),
-            "none" if loss is None else f"{loss:.3g}",
+            line("none" if loss is None else f"{loss:.3g}"),
             line("" if math.isnan(each.ratio) else f"{each.ratio:.3g}", Span(spread, Role.HINT)),
-            f"{sum(one.unmoved for one in row) / seeds:.0f}",
-            *([f"{sum(len(one.skipped) for one in row) / seeds:.3g}"] if skips else ()),
+            line(f"{sum(one.unmoved for one in row) / seeds:.0f}"),
+            *skipped,
             verdict(each, each.label == learnings.reference, seeds),
         ))  # fmt: skip
     header = ("configuration", "loss", "ratio", "unmoved", *(("skipped",) if skips else ()), "verdict")
-    return Table(header, cells, right=(1, 3, 4) if skips else (1, 3))
+    return Table(header, rows, right=(1, 3, 4) if skips else (1, 3))
 
 
 def mean_loss(each: LearningComparison) -> float | None:

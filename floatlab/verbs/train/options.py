@@ -5,18 +5,7 @@ from __future__ import annotations
 from floatlab.errors import guess, quoted
 from floatlab.fpmode import in_default_mode
 from floatlab.verbs.answer import Answer
-from floatlab.verbs.option import (
-    DIRECTION,
-    FORMATS,
-    OUTPUT,
-    ROUNDING,
-    Option,
-    UsageError,
-    grouped,
-    in_forms,
-    listed,
-    whole,
-)
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, UsageError, grouped, in_forms, listed, whole
 from floatlab.verbs.question import Question, Verb
 
 # The forms, as they are typed: many steps begin with the weight.
@@ -32,6 +21,7 @@ _TAKES = {
 }
 _MOST_STEPS, _MOST_NETWORK_STEPS = 10**9, 10**7
 _MOST_SIZE = 1 << 12
+_DIRECTION, _SEED, *_RULES = ROUNDING
 
 
 def _form(values: tuple[str, ...]) -> str:
@@ -208,9 +198,9 @@ VERB = Verb(
         ),
         FORMATS,
         # The other forms round to nearest in their own ways.
-        DIRECTION[0].replace(forms=(*_UPDATES, _UNDERFLOW)),
-        DIRECTION[1].replace(forms=(*_UPDATES, _UNDERFLOW, _NETWORK)),
-        *in_forms(_UPDATES, *ROUNDING[len(DIRECTION) :]),
+        *in_forms((*_UPDATES, _UNDERFLOW), _DIRECTION),
+        *in_forms((*_UPDATES, _UNDERFLOW, _NETWORK), _SEED),
+        *in_forms(_UPDATES, *_RULES),
         *OUTPUT,
     ),
     one_format="train takes one format, and -f names {}; remedies such as bf16 name others",

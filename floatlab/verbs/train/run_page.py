@@ -11,34 +11,11 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, encode
 from floatlab.numbers.datum import exact_text, hexadecimal_code, shortest
 from floatlab.page.chart import curve, named, thinned
-from floatlab.page.model import (
-    Block,
-    Chart,
-    Curve,
-    Gap,
-    Line,
-    Page,
-    Role,
-    Row,
-    Span,
-    Table,
-    Text,
-    heading,
-    line,
-    text_of,
-)
+from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, line, text_of
 from floatlab.page.words import counted, plural
 from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.trainer import TrainingRun
-from floatlab.verbs.train.words import (
-    CAUSES,
-    csv_text,
-    exactly_shown,
-    figures,
-    optimizer_words,
-    remedy_words,
-    setup_words,
-)
+from floatlab.verbs.train.words import CAUSES, as_csv, figures, long_figures, optimizer_words, remedy_words, setup_words
 
 _EXACT = 26  # characters of an exact value that a row has room for
 
@@ -78,10 +55,9 @@ def values_chart(found: Training) -> Chart:
     several = found.trainers[0].count > 1
     runs = found.runs
     longest = max(runs, key=lambda run: run.steps)
-    curves: list[Curve] = []
-    if not several:
-        at = longest.at[thinned(len(longest.at))]
-        curves.append(curve(None, found.reference.kind, at.tolist(), found.reference.curve(at).tolist()))
+    at = longest.at[thinned(len(longest.at))]
+    kind, truth = found.reference.kind, [] if several else found.reference.curve(at).tolist()
+    curves = [] if several else [curve(None, kind, at.tolist(), truth)]
     for i, run in enumerate(runs):
         places = thinned(len(run.at))
         at, values = run.at[places], run.values[places]
@@ -89,7 +65,7 @@ def values_chart(found: Training) -> Chart:
             with np.errstate(all="ignore"):
                 values = np.abs(values - found.reference.curve(at)).mean(axis=1)
         curves.append(curve(i, run.label, at.tolist(), values.tolist()))
-    up = f"mean |weight − {found.reference.kind}|" if several else "weight"
+    up = f"mean |weight − {kind}|" if several else "weight"
     return Chart(tuple(curves), "step", up, log_up=several, reference=not several)
 
 
@@ -145,15 +121,15 @@ def _table(found: Training) -> Table:
     several = found.trainers[0].count > 1
     heads = [f"{'after ' if not i else ''}{int(longest.at[place]):,}" for i, place in enumerate(places)]
     header = ("remedy", *(() if several else heads), *(("largest error",) if several else ("error",)), "moves")
-    rows: list[tuple[Text, ...]] = []
+    rows = []
     for i, (run, each) in enumerate(zip(runs, lines, strict=True)):
         cells = [] if several else [_cell(run, place) for place in places]
         error = line(Span("none", Role.HINT)) if each.error is None else line(error_text(each.error))
-        rows.append((named(i, each.label), *cells, error, f"{each.moves:,}"))
+        rows.append((named(i, each.label), *cells, error, line(f"{each.moves:,}")))
     if not several and found.reference.is_exact:
-        truth = found.reference.curve(longest.at[places])
-        cells = [line(Span(f"{x:.6g}", Role.HINT)) for x in truth.tolist()]
-        rows.append((Span("· exact", Role.HINT), *cells, (), ()))
+        truth = found.reference.curve(longest.at[places]).tolist()
+        texts = ("· exact", *(f"{x:.6g}" for x in truth), "", "")
+        rows.append(tuple(line(Span(text, Role.HINT)) for text in texts))
     return Table(header, rows, right=tuple(range(1, len(header))))
 
 
@@ -205,7 +181,7 @@ def _carried(found: Training) -> list[Block]:
         if run.carried.ndim > 1:
             blocks.append(Row(name, f"largest error {error_text(each.carried_error)}"))
             continue
-        text = exactly_shown(carried_exactly(run))
+        text = long_figures(carried_exactly(run))
         blocks.append(Row(name, Span(text, Role.VALUE), f"error {error_text(each.carried_error)}"))
     if not blocks:
         return []
@@ -248,4 +224,4 @@ def training_table(found: Training) -> str:
             for element in range(found.trainers[0].count):
                 yield [at, element, *(None if values is None else values[element] for values in cells)]
 
-    return csv_text(header, rows())
+    return as_csv(header, rows())

@@ -16,7 +16,7 @@ from floatlab.training.program import is_drawn
 from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import step_groups
-from floatlab.verbs.train.words import exactly_shown, figures, optimizer_words, setup_words
+from floatlab.verbs.train.words import figures, long_figures, optimizer_words, setup_words
 
 _CELL = 18  # characters of an error in a table
 _PICTURED = 3  # stages: of so many, each is drawn digit by digit
@@ -149,7 +149,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
     blocks.append(Row("moved", Span(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD)))
     blocks.append(datum_strip(found.after, "w now"))
     if found.carried is not None:
-        blocks.append(Row("stands for", Span(exactly_shown(found.carried), Role.VALUE)))
+        blocks.append(Row("stands for", Span(long_figures(found.carried), Role.VALUE)))
     if found.update_ulps is not None and found.update.exact:
         size = line(f"{figures(found.update_ulps)} ulp of w")
         ratio = found.ratio
