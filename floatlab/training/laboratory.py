@@ -23,7 +23,7 @@ from floatlab.numbers import Context, as_context
 from floatlab.numbers.context import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.training.gradients import numbers_of, running_totals
+from floatlab.training.gradients import numbers_of
 from floatlab.training.program import SGD, Optimizer, Updates, is_drawn, parse_optimizer
 from floatlab.training.setup import USUAL, AnyFormat, Setup, parse_remedy
 from floatlab.training.trace import Why
@@ -67,7 +67,7 @@ class Reference:
         """
         if not self.is_exact:
             raise UnsupportedError("the reference is binary64: it has no exact values")
-        sums, unit = running_totals(self._wide.gradients, steps, element)
+        sums, unit = self._wide.gradients.totals(steps, element)
         return [self._start[element] + self._factor * unit * each for each in sums]
 
     def curve(self, at: Array) -> Array:
@@ -76,7 +76,7 @@ class Reference:
             return self._wide.run.values[-(-at // self.every)]  # the last one may lie between
         columns = []
         for element, start in enumerate(self._start):
-            sums, unit = running_totals(self._wide.gradients, at.tolist(), element)
+            sums, unit = self._wide.gradients.totals(at.tolist(), element)
             by = self._factor * unit
             bottom = start.denominator * by.denominator
             first, each = start.numerator * by.denominator, by.numerator * start.denominator

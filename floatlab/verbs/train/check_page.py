@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from floatlab.page.chart import curve, legend
-from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
+from floatlab.page.model import Block, Chart, Gap, Note, Page, Role, Row, Span, Table, heading, line
 from floatlab.record import Record
 from floatlab.training.gradient_check import Check, Point, StepSweep
 
@@ -60,13 +60,8 @@ def _steps_table(curves: Sequence[StepSweep]) -> Table:
     for each in curves:
         best, advised, least = each.best, each.at_advised, each.points[0]
         for what, point in (("best", best), ("by theory", advised), ("smallest", least)):
-            rows.append((
-                Span(f"{each.way}, {what}", Role.VALUE),
-                f"{point.h:.2e}",
-                f"{point.quotient:.7g}",
-                f"{_measure(point):.2e}",
-                _blame(point),
-            ))  # fmt: skip
+            numbers = f"{point.h:.2e}", f"{point.quotient:.7g}", f"{_measure(point):.2e}"
+            rows.append((Span(f"{each.way}, {what}", Role.VALUE), *numbers, _blame(point)))
     header = ("difference", "h", "quotient", "error" if curves[0].points[0].relative is None else "relative", "mostly")
     return Table(header, rows, right=(1, 2, 3))
 
@@ -83,13 +78,12 @@ def _check_rows(check: Check) -> list[Block]:
         heading("The derivative that was reported"),
         Row("reported", f"{check.reported:.9g}", f"quotient {check.quotient:.9g}"),
         Row("mismatch", f"{check.mismatch:.3g}", f"h {check.h:.3g}"),
-        Row("explained", line(f"up to {check.bound:.3g}: ", *_parts(check))),
+        Row(
+            "explained",
+            f"up to {check.bound:.3g}: rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}",
+        ),
         Row("verdict", Span(_VERDICTS[check.verdict], role)),
     ]
-
-
-def _parts(check: Check) -> Line:
-    return line(f"rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}")
 
 
 _SAID = {"agrees": "agrees", "a bug": "is a bug", "unclear": "remains unclear"}

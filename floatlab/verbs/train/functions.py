@@ -72,23 +72,19 @@ def function_of(name: str, x: str, format: Format | None = None) -> NamedFunctio
     """
     fmt = format or parse_format("binary32")
     point = checked_number(x, "x")
-    if name in OWN or name in WHOLE:
-        call = _guarded((OWN | WHOLE)[name], name)
-        if not math.isfinite(call(point)):
-            raise UnsupportedError(f"{name} is not defined at {point:g}")
-        return NamedFunction(name, call, name in OWN, fmt)
-    if ":" not in name:
-        known = " ".join(NAMES)
+    known = OWN | WHOLE
+    if name not in known and ":" not in name:
         raise UnsupportedError(
-            f"there is no function {quoted(name)}{guess(name, [*NAMES])} (there are {known}, and MODULE:FUNCTION)"
+            f"there is no function {quoted(name)}{guess(name, [*NAMES])} (there are {' '.join(NAMES)}, and "
+            "MODULE:FUNCTION)"
         )
-    found = import_target(name)
-    if not callable(found):
-        raise UnsupportedError(f"{quoted(name)} is no function, but {type(found).__name__}")
-    call = _guarded(found, name)
+    function = known[name] if name in known else import_target(name)
+    if not callable(function):
+        raise UnsupportedError(f"{quoted(name)} is no function, but {type(function).__name__}")
+    call = _guarded(function, name)
     if not math.isfinite(call(point)):
         raise UnsupportedError(f"{name} is not defined at {point:g}")
-    return NamedFunction(name, call, _computes(found, point, fmt), fmt)
+    return NamedFunction(name, call, name in OWN if name in known else _computes(function, point, fmt), fmt)
 
 
 def _computes(call: Callable[[Any], Any], x: float, format: Format) -> bool:

@@ -73,7 +73,7 @@ def _read(found: Training) -> list[Block]:
     """Say what the number that is given becomes in the formats of the remedies, where it is one number."""
     first = found.trainers[0]
     exact = first.gradients.exact
-    if exact is None or len(exact) != 1 or not first.gradients.is_constant:
+    if len(exact) != 1 or not first.gradients.is_constant:
         return []
     rows: list[Block] = []
     formats = dict.fromkeys(each.setup.grads for each in found.trainers)
