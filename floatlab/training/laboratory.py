@@ -161,10 +161,9 @@ class Training(Answering):
 
     def trainer(self, label: str) -> Trainer:
         """Return the trainer of a remedy; raises UnsupportedError for one that there is not."""
-        for each in self.trainers:
-            if each.label == label:
-                return each
         known = [each.label for each in self.trainers]
+        if label in known:
+            return self.trainers[known.index(label)]
         raise UnsupportedError(f"there is no run {quoted(label)}{guess(label, known)} (there are {' '.join(known)})")
 
     @property

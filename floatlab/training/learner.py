@@ -75,7 +75,8 @@ class Learner:
         """Start at the problem's weights."""
         (self.configuration,) = parse_configurations([configuration])
         self.network = Network(problem, self.configuration)
-        chosen = parse_optimizer(optimizer, _usual_rate(optimizer, lr), False)
+        rate = 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
+        chosen = parse_optimizer(optimizer, rate, False)
         self.every = checked_whole(every, "every", 1)
         self.trainer = Trainer(problem.start, 0.0, chosen, self.configuration.setup, every=1 << 40, lane=lane)
         self._at: list[int] = []
@@ -134,10 +135,6 @@ class Learner:
             at=np.array(at), losses=np.array(losses), final=final, weights=weights, skipped=run.skipped,
             scales=run.scales, unmoved=int((run.moves == 0).sum()), diverged=run.diverged, seconds=self.seconds,
         )  # fmt: skip
-
-
-def _usual_rate(optimizer: object, lr: object) -> Any:
-    return 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
 
 
 class LearningComparison(Record):

@@ -362,9 +362,7 @@ class Network:
 
 def parse_configurations(given: object) -> list[Configuration]:
     """Return configurations of names in a text or a list, or the usual ones for None; raises UnsupportedError."""
-    if given is None:
-        given = USUAL
-    words = listed_words(given, "configurations")
+    words = listed_words(USUAL if given is None else given, "configurations")
     if not words:
         raise UnsupportedError(f"configurations names none{guess('', [*USUAL])}: {' '.join(USUAL[:5])} … would do")
     return [each if isinstance(each, Configuration) else Configuration.named(each) for each in words]

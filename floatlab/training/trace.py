@@ -248,8 +248,9 @@ def step(
     program = Program.of(setup, chosen)
     single(setup.weights)
     name = "update" if chosen.adds else "gradient"
-    readings, rows = _read(program, weight, given, name, state or {}, index)
-    return trace(program, rows, exactly(given, name), index, index, tuple(readings))
+    readings = _read(program, weight, given, name, state or {}, index)
+    rows = {row: encode(0, fmt) for row, fmt in program.states} | {row: made.result for row, made in readings.items()}
+    return trace(program, rows, exactly(given, name), index, index, tuple(readings.items()))
 
 
 def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None) -> tuple[object, Optimizer]:
@@ -270,31 +271,27 @@ def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None
 
 def _read(
     program: Program, weight: object, given: object, name: str, state: Mapping[str, object], index: int
-) -> tuple[list[tuple[str, Derivation]], dict[str, Datum]]:
+) -> dict[str, Derivation]:
     """Read what was typed into the formats of its rows."""
-    setup = program.setup
-    found: list[tuple[str, Derivation]] = []
+    setup, formats = program.setup, dict(program.states)
     exactly(weight, "the weight")
-    found.append((program.kept, read(weight, single(setup.kept))))
+    readings = {program.kept: read(weight, single(setup.kept))}
     if setup.master is not None:
-        found.append((WEIGHTS, read(weight, single(setup.weights))))
+        readings[WEIGHTS] = read(weight, single(setup.weights))
     scale = 1 if setup.scaling is None else setup.scaling.scale
-    value = exactly(given, name)
-    context = drawing(setup.gradient_context, index)
-    found.append((GRADIENT, read(given if scale == 1 else value * Fraction(scale), setup.grads, context)))
-    formats = dict(program.states)
+    exact = exactly(given, name)
+    scaled = given if scale == 1 else exact * Fraction(scale)
+    readings[GRADIENT] = read(scaled, setup.grads, drawing(setup.gradient_context, index))
     for row, number in state.items():
         if row not in formats:
             known = " ".join(formats) or "none"
             raise UnsupportedError(f"this program has no state {row} (its state: {known})")
         exactly(number, f"state {row}")
-        found.append((row, read(number, formats[row])))
-    rows: dict[str, Datum] = {row: encode(0, fmt) for row, fmt in formats.items()}
-    rows |= {row: made.result for row, made in found}
+        readings[row] = read(number, formats[row])
     for row in (WEIGHTS, program.kept):
-        if not rows[row].is_finite:
-            raise beyond(f"the weight {weight}", rows[row].format)
-    return found, rows
+        if not readings[row].result.is_finite:
+            raise beyond(f"the weight {weight}", readings[row].result.format)
+    return readings
 
 
 def _total(program: Program, stages: Sequence[TracedStage]) -> TracedStage:

@@ -74,14 +74,12 @@ def _blame(point: Point) -> str:
 
 def _check_rows(check: Check) -> list[Block]:
     role = {"agrees": Role.GOOD, "a bug": Role.BAD}.get(check.verdict, Role.FLAG)
+    parts = f"rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}"
     return [
         heading("The derivative that was reported"),
         Row("reported", f"{check.reported:.9g}", f"quotient {check.quotient:.9g}"),
         Row("mismatch", f"{check.mismatch:.3g}", f"h {check.h:.3g}"),
-        Row(
-            "explained",
-            f"up to {check.bound:.3g}: rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}",
-        ),
+        Row("explained", f"up to {check.bound:.3g}: {parts}"),
         Row("verdict", Span(_VERDICTS[check.verdict], role)),
     ]
 

@@ -53,12 +53,8 @@ PARTS = (
 def has(question: Question, part: FormPart) -> bool:
     """Say whether a question has a part: an update or a gradient, and with that a learning rate."""
     form = form_of(question)
-    if form in ("run", "step"):
-        given = question.option("grad") is not None
-        if part.name in ("grad", "lr"):
-            return given
-        if part.name == "update":
-            return not given
+    if form in ("run", "step") and part.name in ("grad", "lr", "update"):
+        return (question.option("grad") is None) == (part.name == "update")
     if part.name == "h":
         return form == "check" and question.option("reported") is not None
     return form in part.forms

@@ -55,22 +55,16 @@ def step_page(found: UpdateTrace, brief: bool = False) -> Page:
 
 
 def _outcome(found: UpdateTrace) -> str:
-    if found.why is Why.NOT_FINITE:
-        return f"it becomes {shortest(found.after)}"
-    if not found.moved:
-        return "nothing changes"
-    return f"it becomes {shortest(found.after)}"
+    stays = found.why is not Why.NOT_FINITE and not found.moved
+    return "nothing changes" if stays else f"it becomes {shortest(found.after)}"
 
 
 def _scheduled(found: UpdateTrace) -> Line:
     """Say which numbers the optimizer has in this step only: Adam's corrections of its young averages."""
-    used = {name: datum for each in found.stages for name, datum in zip(each.stage.operands, _data(each), strict=True)}
+    pairs = (pair for each in found.stages for pair in zip(each.stage.operands, each.derivation.operands, strict=True))
+    used = {name: datum for name, datum in pairs if isinstance(datum, Datum)}
     numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
     return line(f"in this step {numbers}" if numbers else "")
-
-
-def _data(each: TracedStage) -> list[Datum]:
-    return [datum for datum in each.derivation.operands if isinstance(datum, Datum)]
 
 
 def reading_rows(found: UpdateTrace) -> list[Block]:
@@ -123,13 +117,8 @@ def stage_table(found: UpdateTrace) -> Table:
     names = names_of(found)
     rows = []
     for each in found.stages:
-        made = each.derivation
-        rows.append((
-            _formula(each, names),
-            each.stage.format.name,
-            coded(made.result, shortest(made.result)),
-            _rounding(made),
-        ))  # fmt: skip
+        result = coded(each.derivation.result, shortest(each.derivation.result))
+        rows.append((_formula(each, names), each.stage.format.name, result, _rounding(each.derivation)))
     return Table(("stage", "format", "becomes", "rounding"), rows)
 
 
