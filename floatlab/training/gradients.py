@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -26,10 +25,11 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.training.validation import exactly
 
+Weights = float | Array | None  # what a gradient's function takes; None where there is no function
 _ODD = Context(Direction.RTO)
 
 
-def numbers_of(value: Any, name: str) -> list[Fraction] | Array:
+def numbers_of(value: object, name: str) -> list[Fraction] | Array:
     """Return one number, or a row or table of them, as Fractions where text was given, else as float64.
 
     Raises UnsupportedError for one that is not finite, and for arrays of other things.
@@ -38,7 +38,11 @@ def numbers_of(value: Any, name: str) -> list[Fraction] | Array:
         hasattr(value, "__len__") or hasattr(value, "__array__")
     ):
         return [exactly(value, name)]
-    if not hasattr(value, "dtype") and any(isinstance(each, str | Fraction | Datum) for each in value):
+    if (
+        not hasattr(value, "dtype")
+        and isinstance(value, Iterable)
+        and any(isinstance(each, str | Fraction | Datum) for each in value)
+    ):
         return [exactly(each, f"{name}[{i}]") for i, each in enumerate(value)]
     source = source_of(value, name)
     return np.asarray(decode(source.codes, source.format, np.float64))
@@ -69,7 +73,7 @@ class Gradients:
     [[0.1], [0.1]]
     """
 
-    def __init__(self, given: Any, count: int, alone: bool, name: str = "gradient") -> None:
+    def __init__(self, given: object, count: int, alone: bool, name: str = "gradient") -> None:
         """Take what was given; raises UnsupportedError for shapes that do not fit, and for a constant of no number."""
         self.name, self.count = name, count
         self.function = given if callable(given) else None
@@ -77,11 +81,11 @@ class Gradients:
         self.table: Array | None = None
         self.raw: Array | None = None  # what a function gave last
         self.length: int | None = None  # steps that there are; None: as many as asked for
-        self._scaled: tuple[Any, Array] | None = None
+        self._scaled: tuple[tuple[float, Format], Array] | None = None
         if self.function is None:
             self._take(given, alone)
 
-    def _take(self, given: Any, alone: bool) -> None:
+    def _take(self, given: object, alone: bool) -> None:
         numbers = numbers_of(given, self.name)
         is_exact = isinstance(numbers, list)
         shape: tuple[int, ...] = numbers.shape if not isinstance(numbers, list) else (len(numbers),)
@@ -164,7 +168,7 @@ class Gradients:
         return [sums[k] for k in at], Fraction(1, bottom)
 
     def rounded(
-        self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Any = None
+        self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Weights = None
     ) -> Array:
         """Return gradients of some steps, times the loss scale and rounded once, as (steps, count) float64."""
         context = drawing(context, first * self.count)
@@ -198,7 +202,7 @@ class Gradients:
             self._scaled = key, np.array([made[each] for each in self.exact])
         return self._scaled[1]
 
-    def _called(self, step: int, scale: float, format: Format, context: Context, weights: Any) -> Array:
+    def _called(self, step: int, scale: float, format: Format, context: Context, weights: Weights) -> Array:
         assert self.function is not None
         try:
             found = np.asarray(self.function(weights, step), np.float64)

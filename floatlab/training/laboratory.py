@@ -9,9 +9,8 @@ count as zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -88,10 +87,10 @@ class Reference:
         moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
         return moved > last
 
-    def final(self, steps: int) -> Any:
+    def final(self, steps: int) -> Sequence[Fraction | float]:
         """Return the weights after so many steps: exact Fractions, or binary64."""
         if not self.is_exact:
-            return self._wide.weights.tolist()
+            return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:
             self._final = steps, [self.at([steps], element)[0] for element in range(len(self._start))]
         return self._final[1]
@@ -108,7 +107,7 @@ class Trajectory(Record):
     """
 
     label: str
-    final: Any
+    final: float | Array
     error: float | None
     carried_error: float | None
     stalled: int | None
@@ -216,7 +215,7 @@ class Training(Answering):
         return np.where(still, last, -1)
 
 
-def _furthest(values: Any, truth: list[Any], low: Any = 0.0) -> float:
+def _furthest(values: Array, truth: Sequence[Fraction | float], low: Array | float = 0.0) -> float:
     """Return the error that is largest in size, of values less what they are too large by."""
     numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
     errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -290,7 +289,7 @@ class Network:
         formats = (configuration.forward, configuration.backward, configuration.outputs, configuration.accumulator)
         single = recurrence_format("binary32")
         narrow = all(holds(single, each) for each in (*formats, configuration.setup.grads))
-        self.kind: type[Any] = np.float32 if narrow else np.float64
+        self.kind: type[np.float32] | type[np.float64] = np.float32 if narrow else np.float64
         self.x = self._operand(problem.x.astype(self.kind))
         self.y = problem.y.astype(self.kind)
 
@@ -338,7 +337,7 @@ class Network:
         with np.errstate(all="ignore"):
             *inputs, z = self._forward(layers)
             factor = (2.0 if problem.loss == "square" else 1.0) * problem.weight * scale / len(z)
-            by = self._rounded(self.kind(factor), configuration.accumulator)
+            by = self._rounded(np.asarray(factor, self.kind), configuration.accumulator)
             dz = multiply(self._error(z), by, configuration.backward, threads=1).astype(self.kind, copy=False)
             parts: list[Array] = []
             ones = np.ones((len(z), 1), self.kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partialmethod
-from typing import Any
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from floatlab.formats import Format
 from floatlab.fpmode import methods_in_default_mode
 
 
-def round_number(x: Any, fmt: Format) -> float:
+def round_number(x: SupportsFloat, fmt: Format) -> float:
     """Return a number rounded into a format."""
     return float(np.asarray(quantize(np.float64(x), fmt)))
 
@@ -40,7 +40,7 @@ class RoundedNumber:
     (RoundedNumber(binary16 0.009995), 1)
     """
 
-    def __init__(self, value: object, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
+    def __init__(self, value: SupportsFloat, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
         """Round a number into the format."""
         self.format = recurrence_format(format)
         self.value = round_number(value, self.format)
@@ -55,7 +55,7 @@ class RoundedNumber:
         """Return the number."""
         return self.value
 
-    def _apply(self, operation: str, *operands: object) -> RoundedNumber:
+    def _apply(self, operation: str, *operands: SupportsFloat) -> RoundedNumber:
         sides = [each if isinstance(each, RoundedNumber) else RoundedNumber(each, self.format) for each in operands]
         values = [np.float64(each.value) for each in sides]
         found = operate_numbers(operation, values, self.format)
@@ -64,10 +64,10 @@ class RoundedNumber:
             carried = _carried(operation, values, [each.error for each in sides], np.float64(found))
         return RoundedNumber(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
 
-    def _apply_swapped(self, operation: str, other: object) -> RoundedNumber:
+    def _apply_swapped(self, operation: str, other: SupportsFloat) -> RoundedNumber:
         return self._apply(operation, other, self)
 
-    def _apply_both(self, operation: str, other: object) -> RoundedNumber:
+    def _apply_both(self, operation: str, other: SupportsFloat) -> RoundedNumber:
         return self._apply(operation, self, other)
 
     __add__, __radd__ = partialmethod(_apply_both, "add"), partialmethod(_apply_swapped, "add")

@@ -342,7 +342,7 @@ def _change(word: str) -> Callable[[Setup], Setup]:
             ) from None
     if remedy.takes is None and colon:
         raise UnsupportedError(f"the remedy {known} takes nothing after its name, and {quoted(word)} has something")
-    given: Any = None
+    given: Format | float | None = None
     if colon:
         is_format = remedy.takes == "format"
         given = _parsed(said, known) if is_format else checked_number(said, f"the {remedy.takes} of {known}", above=0)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -75,9 +74,9 @@ class TrainingRun(Individual):
         return f"TrainingRun({self.label}: {steps}: {end[:80]})"
 
     @property
-    def final(self) -> Any:
+    def final(self) -> float | Array:
         """The weights at the end: a float, or an array of them."""
-        last = self.values[-1]
+        last: Array = self.values[-1]
         return last if last.ndim else float(last)
 
     @property

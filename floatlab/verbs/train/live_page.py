@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.page.chart import curve, mark_of, role_of, thinned
 from floatlab.page.model import Chart, Curve, Line, Page, Role, Span, Table, line
 from floatlab.record import Record
@@ -155,11 +155,11 @@ def _told(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]
     else:
         role = Role.BAD if each.stalled is not None else Role.PLAIN
         what = line(Span(CAUSES[each.why] if each.why is not None else "", role))
-    value = error if several else line(value_text(run.final, run))
+    value = error if several else line(value_text(float(run.final), run))
     return value, line(Span(still, Role.BAD)), error, line(f"{each.moves:,}"), what
 
 
-def _recorded(run: TrainingRun, step: int) -> Any:
+def _recorded(run: TrainingRun, step: int) -> Array:
     return np.array([step // run.every * run.every])
 
 
