@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError, UnsupportedError
-from floatlab.files import open_array
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode, parse_literal
@@ -65,6 +64,8 @@ def numbers_named(word: str) -> Numbers:
 
 
 def _array_named(word: str) -> Array | Source:
+    from floatlab.files import open_array
+
     with open_array(word, "binary64") as source:
         return source.whole()
 

@@ -21,6 +21,8 @@ _TAKES = {
 }
 _MOST_STEPS, _MOST_NETWORK_STEPS = 10**9, 10**7
 _MOST_SIZE = 1 << 12
+_STEPS = whole(0, _MOST_STEPS)
+_TABLES = (_MANY, _NETWORK, _UNDERFLOW, _CHECK)
 _DIRECTION, _SEED, *_RULES = ROUNDING
 
 
@@ -124,13 +126,7 @@ VERB = Verb(
             Option("grad", "G", "or a gradient: w ← w − lr·g", forms=_UPDATES),
             Option("lr", "L", "the learning rate", forms=(*_UPDATES, _NETWORK)),
             Option("optimizer", "NAME", "sgd (default), momentum, adam, adamw", forms=(*_UPDATES, _NETWORK)),
-            Option(
-                "steps",
-                "N",
-                "how many steps (default 100; network: 500)",
-                read=whole(0, _MOST_STEPS),
-                forms=(_MANY, _NETWORK),
-            ),
+            Option("steps", "N", "how many steps (default 100; network: 500)", read=_STEPS, forms=(_MANY, _NETWORK)),
             Option(
                 "remedies",
                 "LIST",
@@ -188,12 +184,7 @@ VERB = Verb(
         *grouped(
             "what to show",
             Option("plot", "FILE", "draw the chart with matplotlib: .png, .pdf, .svg", forms=(_MANY, _NETWORK, _CHECK)),
-            Option(
-                "csv",
-                "FILE",
-                "write the numbers as CSV (- for standard output, instead of text)",
-                forms=(_MANY, _NETWORK, _UNDERFLOW, _CHECK),
-            ),
+            Option("csv", "FILE", "write the numbers as CSV (- for standard output, instead of text)", forms=_TABLES),
             part="output",
         ),
         FORMATS,
