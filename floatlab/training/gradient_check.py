@@ -269,9 +269,10 @@ def sweep_steps(
     """
     way = _way(way)
     point, fmt = _checked(function, x, format)
-    if derivative is None and own and not _takes_floats(function, point):
+    takes_floats = _takes_floats(function, point)
+    if derivative is None and own and not takes_floats:
         raise UnsupportedError("the function does not take floats: give its derivative")
-    first, second, third = _derivatives(function, point) if _takes_floats(function, point) else (0.0, 0.0, 0.0)
+    first, second, third = _derivatives(function, point) if takes_floats else (0.0, 0.0, 0.0)
     truth = first if derivative is None else checked_number(derivative, "derivative")
     of = _function_in(function, fmt, own, roundings)
     size = max(abs(point), 1.0)

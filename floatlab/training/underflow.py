@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
@@ -151,10 +152,8 @@ def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
 def _safe_scale(nonzero: Array, fmt: Format, context: Context) -> float | None:
     powers = []
     for most in _extremes(nonzero, np.max):
-        power = fmt.emax - (math.frexp(most)[1] - 1)
-        while not _stays(most, fmt, power, context)[1]:
-            power -= 1
-        powers.append(power)
+        highest = fmt.emax - (math.frexp(most)[1] - 1)
+        powers.append(next(power for power in count(highest, -1) if _stays(most, fmt, power, context)[1]))
     return 2.0 ** max(min(*powers, _SCALES[1]), _SCALES[0]) if powers else None
 
 
@@ -162,8 +161,7 @@ def _least_scale(nonzero: Array, fmt: Format, context: Context) -> float | None:
     powers = []
     for least in _extremes(nonzero, np.min):
         power = fmt.qmin - 2 - (math.frexp(least)[1] - 1)
-        while not _stays(least, fmt, power, context)[0]:
-            power += 1
+        power = next(higher for higher in count(power) if _stays(least, fmt, higher, context)[0])
         while power > _SCALES[0] and _stays(least, fmt, power - 1, context)[0]:
             power -= 1
         powers.append(power)

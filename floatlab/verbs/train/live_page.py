@@ -73,13 +73,9 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
         for i, (each, run) in enumerate(zip(found.lines, runs, strict=True))
     )
     header = ("remedy", "largest error" if several else "value", "still since", "error", "moves", "next step")
-    table = Table(header, rows, right=(1, 2, 3, 4))
-    if several:  # the error is the value
-        table = Table(
-            tuple(header[i] for i in (0, 1, 2, 4, 5)),
-            tuple(tuple(row[i] for i in (0, 1, 2, 4, 5)) for row in rows),
-            right=(1, 2, 3),
-        )
+    places = (0, 1, 2, 4, 5) if several else (*range(6),)  # of several weights, the error is the value
+    cells = [tuple(row[i] for i in places) for row in rows]
+    table = Table(tuple(header[i] for i in places), cells, right=(*range(1, len(places) - 1),))
     return Look(steps, goal, _grown(chart, truth, curves, goal, switches), table, reading)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.formats import Format
-from floatlab.numbers import Datum, encode
+from floatlab.numbers import encode
 from floatlab.numbers.datum import exact_text, hexadecimal_code, shortest
 from floatlab.page.chart import curve, named, thinned
 from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, line, text_of
@@ -85,14 +85,10 @@ def _read(found: Training) -> list[Block]:
             if first.optimizer.adds and start.exact:
                 share = abs(datum.exact.as_fraction()) / start.ulp.as_fraction()
                 size = f"{figures(share)} ulp of the weight it meets first"
-        words = line(Span(hexadecimal_code(datum), Role.CODE), f" {_exact_words(datum)}")
+        text = exact_text(datum) if len(exact_text(datum)) <= _EXACT else f"≈ {shortest(datum)}"
+        words = line(Span(hexadecimal_code(datum), Role.CODE), f" {text}")
         rows.append(Row(f"in {each.name}" if i or len(f"in {each.name}") < 13 else each.name, words, size))
     return rows
-
-
-def _exact_words(datum: Datum) -> str:
-    text = exact_text(datum)
-    return text if len(text) <= _EXACT else f"≈ {shortest(datum)}"
 
 
 def shown_steps(run: TrainingRun) -> list[int]:
@@ -106,9 +102,9 @@ def shown_steps(run: TrainingRun) -> list[int]:
     return sorted({each for each in (1, 2, (last + 1) // 2, last) if 0 < each <= last}) or [0]
 
 
-def value_text(value: float, run: TrainingRun, kept: bool = False) -> str:
+def value_text(value: float, run: TrainingRun) -> str:
     """Return a weight in the fewest digits that tell it from its neighbours in its format."""
-    fmt = run.setup.kept if kept else run.setup.weights
+    fmt = run.setup.weights
     if not isinstance(fmt, Format) or not np.isfinite(value):
         return f"{value:.6g}"
     return shortest(encode(float(value), fmt))
@@ -120,7 +116,7 @@ def _table(found: Training) -> Table:
     places = shown_steps(longest)
     several = found.trainers[0].count > 1
     heads = [f"{'after ' if not i else ''}{int(longest.at[place]):,}" for i, place in enumerate(places)]
-    header = ("remedy", *(() if several else heads), *(("largest error",) if several else ("error",)), "moves")
+    header = ("remedy", "largest error", "moves") if several else ("remedy", *heads, "error", "moves")
     rows = []
     for i, (run, each) in enumerate(zip(runs, lines, strict=True)):
         cells = [] if several else [_cell(run, place) for place in places]
