@@ -38,4 +38,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 379
+LINES_WITH_ANY = 346
