@@ -1,13 +1,10 @@
-"""Loss scaling: static or dynamic scales, and what gradients lose without one.
-
-The dynamic scale keeps the rules of `torch.amp.GradScaler`: a step whose gradients are not all finite is skipped and
-the scale shrinks; after so many good steps in a row it grows, unless that would leave binary32.
-"""
+"""What gradients lose in a format, and which loss scale keeps them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
@@ -15,107 +12,15 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.operations import multiply
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array
-from floatlab.errors import UnsupportedError, quoted
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, Datum, Exact, Flags, round_exact
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.training.validation import checked_number
+from floatlab.training.validation import check_needs, checked_number
 
-LARGEST_SCALE = float(np.finfo(np.float32).max)
 _SCALES = (-1074, 1023)  # exponents of the powers of two that binary64 has
-
-
-@methods_in_default_mode
-class LossScale(Record):
-    """What the loss, and with it every gradient, is multiplied by: a static number, or one that adapts.
-
-    It adapts where there is a `growth_interval`. The defaults are those of `torch.amp.GradScaler`. Raises
-    UnsupportedError for a scale of 0, or one that is not a finite positive number of binary32.
-
-    >>> LossScale(1024).is_dynamic, LossScale.dynamic().growth_interval
-    (False, 2000)
-    """
-
-    scale: float
-    growth_interval: int | None
-    growth_factor: float
-    backoff_factor: float
-
-    def __init__(
-        self,
-        scale: float = 65536.0,
-        growth_interval: int | None = None,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-    ) -> None:
-        """Check the numbers."""
-        number = checked_number(scale, "the loss scale", above=0)
-        if number > LARGEST_SCALE or not np.float32(number):
-            raise UnsupportedError(f"the loss scale is a positive number of binary32, not {quoted(str(scale))}")
-        if growth_interval is not None and (type(growth_interval) is not int or growth_interval < 1):
-            raise UnsupportedError(
-                f"growth_interval is a number of steps from 1 up, not {quoted(str(growth_interval))}"
-            )
-        backoff = checked_number(backoff_factor, "backoff_factor", above=0)
-        if backoff >= 1:
-            raise UnsupportedError(f"backoff_factor is below 1, not {backoff:g}")
-        put = object.__setattr__
-        put(self, "scale", float(np.float32(number)))
-        put(self, "growth_interval", growth_interval)
-        put(self, "growth_factor", checked_number(growth_factor, "growth_factor", above=1))
-        put(self, "backoff_factor", backoff)
-
-    @classmethod
-    def dynamic(cls, scale: float = 65536.0, growth_interval: int = 2000) -> LossScale:
-        """Return a scale that adapts."""
-        return cls(scale, growth_interval)
-
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether it adapts."""
-        return self.growth_interval is not None
-
-
-@methods_in_default_mode
-class Scaler:
-    """A loss scale at work: its scale now, and how many good steps there were since it changed.
-
-    >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
-    >>> told = []
-    >>> for overflowed in (False, False, True, False):
-    ...     scaler.update(overflowed)
-    ...     told.append((scaler.scale, scaler.good))
-    >>> told
-    [(4.0, 1), (8.0, 0), (4.0, 0), (4.0, 1)]
-    """
-
-    def __init__(self, rules: LossScale) -> None:
-        """Start with the scale of the rules."""
-        self.rules = rules
-        self.scale = rules.scale
-        self.good = 0
-
-    @property
-    def until_growth(self) -> int | None:
-        """How many more good steps make it grow; None where it is static."""
-        return None if self.rules.growth_interval is None else self.rules.growth_interval - self.good
-
-    def update(self, overflowed: bool, steps: int = 1) -> None:
-        """Take note of a skipped step, or of some good ones (no more than `until_growth`)."""
-        if self.rules.growth_interval is None:
-            return
-        if overflowed:
-            self.scale = float(np.float32(self.scale * self.rules.backoff_factor))
-            self.good = 0
-            return
-        self.good += steps
-        if self.good == self.rules.growth_interval:
-            grown = self.scale * self.rules.growth_factor
-            if grown <= LARGEST_SCALE:
-                self.scale = float(np.float32(grown))
-            self.good = 0
 
 
 @methods_in_default_mode
@@ -184,6 +89,10 @@ def measure_underflow(gradients: object, format: Format | str, scale: object = 1
     rounding
         Rounding direction.
 
+    Returns
+    -------
+    Underflow
+
     Raises
     ------
     UnsupportedError
@@ -243,10 +152,8 @@ def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
 def _safe_scale(nonzero: Array, fmt: Format, context: Context) -> float | None:
     powers = []
     for most in _extremes(nonzero, np.max):
-        power = fmt.emax - (math.frexp(most)[1] - 1)
-        while not _stays(most, fmt, power, context)[1]:
-            power -= 1
-        powers.append(power)
+        highest = fmt.emax - (math.frexp(most)[1] - 1)
+        powers.append(next(power for power in count(highest, -1) if _stays(most, fmt, power, context)[1]))
     return 2.0 ** max(min(*powers, _SCALES[1]), _SCALES[0]) if powers else None
 
 
@@ -254,19 +161,8 @@ def _least_scale(nonzero: Array, fmt: Format, context: Context) -> float | None:
     powers = []
     for least in _extremes(nonzero, np.min):
         power = fmt.qmin - 2 - (math.frexp(least)[1] - 1)
-        while not _stays(least, fmt, power, context)[0]:
-            power += 1
+        power = next(higher for higher in count(power) if _stays(least, fmt, higher, context)[0])
         while power > _SCALES[0] and _stays(least, fmt, power - 1, context)[0]:
             power -= 1
         powers.append(power)
     return 2.0 ** max(*powers, _SCALES[0]) if powers and max(powers) <= _SCALES[1] else None
-
-
-def check_needs(format: Format, name: str) -> None:
-    """Refuse a format that has no zero or no sign: gradients, weights and updates need both; UnsupportedError."""
-    missing = [what for what, there in (("zero", format.zero), ("sign", format.signed)) if not there]
-    if missing:
-        lacks = " and ".join(f"no {what}" for what in missing)
-        raise UnsupportedError(
-            f"{name} is {format.name}, which has {lacks}: numbers that are trained need both (try bf16 or e5m2)"
-        )

@@ -12,11 +12,16 @@ One step on the whole of a problem's data, in this order, `n` the number of samp
 
 Products are summed serially in their accumulator, each product rounded into it (`reduce.matmul`), or as a model of a
 matrix unit does it. Operands that overflow a format without infinities saturate. The update is the setup's program.
+
+The problems to train on are small, and generated from a seed: linear and logistic regression, and a two-layer network.
+Each has a teacher of its own kind, whose answers the pupil is to learn, so that the loss it can reach is known: that
+of the noise. Data and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import pairwise
+from math import inf
 
 import numpy as np
 
@@ -27,15 +32,170 @@ from floatlab.arrays.recurrences import recurrence_format
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
-from floatlab.fpmode import methods_in_default_mode
-from floatlab.record import Record
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.record import Individual, Record
 from floatlab.reduce import matmul
-from floatlab.training.network.problems import Problem
-from floatlab.training.scaling import check_needs
 from floatlab.training.setup import REMEDIES, Setup, parse_remedy
-from floatlab.training.validation import listed_words
+from floatlab.training.validation import check_needs, checked_number, checked_whole, listed_words, set_fields
 
-PARTS = ("forward", "backward", "outputs", "accumulator")
+LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}  # of each kind of problem
+
+
+@methods_in_default_mode
+class Problem(Individual):
+    """Data to learn, and the shape of what learns it.
+
+    `x` is (samples, features), `y` (samples, 1): numbers, or 0 and 1 for a `logistic` loss. `layers` are the numbers
+    of inputs, of the hidden units if any, and of outputs; `start` the weights to begin with, layer after layer, each
+    its matrix row by row (inputs × outputs) and then its biases.
+    """
+
+    name: str
+    x: Array
+    y: Array
+    layers: tuple[int, ...]
+    loss: str
+    start: Array
+    seed: int
+    weight: float = 1.0  # what the loss is multiplied by before it is differentiated
+
+    def __repr__(self) -> str:
+        """Show its shape."""
+        shape = " → ".join(str(each) for each in self.layers)
+        return f"Problem({self.name}: {len(self.x)} samples, {shape}, {self.parameters:,} parameters, seed {self.seed})"
+
+    @property
+    def parameters(self) -> int:
+        """How many weights there are."""
+        return len(self.start)
+
+    def split(self, weights: Array) -> list[tuple[Array, Array]]:
+        """Return the matrix (inputs, outputs) and the biases of every layer."""
+        return _split(weights, self.layers)
+
+    def loss_of(self, outputs: Array) -> float:
+        """Return the loss of some outputs, in binary64, whatever its weight."""
+        z, y = np.asarray(outputs, np.float64), self.y.astype(np.float64)
+        with np.errstate(all="ignore"):
+            if self.loss == "square":
+                return float(np.mean((z - y) ** 2))
+            return float(np.mean(np.logaddexp(0, z) - y * z))
+
+
+@in_default_mode
+def make_problem(
+    kind: str = "network",
+    seed: int = 0,
+    *,
+    samples: int = 64,
+    features: int = 16,
+    hidden: int = 56,
+    noise: float = 0.05,
+    weight: float = 1.0,
+) -> Problem:
+    """Return a problem generated from a seed: a teacher of the same kind gives the answers to be learned.
+
+    Parameters
+    ----------
+    kind
+        `linear`, `logistic`, or `network`: one hidden layer of rectified units.
+    seed
+        Seed of NumPy's `default_rng`.
+    samples, features, hidden
+        Sizes, from 1 up.
+    noise
+        Standard deviation of the normal noise on the answers. (A logistic teacher draws 0 or 1 by its probabilities.)
+    weight
+        Factor of the loss. A small one makes gradients as small as an average over many more terms does. A learning
+        rate larger by the same factor undoes it, but does not bring back what was lost.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    UnsupportedError
+        For other kinds, and sizes below 1.
+
+    Examples
+    --------
+    >>> make_problem("network", seed=1)
+    Problem(network: 64 samples, 16 → 56 → 1, 1,009 parameters, seed 1)
+    """
+    if kind not in (kinds := [*LOSSES]):
+        raise UnsupportedError(
+            f"a problem is one of {' '.join(kinds)}, not {quoted(str(kind))}{guess(str(kind), kinds)}"
+        )
+    for name, value in (("samples", samples), ("features", features), ("hidden", hidden)):
+        checked_whole(value, name, 1)
+    checked_whole(seed, "a seed", 0, inf)
+    noisy = checked_number(noise, "noise", at_least=0)
+    rng = np.random.default_rng(seed)
+    layers = (features, hidden, 1) if kind == "network" else (features, 1)
+    x = rng.standard_normal((samples, features)).astype(np.float32)
+    teacher = _normal_weights(rng, layers)
+    answer = _outputs(teacher, layers, x.astype(np.float64))
+    if kind == "logistic":
+        y = (rng.random(answer.shape) < 1 / (1 + np.exp(-3 * answer))).astype(np.float32)
+    else:
+        y = answer + noisy * rng.standard_normal(answer.shape)
+        if np.abs(y).max() > np.finfo(np.float32).max:
+            raise UnsupportedError(f"noise, {noisy:g}, leads beyond binary32, in which answers are given")
+        y = y.astype(np.float32)
+    start = _normal_weights(rng, layers).astype(np.float32)
+    return Problem(
+        name=kind, x=x, y=y, layers=layers, loss=LOSSES[kind], start=start, seed=int(seed),
+        weight=checked_number(weight, "weight", above=0),
+    )  # fmt: skip
+
+
+def _normal_weights(rng: np.random.Generator, layers: tuple[int, ...]) -> Array:
+    """Return weights with variance 1/inputs (2/inputs before rectified units), and biases of zero."""
+    parts = []
+    for i, (many, out) in enumerate(pairwise(layers)):
+        gain = 2.0 if i < len(layers) - 2 else 1.0
+        parts += [rng.standard_normal(many * out) * np.sqrt(gain / many), np.zeros(out)]
+    return np.concatenate(parts)
+
+
+def _split(weights: Array, layers: tuple[int, ...]) -> list[tuple[Array, Array]]:
+    parts, at = [], 0
+    for many, out in pairwise(layers):
+        bias = at + many * out
+        parts.append((weights[at:bias].reshape(many, out), weights[bias : bias + out]))
+        at = bias + out
+    return parts
+
+
+def _outputs(weights: Array, layers: tuple[int, ...], x: Array) -> Array:
+    for i, (matrix, bias) in enumerate(_split(weights, layers)):
+        x = (x if i == 0 else np.maximum(x, 0)) @ matrix + bias
+    return x
+
+
+@in_default_mode
+def exact_loss(problem: Problem, weights: Array) -> float:
+    """Return the loss that binary64 finds for some weights: mean square error, or mean log-likelihood, negative.
+
+    Parameters
+    ----------
+    problem
+        The data, and the kind of loss; its factor `weight` does not count here.
+    weights
+        Layer after layer, as in `Problem.start`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> problem = make_problem("linear", noise=0.0)
+    >>> exact_loss(problem, problem.start) > 1
+    True
+    """
+    return problem.loss_of(_outputs(np.asarray(weights, np.float64), problem.layers, problem.x.astype(np.float64)))
 
 
 @methods_in_default_mode
@@ -68,15 +228,11 @@ class Configuration(Record):
         machine: str | None = None,
     ) -> None:
         """Settle the formats: backward and outputs are as forward, unless something else is said."""
-        given = {"forward": forward, "backward": backward or forward, "outputs": outputs or forward}
-        put = object.__setattr__
-        for name, value in (given | {"accumulator": accumulator}).items():
-            fmt = recurrence_format(value)
+        typed = {"forward": forward, "backward": backward or forward, "outputs": outputs or forward}
+        formats = {name: recurrence_format(each) for name, each in (typed | {"accumulator": accumulator}).items()}
+        for name, fmt in formats.items():
             check_needs(fmt, name)
-            put(self, name, fmt)
-        put(self, "label", label)
-        put(self, "setup", setup)
-        put(self, "machine", machine)
+        set_fields(self, label=label, setup=setup, machine=machine, **formats)
 
     @classmethod
     def named(cls, text: str) -> Configuration:
@@ -122,7 +278,6 @@ class Pass(Record):
 class Network:
     """A problem's network in a configuration.
 
-    >>> from floatlab.training.network.problems import make_problem
     >>> network = Network(make_problem("linear", features=2, samples=3), Configuration.named("fp32"))
     >>> network.forward(network.problem.start).shape
     (3, 1)
@@ -134,7 +289,7 @@ class Network:
         formats = (configuration.forward, configuration.backward, configuration.outputs, configuration.accumulator)
         single = recurrence_format("binary32")
         narrow = all(holds(single, each) for each in (*formats, configuration.setup.grads))
-        self.kind: type[Any] = np.float32 if narrow else np.float64
+        self.kind: type[np.float32] | type[np.float64] = np.float32 if narrow else np.float64
         self.x = self._operand(problem.x.astype(self.kind))
         self.y = problem.y.astype(self.kind)
 
@@ -182,7 +337,7 @@ class Network:
         with np.errstate(all="ignore"):
             *inputs, z = self._forward(layers)
             factor = (2.0 if problem.loss == "square" else 1.0) * problem.weight * scale / len(z)
-            by = self._rounded(self.kind(factor), configuration.accumulator)
+            by = self._rounded(np.asarray(factor, self.kind), configuration.accumulator)
             dz = multiply(self._error(z), by, configuration.backward, threads=1).astype(self.kind, copy=False)
             parts: list[Array] = []
             ones = np.ones((len(z), 1), self.kind)
@@ -206,9 +361,7 @@ class Network:
 
 def parse_configurations(given: object) -> list[Configuration]:
     """Return configurations of names in a text or a list, or the usual ones for None; raises UnsupportedError."""
-    if given is None:
-        given = USUAL
-    words = listed_words(given, "configurations")
+    words = listed_words(USUAL if given is None else given, "configurations")
     if not words:
         raise UnsupportedError(f"configurations names none{guess('', [*USUAL])}: {' '.join(USUAL[:5])} … would do")
     return [each if isinstance(each, Configuration) else Configuration.named(each) for each in words]

@@ -1,4 +1,7 @@
-"""A trainer: many steps of training, as far as it is told to go."""
+"""A trainer: many steps of training, as far as it is told to go; and a run, the record of the weights on the way.
+
+All values are float64, whatever their format: it holds every number of the formats that arrays take.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,80 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.numbers import Context, encode
-from floatlab.training.gradients import Gradients, numbers_of
-from floatlab.training.optimizers import Optimizer, Updates
-from floatlab.training.run.training_run import Divergence, TrainingRun
-from floatlab.training.scaling import Scaler
-from floatlab.training.setup import AnyFormat, Setup
-from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Program, stream
-from floatlab.training.update.trace import UpdateTrace, judged, single, trace
+from floatlab.record import Individual, Record
+from floatlab.training.gradients import Gradients, starting_numbers
+from floatlab.training.program import COMPENSATION, GRADIENT, MASTER, UNSCALE, WEIGHTS, Optimizer, Program, Updates
+from floatlab.training.setup import AnyFormat, Scaler, Setup
+from floatlab.training.trace import UpdateTrace, single, trace
 from floatlab.training.validation import beyond, checked_whole
 
 _AHEAD = 1 << 10  # steps that schedules are made for
 _CHUNK = 1 << 16  # numbers that a walk goes through at a time, so that it can be interrupted
 MAX_VALUES = 1 << 24  # numbers that a run keeps where nothing else is asked for
+
+
+class Divergence(Record):
+    """Where a run ended: in which step (from 1), what became of which weight, and why."""
+
+    step: int
+    element: int
+    value: float
+    why: str
+
+
+@methods_in_default_mode
+class TrainingRun(Individual):
+    """What became of weights: their values after each recorded step, and what happened on the way.
+
+    `at` are the recorded steps, 0 being the start, and the last one; `values` the weights that the model computes with,
+    (recorded, n), or (recorded,) of a single weight; `kept` is the master copy, and `compensation` what Kahan's sums
+    carry, likewise, or None. `scales` are the loss scales with the step that each was first used in (from 0); `skipped`
+    the steps, from 0, that dynamic scaling skipped. `last_moves` and `moves` say for each weight after which step it
+    (or what carries it) last changed, and how often it did.
+    """
+
+    label: str
+    setup: Setup
+    optimizer: Optimizer
+    program: Program
+    steps: int
+    every: int
+    at: Array
+    values: Array
+    kept: Array | None
+    compensation: Array | None
+    scales: tuple[tuple[int, float], ...]
+    skipped: tuple[int, ...]
+    last_moves: Array
+    moves: Array
+    diverged: Divergence | None
+    is_compiled: bool
+
+    def __repr__(self) -> str:
+        """Show what was done and where it ended."""
+        end = self.diverged.why if self.diverged else f"{self.final}"
+        steps = f"{self.steps:,} steps of {self.optimizer.name} in {self.setup.weights.name}"
+        return f"TrainingRun({self.label}: {steps}: {end[:80]})"
+
+    @property
+    def final(self) -> float | Array:
+        """The weights at the end: a float, or an array of them."""
+        last: Array = self.values[-1]
+        return last if last.ndim else float(last)
+
+    @property
+    def carrier(self) -> Array:
+        """What carries the weights from step to step: the master copy where there is one."""
+        return self.values if self.kept is None else self.kept
+
+    @property
+    def carried(self) -> Array:
+        """What the weights stand for: the master copy, less what is compensated, where there are such."""
+        if self.compensation is None:
+            return self.carrier
+        with np.errstate(invalid="ignore"):  # of what diverged, both are infinite
+            stands: Array = self.carrier - self.compensation
+        return stands
 
 
 @methods_in_default_mode
@@ -59,17 +124,8 @@ class Trainer:
         self.optimizer = Updates() if optimizer is None else optimizer
         self.label, self.lane = label, lane
         self.every = checked_whole(every, "every", 1)
-        begin = numbers_of(start, "start")
-        self.alone = isinstance(begin, list) and (isinstance(start, str) or not hasattr(start, "__len__"))
-        if not isinstance(begin, list):
-            self.alone = begin.ndim == 0
-            if begin.ndim > 1 or not begin.size:
-                raise UnsupportedError(f"start is a number or a row of them, not of shape {begin.shape}")
-            begin = begin.reshape(-1)
-            if not np.isfinite(begin).all():
-                i = int(np.argmin(np.isfinite(begin)))
-                raise UnsupportedError(f"start[{i}] is {begin[i]}: training begins from finite numbers")
-        self.count = len(begin)
+        self.start, self.alone = starting_numbers(start)
+        self.count = len(self.start)
         self.gradients = Gradients(gradient, self.count, self.alone, "update" if self.optimizer.adds else "gradient")
         self.steps, self.taken = 0, 0
         self.scales: list[tuple[int, float]] = []
@@ -78,32 +134,28 @@ class Trainer:
         self.last, self.moved = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
         self._records: list[dict[str, Array]] = []
         self._at: list[Array] = [np.zeros(1, np.int64)]
-        self._begin = begin
-        self._install(setup or Setup(), None)
+        self._install(setup or Setup(), is_new=True)
         self._records.append(self._now())
 
-    def _install(self, setup: Setup, old: Trainer | None) -> None:
+    setup: Setup
+    program: Program
+    recurrence: Recurrence
+
+    def _install(self, setup: Setup, is_new: bool) -> None:
         """Write the program of a setup, and start its rows: from the beginning, or from where this trainer stands."""
-        keeps_scale = old is not None and setup.scaling == old.setup.scaling
+        keeps_scale = not is_new and setup.scaling == self.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)
         start: dict[str, Array | float] = {name: float(datum) for name, datum in program.constants}
         start |= {name: 0.0 for name, _ in program.states}
-        if old is None:
-            start |= {WEIGHTS: self._first(setup.weights)} | (
-                {MASTER: self._first(setup.master)} if setup.master else {}
-            )
-        else:
-            carrier = old.row(old.program.kept)
-            start[WEIGHTS] = _into(old.row(WEIGHTS), setup.weights)
-            if setup.master:
-                start[MASTER] = _into(carrier, setup.master)
-            for name, fmt in program.states:
-                if name in old.recurrence.names:
-                    start[name] = _into(old.row(name), fmt)
-        self.setup: Setup = setup
-        self.program: Program = program
-        self.recurrence: Recurrence = recurrence
+        start[WEIGHTS] = self._first(setup.weights) if is_new else _into(self.row(WEIGHTS), setup.weights)
+        if setup.master:
+            kept = self._first(setup.master) if is_new else _into(self.row(self.program.kept), setup.master)
+            start[MASTER] = kept
+        if not is_new:
+            old = self.recurrence.names
+            start |= {name: _into(self.row(name), fmt) for name, fmt in program.states if name in old}
+        self.setup, self.program, self.recurrence = setup, program, recurrence
         self._schedules: dict[str, tuple[int, Array]] = {}
         self.rows: Array = recurrence.rows(self.count, start)
         if not keeps_scale:
@@ -113,30 +165,22 @@ class Trainer:
 
     def _first(self, format: AnyFormat) -> Array:
         """Return the start in a format; raises UnsupportedError where it overflows."""
-        if not isinstance(format, Format):
-            wide = np.array([float(each) for each in self._begin]) if isinstance(self._begin, list) else self._begin
-            return blockwise(wide, format, Context())
-        if isinstance(self._begin, list):
-            found = np.array([float(encode(each, format)) for each in self._begin])
-        else:
-            found = quantize(self._begin, format)
-        if not np.isfinite(found).all():
-            i = int(np.argmin(np.isfinite(found)))
+        numbers = self.start
+        if isinstance(numbers, list):  # exact, and rounded once
+            numbers = np.array([float(encode(x, format) if isinstance(format, Format) else x) for x in numbers])
+        rounded = _into(numbers, format)
+        if isinstance(format, Format) and not np.isfinite(rounded).all():
             try:
-                given = f"{float(self._begin[i]):g}"
+                typed = f"{float(self.start[int(np.argmin(np.isfinite(rounded)))]):g}"
             except OverflowError:
-                given = "given"
-            raise beyond(f"start {given}", format)
-        return found
+                typed = "given"
+            raise beyond(f"start {typed}", format)
+        return rounded
 
     @property
     def _recorded(self) -> tuple[str, ...]:
-        names = [WEIGHTS]
-        if self.setup.master is not None:
-            names.append(MASTER)
-        if self.setup.compensated:
-            names.append(COMPENSATION)
-        return tuple(names)
+        rows = {WEIGHTS: True, MASTER: self.setup.master is not None, COMPENSATION: self.setup.compensated}
+        return tuple(name for name, is_there in rows.items() if is_there)
 
     def _note_scale(self) -> None:
         """Put the loss scale where the program finds it."""
@@ -148,7 +192,7 @@ class Trainer:
 
     def change(self, setup: Setup) -> None:
         """Go on in another setup: what is kept is rounded to its formats, and a new loss scale starts anew."""
-        self._install(setup, self)
+        self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
         """Do more steps, or as many as there are before the weights are no numbers; `tick` is told how many are done.
@@ -157,19 +201,13 @@ class Trainer:
         """
         left = checked_whole(steps, "steps", 0)
         self.gradients.check_last(self.steps + left)
+        chunk = 1 if self.gradients.function is not None else max(_CHUNK // self.count, 1)
         while left and self.diverged is None:
-            did = self._advance(min(left, max(_CHUNK // self.count, 1)))
+            growth = None if self.scaler is None else self.scaler.until_growth
+            did = self._take(self._given(min(left, chunk, left if growth is None else growth)))
             left -= did
             if tick is not None:
                 tick(did)
-
-    def _advance(self, most: int) -> int:
-        """Do some steps, at most so many; return how many."""
-        if self.gradients.function is not None:
-            most = 1
-        if self.scaler is not None and self.scaler.until_growth is not None:
-            most = min(most, self.scaler.until_growth)
-        return self._take(self._given(most))
 
     def take(self, given: Array) -> None:
         """Do one step with gradients from elsewhere: numbers of their format already, times the loss scale.
@@ -195,7 +233,7 @@ class Trainer:
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
-        if not dynamic and good < len(given) and self._tells:
+        if not dynamic and good < len(given) and not self._mute:  # in formats without NaN it would become a number
             good += 1  # the step that brings the weights beyond numbers
         if good:
             return self._walk(given[:good])
@@ -205,11 +243,6 @@ class Trainer:
         why = f"the {self.gradients.name} is {given[0, i]}, and {self._mute} has no such number: the step is not done"
         self.diverged = Divergence(self.steps + 1, i, float(given[0, i]), why)
         return 0
-
-    @property
-    def _tells(self) -> bool:
-        """Whether what is no number makes the weights no numbers: not in formats that have none."""
-        return not self._mute
 
     @property
     def _mute(self) -> str:
@@ -222,7 +255,7 @@ class Trainer:
         weights = self.row(WEIGHTS)
         return self.gradients.rounded(
             self.steps, steps, 1.0 if self.scaler is None else self.scaler.scale, self.setup.grads,
-            stream(self.setup.context, 1), float(weights[0]) if self.alone else weights.copy(),
+            self.setup.gradient_context, float(weights[0]) if self.alone else weights.copy(),
         )  # fmt: skip
 
     def _walk(self, given: Array) -> int:
@@ -283,10 +316,8 @@ class Trainer:
     def _diverge(self, given: Array) -> None:
         """Say which weight is no number, and why."""
         setup, zeros = self.setup, ", ".join(self.program.vanished)
-        for name in (*self.program.watched, WEIGHTS):
-            row = self.row(name)
-            if not np.isfinite(row).all():
-                break
+        name = next(each for each in (*self.program.watched, WEIGHTS) if not np.isfinite(self.row(each)).all())
+        row = self.row(name)
         i = int(np.argmin(np.isfinite(row)))
         if not np.isfinite(given[i]):
             why = f"the {self.gradients.name} became {given[i]} in {setup.grads.name}"
@@ -337,28 +368,22 @@ class Trainer:
         exact = self.gradients.at(self.steps, element)
         if exact is None:
             exact = rows[GRADIENT].exact.as_fraction() / Fraction(self.scaler.scale if self.scaler else 1)
-        stages, after = trace(program, rows, self.steps * self.count + element, self.taken)
-        return judged(program, (), stages, dict(program.constants) | rows, after, exact)
+        return trace(program, rows, exact, self.steps * self.count + element, self.taken)
 
     def _values(self, name: str) -> Array:
         """Return what was recorded of a row, and where it stands now; NaN while there was none."""
         none = np.full((1, self.count), np.nan)
         parts = [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
-        if self._stands_between:
+        if self.steps % self.every:  # the last step is none of those that are recorded
             parts.append(self.row(name)[None].copy())
         found: Array = np.concatenate(parts)
         return found[:, 0] if self.alone else found
 
     @property
-    def _stands_between(self) -> bool:
-        """Whether the last step is none of those that are recorded."""
-        return self.steps % self.every != 0
-
-    @property
     def run(self) -> TrainingRun:
         """What has become of the weights so far."""
         setup = self.setup
-        last = [np.array([self.steps])] if self._stands_between else []
+        last = [np.array([self.steps])] if self.steps % self.every else []
         return TrainingRun(
             label=self.label, setup=setup, optimizer=self.optimizer, program=self.program, steps=self.steps,
             every=self.every, at=np.concatenate([*self._at, *last]), values=self._values(WEIGHTS),

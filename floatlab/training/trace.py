@@ -6,26 +6,26 @@ round to w say how large an update would have had to be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from floatlab import arith
 from floatlab.arrays.recurrences import CONVERT, RecurrenceStage, drawing
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format
-from floatlab.formats.blocks import BlockFormat
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
 from floatlab.numbers.context import Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.training.optimizers import SGD, Adam, Optimizer, Updates
-from floatlab.training.setup import Setup
-from floatlab.training.update.program import COMPENSATION, GRADIENT, MASTER, WEIGHTS, Program, stream
-from floatlab.training.update.thresholds import Threshold, is_drawn, is_total, smallest_move
+from floatlab.training.program import COMPENSATION, GRADIENT, SGD, WEIGHTS, Optimizer, Program, Updates, is_drawn
+from floatlab.training.setup import AnyFormat, Setup
 from floatlab.training.validation import beyond, exactly
+
+if TYPE_CHECKING:
+    from floatlab.training.thresholds import Threshold
 
 
 class Why(Enum):
@@ -71,8 +71,6 @@ class UpdateTrace(Answering, Record):
     exact_update: Fraction | None  # what exact arithmetic would have added to w; None where it would take more to know
     carried: Fraction | None
     why: Why
-    up: Threshold
-    down: Threshold
     _ASKS = ".moved"
 
     def __repr__(self) -> str:
@@ -83,6 +81,30 @@ class UpdateTrace(Answering, Record):
     def total(self) -> TracedStage:
         """The stage in which the update meets w."""
         return _total(self.program, self.stages)
+
+    @property
+    def kept(self) -> Datum:
+        """What carries the weight, before the step: w itself, or its master copy."""
+        name = self.program.kept
+        first = next(each for each in self.stages if name in each.stage.operands)
+        kept = first.derivation.operands[first.stage.operands.index(name)]
+        assert isinstance(kept, Datum)
+        return kept
+
+    @property
+    def up(self) -> Threshold:
+        """The smallest update that moves what is kept up."""
+        return self._threshold(True)
+
+    @property
+    def down(self) -> Threshold:
+        """The smallest update that moves what is kept down."""
+        return self._threshold(False)
+
+    def _threshold(self, up: bool) -> Threshold:
+        from floatlab.training.thresholds import smallest_move
+
+        return smallest_move(self.kept, self.program, up)
 
     @property
     def moved(self) -> bool:
@@ -122,7 +144,7 @@ class UpdateTrace(Answering, Record):
         return beyond if self.before.exact == near else 1 - beyond if self.before.exact == far else Fraction(1)
 
 
-def single(format: Format | BlockFormat) -> Format:
+def single(format: AnyFormat) -> Format:
     """Return a format that one weight has by itself; raises UnsupportedError for a format of blocks."""
     if not isinstance(format, Format):
         raise UnsupportedError(f"one weight has no {format.name}: in blocks, it depends on its neighbours")
@@ -130,26 +152,41 @@ def single(format: Format | BlockFormat) -> Format:
 
 
 def trace(
-    program: Program, start: Mapping[str, Datum], index: int = 0, taken: int = 0
-) -> tuple[list[TracedStage], dict[str, Datum]]:
-    """Return the stages of a step on data, and the rows after it; `index` numbers the draws, `taken` steps came before.
+    program: Program, rows: Mapping[str, Datum], given: Fraction, index: int = 0, taken: int = 0,
+    readings: tuple[tuple[str, Derivation], ...] = (),
+) -> UpdateTrace:  # fmt: skip
+    """Return a step on data: `rows` are the program's before it, `given` the exact gradient or update.
 
-    Raises UnsupportedError for weights in blocks, of which one alone has no format.
+    `index` numbers the draws, `taken` steps came before. Raises UnsupportedError for weights in blocks, of which one
+    alone has no format.
     """
-    rows = dict(program.constants) | dict(start)
+    after = dict(program.constants) | dict(rows)
     for name, values in program.schedules:
-        rows[name] = encode(values(taken + 1), program.setup.update)
-    found = []
+        after[name] = encode(values(taken + 1), program.setup.update)
+    stages = []
     for stage in program.stages:
         fmt, context = single(stage.format), drawing(stage.context, index)
-        data = [rows[name] for name in stage.operands]
-        if stage.operation == CONVERT:
-            made = convert(data[0], fmt, context)
-        else:
-            made = getattr(arith, stage.operation)(*data, format=fmt, context=context)
-        rows[stage.to] = made.result
-        found.append(TracedStage(stage, made))
-    return found, rows
+        operation: Callable[..., Derivation] = convert
+        if stage.operation != CONVERT:
+            operation = getattr(arith, stage.operation)
+        derivation = operation(*(after[name] for name in stage.operands), format=fmt, context=context)
+        after[stage.to] = derivation.result
+        stages.append(TracedStage(stage, derivation))
+    optimizer, kept = program.optimizer, after[program.kept]
+    update = _total(program, stages).derivation.operands[1]
+    assert isinstance(update, Datum)
+    exact = given if optimizer.adds else None
+    if isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay:
+        exact = -optimizer.lr * given
+    carried = None
+    if kept.is_finite and (program.setup.compensated or program.setup.master is not None):
+        carried = kept.exact.as_fraction()
+        if program.setup.compensated and after[COMPENSATION].is_finite:
+            carried -= after[COMPENSATION].exact.as_fraction()
+    return UpdateTrace(
+        program=program, readings=readings, stages=tuple(stages), before=rows[WEIGHTS], after=after[WEIGHTS],
+        update=update, exact_update=exact, carried=carried, why=_why(program, stages, rows, after, given, update),
+    )  # fmt: skip
 
 
 @in_default_mode
@@ -211,9 +248,9 @@ def step(
     program = Program.of(setup, chosen)
     single(setup.weights)
     name = "update" if chosen.adds else "gradient"
-    readings, rows = _read(program, weight, given, name, state or {}, index)
-    stages, after = trace(program, rows, index, index)
-    return judged(program, tuple(readings), stages, rows, after, exactly(given, name))
+    readings = _read(program, weight, given, name, state or {}, index)
+    rows = {row: encode(0, fmt) for row, fmt in program.states} | {row: made.result for row, made in readings.items()}
+    return trace(program, rows, exactly(given, name), index, index, tuple(readings.items()))
 
 
 def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None) -> tuple[object, Optimizer]:
@@ -227,72 +264,43 @@ def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None
         raise UnsupportedError("the learning rate is said by the optimizer: give one of them")
     if optimizer is None and lr is None:
         raise UnsupportedError("a gradient needs a learning rate (lr=), or an optimizer")
-    if not isinstance(optimizer, Updates | SGD | Adam | None):
+    if not isinstance(optimizer, Optimizer | None):
         raise UnsupportedError(f"optimizer is an SGD(…) or an Adam(…), not {quoted(str(optimizer))}")
     return grad, optimizer if optimizer is not None else SGD(lr)
 
 
 def _read(
     program: Program, weight: object, given: object, name: str, state: Mapping[str, object], index: int
-) -> tuple[list[tuple[str, Derivation]], dict[str, Datum]]:
+) -> dict[str, Derivation]:
     """Read what was typed into the formats of its rows."""
-    setup = program.setup
-    found: list[tuple[str, Derivation]] = []
+    setup, formats = program.setup, dict(program.states)
     exactly(weight, "the weight")
-    found.append((program.kept, read(weight, single(setup.kept))))
+    readings = {program.kept: read(weight, single(setup.kept))}
     if setup.master is not None:
-        found.append((WEIGHTS, read(weight, single(setup.weights))))
+        readings[WEIGHTS] = read(weight, single(setup.weights))
     scale = 1 if setup.scaling is None else setup.scaling.scale
-    value = exactly(given, name)
-    context = drawing(stream(setup.context, 1), index)
-    found.append((GRADIENT, read(given if scale == 1 else value * Fraction(scale), setup.grads, context)))
-    formats = dict(program.states)
+    exact = exactly(given, name)
+    scaled = given if scale == 1 else exact * Fraction(scale)
+    readings[GRADIENT] = read(scaled, setup.grads, drawing(setup.gradient_context, index))
     for row, number in state.items():
         if row not in formats:
             known = " ".join(formats) or "none"
             raise UnsupportedError(f"this program has no state {row} (its state: {known})")
         exactly(number, f"state {row}")
-        found.append((row, read(number, formats[row])))
-    rows: dict[str, Datum] = {row: encode(0, fmt) for row, fmt in formats.items()}
-    rows |= {row: made.result for row, made in found}
-    for row in (WEIGHTS, MASTER):
-        if row in rows and not rows[row].is_finite:
-            raise beyond(f"the weight {weight}", rows[row].format)
-    return found, rows
-
-
-def judged(
-    program: Program, readings: tuple[tuple[str, Derivation], ...], stages: list[TracedStage], rows: dict[str, Datum],
-    after: dict[str, Datum], given: Fraction,
-) -> UpdateTrace:  # fmt: skip
-    """Return a traced step with what is to be said about it; `rows` are those before it, `given` its exact gradient."""
-    optimizer, setup = program.optimizer, program.setup
-    update = _total(program, stages).derivation.operands[1]
-    assert isinstance(update, Datum)
-    exact = given if optimizer.adds else None
-    if isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay:
-        exact = -optimizer.lr * given
-    carrier = after[program.kept]
-    carried = None
-    if carrier.is_finite and (setup.compensated or setup.master is not None):
-        carried = carrier.exact.as_fraction()
-        if setup.compensated and after[COMPENSATION].is_finite:
-            carried -= after[COMPENSATION].exact.as_fraction()
-    up, down = (smallest_move(rows[program.kept], program, way) for way in (True, False))
-    return UpdateTrace(
-        program=program, readings=readings, stages=tuple(stages), before=rows[WEIGHTS], after=after[WEIGHTS],
-        update=update, exact_update=exact, carried=carried, why=_why(program, stages, rows, after, given, update),
-        up=up, down=down,
-    )  # fmt: skip
+        readings[row] = read(number, formats[row])
+    for row in (WEIGHTS, program.kept):
+        if not readings[row].result.is_finite:
+            raise beyond(f"the weight {weight}", readings[row].result.format)
+    return readings
 
 
 def _total(program: Program, stages: Sequence[TracedStage]) -> TracedStage:
-    return next(each for each in stages if is_total(program, each.stage))
+    return next(each for each in stages if each.stage == program.roundings[0])
 
 
 def _why(
-    program: Program, stages: list[TracedStage], rows: dict[str, Datum], after: dict[str, Datum], given: Fraction,
-    update: Datum,
+    program: Program, stages: list[TracedStage], rows: Mapping[str, Datum], after: Mapping[str, Datum],
+    given: Fraction, update: Datum,
 ) -> Why:  # fmt: skip
     w, now = rows[WEIGHTS], after[WEIGHTS]
     if not now.is_finite or not after[program.kept].is_finite or not update.is_finite:

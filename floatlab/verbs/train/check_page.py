@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from floatlab.page.chart import curve, legend
-from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
+from floatlab.page.model import Block, Chart, Gap, Note, Page, Role, Row, Span, Table, heading, line
+from floatlab.record import Record
 from floatlab.training.gradient_check import Check, Point, StepSweep
 
 
-def check_page(curves: list[StepSweep], check: Check | None, name: str) -> Page:
+class GradientCheck(Record):
+    """Curves of one function at one point, and what a reported derivative was found to be, if one was."""
+
+    function: str
+    curves: tuple[StepSweep, ...]
+    check: Check | None = None
+
+
+def check_page(found: GradientCheck) -> Page:
     """Return the page of a gradient check: errors against step sizes, and the verdict on what was reported.
 
     >>> from floatlab.page.layout import to_text
     >>> from floatlab.training import sweep_steps
-    >>> curves = [sweep_steps(lambda x: x * x * x, 1.5, way=way) for way in ("forward", "central")]
-    >>> page = check_page(curves, None, "x^3")
+    >>> curves = tuple(sweep_steps(lambda x: x * x * x, 1.5, way=way) for way in ("forward", "central"))
+    >>> page = check_page(GradientCheck("x^3", curves))
     >>> print(to_text(page).splitlines()[0])
       x^3 at 1.5 in binary32: its derivative is 6.75
     """
+    curves, check = found.curves, found.check
     first = curves[0]
-    title = f"{name} at {first.x:.9g} in {first.format.name}: its derivative is {first.derivative:.9g}"
+    title = f"{found.function} at {first.x:.9g} in {first.format.name}: its derivative is {first.derivative:.9g}"
     if check is not None:
         title += f"; {check.reported:.9g} {_SAID[check.verdict]}"
     blocks: list[Block] = [heading(title), Gap(), errors_chart(curves)]
@@ -30,7 +41,7 @@ def check_page(curves: list[StepSweep], check: Check | None, name: str) -> Page:
     return Page(tuple(blocks), title)
 
 
-def errors_chart(curves: list[StepSweep]) -> Chart:
+def errors_chart(curves: Sequence[StepSweep]) -> Chart:
     """Draw the error of difference quotients against step size, both on logarithmic scales."""
     drawn = []
     for i, each in enumerate(curves):
@@ -44,18 +55,13 @@ def _measure(point: Point) -> float:
     return point.error if point.relative is None else point.relative
 
 
-def _steps_table(curves: list[StepSweep]) -> Table:
+def _steps_table(curves: Sequence[StepSweep]) -> Table:
     rows = []
     for each in curves:
         best, advised, least = each.best, each.at_advised, each.points[0]
         for what, point in (("best", best), ("by theory", advised), ("smallest", least)):
-            rows.append((
-                Span(f"{each.way}, {what}", Role.VALUE),
-                f"{point.h:.2e}",
-                f"{point.quotient:.7g}",
-                f"{_measure(point):.2e}",
-                _blame(point),
-            ))  # fmt: skip
+            numbers = f"{point.h:.2e}", f"{point.quotient:.7g}", f"{_measure(point):.2e}"
+            rows.append((Span(f"{each.way}, {what}", Role.VALUE), *numbers, _blame(point)))
     header = ("difference", "h", "quotient", "error" if curves[0].points[0].relative is None else "relative", "mostly")
     return Table(header, rows, right=(1, 2, 3))
 
@@ -68,17 +74,14 @@ def _blame(point: Point) -> str:
 
 def _check_rows(check: Check) -> list[Block]:
     role = {"agrees": Role.GOOD, "a bug": Role.BAD}.get(check.verdict, Role.FLAG)
+    parts = f"rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}"
     return [
         heading("The derivative that was reported"),
         Row("reported", f"{check.reported:.9g}", f"quotient {check.quotient:.9g}"),
         Row("mismatch", f"{check.mismatch:.3g}", f"h {check.h:.3g}"),
-        Row("explained", line(f"up to {check.bound:.3g}: ", *_parts(check))),
+        Row("explained", f"up to {check.bound:.3g}: {parts}"),
         Row("verdict", Span(_VERDICTS[check.verdict], role)),
     ]
-
-
-def _parts(check: Check) -> Line:
-    return line(f"rounding {check.rounding:.2g}, the step itself {check.truncation:.2g}")
 
 
 _SAID = {"agrees": "agrees", "a bug": "is a bug", "unclear": "remains unclear"}

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from itertools import chain
 
 from floatlab.errors import UnsupportedError
-from floatlab.training.network.learner import Learner, Learning, LearningComparison, compare_learnings
-from floatlab.training.network.networks import Configuration, parse_configurations
-from floatlab.training.network.problems import make_problem
-from floatlab.training.run.laboratory import Training
+from floatlab.training.laboratory import Training
+from floatlab.training.learner import Learner, Learning
+from floatlab.training.networks import Configuration, make_problem
 from floatlab.training.setup import parse_remedy
-from floatlab.training.update.trace import UpdateTrace
+from floatlab.training.trace import UpdateTrace
+from floatlab.training.trainer import Trainer
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.node.questions import RoundingQuestion, as_questions
-from floatlab.verbs.train.forms import form_of
-from floatlab.verbs.train.inputs import setup_of
-from floatlab.verbs.train.live.page import Look, Switch, look_at_losses, look_at_weights
-from floatlab.verbs.train.network.answer import NETWORK_STEPS, NETWORKS, network_answer, reference_of, shape_of
-from floatlab.verbs.train.options import VERB
-from floatlab.verbs.train.run.answer import STEPS, train_question, training_answer
+from floatlab.verbs.train.answer import STEPS, network_answer, network_of, setup_of, train_question, training_answer
+from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at_weights
+from floatlab.verbs.train.network_page import Learnings
+from floatlab.verbs.train.options import VERB, form_of
 
 _KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
 _MOST = 1 << 23  # and beyond it
@@ -33,6 +30,10 @@ class Laboratory:
     of them is remembered, so that a laboratory that begins again may come to the same place.
     """
 
+    limit: int | None = None  # how many steps there are numbers for, where they are counted
+    every = 1  # every how many steps something is recorded: it goes on by so many at least
+    width = 1  # how many numbers of a line are recorded at a time
+
     def __init__(self, question: Question) -> None:
         """Stand at the start; raises FloatlabError for a question that cannot be answered."""
         self.question = question
@@ -40,7 +41,7 @@ class Laboratory:
         self.goal = self.wanted = 0  # how far it is to go, and how far the question wanted it to
         self.restart()
 
-    # What a subclass is.
+    # A subclass has these.
 
     def _begin(self) -> None:
         """Make everything anew."""
@@ -70,26 +71,16 @@ class Laboratory:
         raise NotImplementedError
 
     @property
-    def has_ended(self) -> bool:
-        """Whether nothing can go on."""
+    def _trainers(self) -> list[Trainer]:
+        """All that train."""
         raise NotImplementedError
-
-    @property
-    def limit(self) -> int | None:
-        """How many steps there are numbers for, where they are counted."""
-        return None
-
-    @property
-    def every(self) -> int:
-        """Every how many steps something is recorded: it goes on by so many at least."""
-        raise NotImplementedError
-
-    @property
-    def width(self) -> int:
-        """How many numbers of a line are recorded at a time."""
-        return 1
 
     # What all of them do.
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing can go on: no weight is a number any more."""
+        return all(trainer.diverged is not None for trainer in self._trainers)
 
     def restart(self, changes: tuple[Switch, ...] = ()) -> None:
         """Stand at the start again; these changes will be made on the way, each after its step."""
@@ -166,6 +157,8 @@ class Weights(Laboratory):
         wanted = max(1, -(-usual * first.count // _KEPT))
         if question.option("every") is None and wanted > 1:
             self.training = train_question(question.having(steps=0, every=wanted))
+        first = self.training.trainers[0]
+        self.limit, self.every, self.width = first.gradients.length, first.every, first.count
 
     def _advance(self, steps: int) -> None:
         self.training.advance(steps)
@@ -190,27 +183,11 @@ class Weights(Laboratory):
     @property
     def labels(self) -> list[str]:
         """The remedies."""
-        return [each.label for each in self.training.trainers]
+        return [trainer.label for trainer in self._trainers]
 
     @property
-    def has_ended(self) -> bool:
-        """Whether every weight has become something that is no number."""
-        return all(each.diverged is not None for each in self.training.trainers)
-
-    @property
-    def limit(self) -> int | None:
-        """How many steps there are updates or gradients for, where they are a table."""
-        return self.training.trainers[0].gradients.length
-
-    @property
-    def every(self) -> int:
-        """Every how many steps the weights are recorded."""
-        return self.training.trainers[0].every
-
-    @property
-    def width(self) -> int:
-        """How many weights there are."""
-        return self.training.trainers[0].count
+    def _trainers(self) -> list[Trainer]:
+        return self.training.trainers
 
 
 class Networks(Laboratory):
@@ -220,21 +197,17 @@ class Networks(Laboratory):
 
     def _begin(self) -> None:
         question = self.question
-        chosen = parse_configurations(question.option("configs", NETWORKS))
-        first, seeds = question.context.seed, question.option("seeds", 1)
-        self.wanted = question.option("steps", NETWORK_STEPS)
+        chosen, seeds, self.wanted, shape = network_of(question)
         self.goal = max(self.wanted, self.goal)
-        name, shape = question.option("problem", "network"), shape_of(question)
-        problems = [make_problem(name, seed, **shape) for seed in range(first, first + seeds)]
-        make = partial(
-            Learner, lr=question.option("lr"), optimizer=question.option("optimizer"), every=max(self.wanted // 100, 1)
-        )
-        self.learners = [[make(problem, each) for problem in problems] for each in chosen]
+        problems = [make_problem(question.option("problem", "network"), seed, **shape) for seed in seeds]
+        lr, optimizer, every = question.option("lr"), question.option("optimizer"), max(self.wanted // 100, 1)
+        self.learners = [
+            [Learner(problem, each, lr=lr, optimizer=optimizer, every=every) for problem in problems] for each in chosen
+        ]
 
     def _advance(self, steps: int) -> None:
-        for row in self.learners:
-            for each in row:
-                each.advance(steps)
+        for each in chain.from_iterable(self.learners):
+            each.advance(steps)
 
     def _change(self, place: int, word: str) -> None:
         others = [label for i, label in enumerate(self.labels) if i != place]
@@ -246,19 +219,16 @@ class Networks(Laboratory):
             each.change(made)
 
     @property
-    def _learned(self) -> tuple[list[list[Learning]], list[LearningComparison], str]:
-        """What was learned so far, how that compares, and beside which configuration."""
-        found = [[each.learning for each in row] for row in self.learners]
-        reference = reference_of(each.configuration for (each, *_) in self.learners)
-        return found, compare_learnings(found, reference), reference
+    def _learnings(self) -> list[list[Learning]]:
+        return [[each.learning for each in row] for row in self.learners]
 
     def look(self) -> Look:
         """Return the loss curves so far, and the table of configurations."""
-        return look_at_losses(*self._learned, self.goal, self.changes)
+        return look_at_losses(Learnings.of(self._learnings), self.goal, self.changes)
 
     def answer(self) -> Answer:
         """Return what the command line would answer at this place."""
-        return network_answer(*self._learned)
+        return network_answer(self._learnings)
 
     def next_step(self, place: int) -> UpdateTrace:
         """Refuse: a step of a network is thousands of roundings."""
@@ -272,14 +242,8 @@ class Networks(Laboratory):
         return [row[0].configuration.label for row in self.learners]
 
     @property
-    def has_ended(self) -> bool:
-        """Whether every network has become something that is no number."""
-        return all(each.trainer.diverged is not None for row in self.learners for each in row)
-
-    @property
-    def every(self) -> int:
-        """Every how many steps: losses are known at any."""
-        return 1
+    def _trainers(self) -> list[Trainer]:
+        return [each.trainer for row in self.learners for each in row]
 
 
 def laboratory_for(question: Question) -> Laboratory | None:
@@ -287,9 +251,9 @@ def laboratory_for(question: Question) -> Laboratory | None:
 
     Raises FloatlabError for what cannot be answered.
     """
-    made: dict[str, Callable[[Question], Laboratory]] = {"run": Weights, "network": Networks}
-    form = form_of(question)
-    return made[form](question) if form in made else None
+    kinds: dict[str, type[Laboratory]] = {"run": Weights, "network": Networks}
+    kind = kinds.get(form_of(question))
+    return None if kind is None else kind(question)
 
 
 def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:

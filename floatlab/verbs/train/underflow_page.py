@@ -7,18 +7,14 @@ from math import floor, log2
 from floatlab.page.measures import percent
 from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Note, Page, Role, Row, Span, heading, line
 from floatlab.page.words import counted, plural
-from floatlab.training.scaling import Underflow
+from floatlab.training.underflow import Underflow
 
 _LANES = 24
 
 
 _FATES = {
-    "zero": Role.BAD,
-    "zero or smallest": Role.LOST,
-    "subnormal": Role.LOST,
-    "": Role.CHANGED,
-    "overflow": Role.BAD,
-}
+    "zero": Role.BAD, "zero or smallest": Role.LOST, "subnormal": Role.LOST, "": Role.CHANGED, "overflow": Role.BAD,
+}  # fmt: skip
 
 
 def underflow_page(found: Underflow, name: str = "") -> Page:
@@ -30,17 +26,11 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
       4 gradients in binary16: 1 lost, 25 % of those that are not zero
     """
     fmt, n = found.format, found.nonzero
-    lost = (
-        f"{found.flushed:,} lost, {percent(found.flushed, n)} of those that are not zero"
-        if found.flushed
-        else "none lost"
-    )
+    share = percent(found.flushed, n) if found.flushed else ""
+    lost = f"{found.flushed:,} lost, {share} of those that are not zero" if share else "none lost"
     title = f"{counted(found.total, 'gradient')} in {fmt.name}: {lost}"
-    blocks: list[Block] = [heading(title)]
-    if name:
-        blocks.append(Row("gradients", name))
-    scale = "none" if found.scale == 1 else f"× {_power(found.scale)}"
-    blocks.append(Row("loss scale", scale))
+    blocks: list[Block] = [heading(title), *([Row("gradients", name)] if name else [])]
+    blocks.append(Row("loss scale", "none" if found.scale == 1 else f"× {_power(found.scale)}"))
     blocks.append(Row("range", f"2^{fmt.qmin} to 2^{fmt.emax}, normal from 2^{fmt.emin}"))
     zeros = found.total - found.nonzero - found.not_finite
     if zeros:
@@ -51,8 +41,7 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
     if not n:
         return Page((*blocks, Note("nothing can underflow: every gradient is zero, infinite or NaN")), title)
     scaled = "" if found.scale == 1 else ", once they are scaled"
-    head = f"How large they are{scaled}: powers of two"
-    blocks += [Gap(), heading(head), histogram(found), Gap()]
+    blocks += [Gap(), heading(f"How large they are{scaled}: powers of two"), histogram(found), Gap()]
     for label, count, role in (
         ("zero", found.flushed, Role.BAD),
         ("subnormal", found.subnormal, Role.LOST),
@@ -64,23 +53,20 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
 
 
 def _advice(found: Underflow) -> list[Block]:
-    rows: list[Block] = []
-    if found.least_scale is not None and found.safe_scale is not None:
-        whose = "" if found.scale == 1 else " of what was given"
-        reach = f"{_power(found.least_scale)} keeps all{whose} from becoming zero"
-        rows.append(Row("scales", reach))
-        rows.append(Row("", f"{_power(found.safe_scale)} is the largest power of two without overflow"))
-        if found.least_scale <= found.safe_scale:
-            ends = dict.fromkeys((_power(found.least_scale), _power(found.safe_scale)))
-            which = "any loss scale from" if len(ends) > 1 else "a loss scale of"
-            rows.append(Row("verdict", Span(f"{which} {' to '.join(ends)} loses none of them", Role.GOOD)))
-        else:
-            left = found.flushed_by_safe_scale or 0
-            words = (
-                f"no scale keeps all: {_power(found.safe_scale)} still loses {left:,}, {percent(left, found.nonzero)}"
-            )
-            rows.append(Row("verdict", Span(words, Role.BAD)))
-    return rows
+    least, safe = found.least_scale, found.safe_scale
+    if least is None or safe is None:
+        return []
+    whose = "" if found.scale == 1 else " of what was given"
+    ends = dict.fromkeys((_power(least), _power(safe)))
+    verdict = f"{'any loss scale from' if len(ends) > 1 else 'a loss scale of'} {' to '.join(ends)} loses none of them"
+    if least > safe:
+        left = found.flushed_by_safe_scale or 0
+        verdict = f"no scale keeps all: {_power(safe)} still loses {left:,}, {percent(left, found.nonzero)}"
+    return [
+        Row("scales", f"{_power(least)} keeps all{whose} from becoming zero"),
+        Row("", f"{_power(safe)} is the largest power of two without overflow"),
+        Row("verdict", Span(verdict, Role.BAD if least > safe else Role.GOOD)),
+    ]
 
 
 def _power(x: float) -> str:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.page.chart import curve, mark_of, role_of, thinned
 from floatlab.page.model import Chart, Curve, Line, Page, Role, Span, Table, line
 from floatlab.record import Record
-from floatlab.training.network.learner import Learning, LearningComparison
-from floatlab.training.run.laboratory import Training, Trajectory
-from floatlab.training.run.training_run import TrainingRun
-from floatlab.verbs.train.network.page import losses_chart, network_page
-from floatlab.verbs.train.run.page import error_text, value_text, values_chart
+from floatlab.training.laboratory import Training, Trajectory
+from floatlab.training.learner import Learning
+from floatlab.training.trainer import TrainingRun
+from floatlab.verbs.train.network_page import Learnings, losses_chart, network_page
+from floatlab.verbs.train.run_page import error_text, value_text, values_chart
 from floatlab.verbs.train.words import CAUSES, figures
 
 _NOWHERE = math.nan  # a point there is drawn nowhere, and widens the scale all the same
@@ -73,35 +73,25 @@ def look_at_weights(found: Training, goal: int, switches: Sequence[Switch] = ())
         for i, (each, run) in enumerate(zip(found.lines, runs, strict=True))
     )
     header = ("remedy", "largest error" if several else "value", "still since", "error", "moves", "next step")
-    table = Table(header, rows, right=(1, 2, 3, 4))
-    if several:  # the error is the value
-        table = Table(
-            tuple(header[i] for i in (0, 1, 2, 4, 5)),
-            tuple(tuple(row[i] for i in (0, 1, 2, 4, 5)) for row in rows),
-            right=(1, 2, 3),
-        )
+    places = (0, 1, 2, 4, 5) if several else (*range(6),)  # of several weights, the error is the value
+    cells = [tuple(row[i] for i in places) for row in rows]
+    table = Table(tuple(header[i] for i in places), cells, right=(*range(1, len(places) - 1),))
     return Look(steps, goal, _grown(chart, truth, curves, goal, switches), table, reading)
 
 
-def look_at_losses(
-    found: list[list[Learning]],
-    compared: list[LearningComparison],
-    reference: str,
-    goal: int,
-    switches: Sequence[Switch] = (),
-) -> Look:
+def look_at_losses(learnings: Learnings, goal: int, switches: Sequence[Switch] = ()) -> Look:
     """Return how networks stand in their configurations, on the way to a number of steps."""
-    chart = losses_chart(found)
-    steps = max(each.steps for row in found for each in row)
+    chart = losses_chart(learnings.rows)
+    steps = max(each.steps for row in learnings.rows for each in row)
 
     def reading(step: int) -> Line:
         step = min(max(step, 0), steps)
-        return _read(step, ((i, _loss(row, step)) for i, row in enumerate(found)), switches, [])
+        return _read(step, ((i, _loss(row, step)) for i, row in enumerate(learnings.rows)), switches, [])
 
-    table = next(block for block in network_page(found, compared, reference).blocks if isinstance(block, Table))
+    table = next(block for block in network_page(learnings).blocks if isinstance(block, Table))
     rows = tuple(
         (_name(i, each.label, switches), *row[1:])
-        for i, (each, row) in enumerate(zip(compared, table.rows, strict=True))
+        for i, (each, row) in enumerate(zip(learnings.compared, table.rows, strict=True))
     )
     return Look(steps, goal, _grown(chart, [], list(chart.curves), goal, switches), table.replace(rows=rows), reading)
 
@@ -161,11 +151,11 @@ def _told(each: Trajectory, run: TrainingRun, several: bool) -> tuple[Line, ...]
     else:
         role = Role.BAD if each.stalled is not None else Role.PLAIN
         what = line(Span(CAUSES[each.why] if each.why is not None else "", role))
-    value = error if several else line(value_text(run.final, run))
+    value = error if several else line(value_text(float(run.final), run))
     return value, line(Span(still, Role.BAD)), error, line(f"{each.moves:,}"), what
 
 
-def _recorded(run: TrainingRun, step: int) -> Any:
+def _recorded(run: TrainingRun, step: int) -> Array:
     return np.array([step // run.every * run.every])
 
 

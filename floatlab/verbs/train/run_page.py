@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 
 from floatlab.formats import Format
-from floatlab.numbers import Datum, encode
+from floatlab.numbers import encode
 from floatlab.numbers.datum import exact_text, hexadecimal_code, shortest
 from floatlab.page.chart import curve, named, thinned
-from floatlab.page.model import (
-    Block,
-    Chart,
-    Curve,
-    Gap,
-    Line,
-    Page,
-    Role,
-    Row,
-    Span,
-    Table,
-    Text,
-    heading,
-    line,
-    text_of,
-)
+from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, line, text_of
 from floatlab.page.words import counted, plural
-from floatlab.training.run.laboratory import Training, Trajectory
-from floatlab.training.run.training_run import TrainingRun
-from floatlab.verbs.train.words import CAUSES, exactly_shown, figures, optimizer_words, remedy_words, setup_words
+from floatlab.training.laboratory import Training, Trajectory
+from floatlab.training.trainer import TrainingRun
+from floatlab.verbs.train.words import CAUSES, as_csv, figures, long_figures, optimizer_words, remedy_words, setup_words
 
 _EXACT = 26  # characters of an exact value that a row has room for
 
@@ -69,10 +55,9 @@ def values_chart(found: Training) -> Chart:
     several = found.trainers[0].count > 1
     runs = found.runs
     longest = max(runs, key=lambda run: run.steps)
-    curves: list[Curve] = []
-    if not several:
-        at = longest.at[thinned(len(longest.at))]
-        curves.append(curve(None, found.reference.kind, at.tolist(), found.reference.curve(at).tolist()))
+    at = longest.at[thinned(len(longest.at))]
+    kind, truth = found.reference.kind, [] if several else found.reference.curve(at).tolist()
+    curves = [] if several else [curve(None, kind, at.tolist(), truth)]
     for i, run in enumerate(runs):
         places = thinned(len(run.at))
         at, values = run.at[places], run.values[places]
@@ -80,7 +65,7 @@ def values_chart(found: Training) -> Chart:
             with np.errstate(all="ignore"):
                 values = np.abs(values - found.reference.curve(at)).mean(axis=1)
         curves.append(curve(i, run.label, at.tolist(), values.tolist()))
-    up = f"mean |weight − {found.reference.kind}|" if several else "weight"
+    up = f"mean |weight − {kind}|" if several else "weight"
     return Chart(tuple(curves), "step", up, log_up=several, reference=not several)
 
 
@@ -88,7 +73,7 @@ def _read(found: Training) -> list[Block]:
     """Say what the number that is given becomes in the formats of the remedies, where it is one number."""
     first = found.trainers[0]
     exact = first.gradients.exact
-    if exact is None or len(exact) != 1 or not first.gradients.is_constant:
+    if len(exact) != 1 or not first.gradients.is_constant:
         return []
     rows: list[Block] = []
     formats = dict.fromkeys(each.setup.grads for each in found.trainers)
@@ -100,14 +85,10 @@ def _read(found: Training) -> list[Block]:
             if first.optimizer.adds and start.exact:
                 share = abs(datum.exact.as_fraction()) / start.ulp.as_fraction()
                 size = f"{figures(share)} ulp of the weight it meets first"
-        words = line(Span(hexadecimal_code(datum), Role.CODE), f" {_exact_words(datum)}")
+        text = exact_text(datum) if len(exact_text(datum)) <= _EXACT else f"≈ {shortest(datum)}"
+        words = line(Span(hexadecimal_code(datum), Role.CODE), f" {text}")
         rows.append(Row(f"in {each.name}" if i or len(f"in {each.name}") < 13 else each.name, words, size))
     return rows
-
-
-def _exact_words(datum: Datum) -> str:
-    text = exact_text(datum)
-    return text if len(text) <= _EXACT else f"≈ {shortest(datum)}"
 
 
 def shown_steps(run: TrainingRun) -> list[int]:
@@ -121,9 +102,9 @@ def shown_steps(run: TrainingRun) -> list[int]:
     return sorted({each for each in (1, 2, (last + 1) // 2, last) if 0 < each <= last}) or [0]
 
 
-def value_text(value: float, run: TrainingRun, kept: bool = False) -> str:
+def value_text(value: float, run: TrainingRun) -> str:
     """Return a weight in the fewest digits that tell it from its neighbours in its format."""
-    fmt = run.setup.kept if kept else run.setup.weights
+    fmt = run.setup.weights
     if not isinstance(fmt, Format) or not np.isfinite(value):
         return f"{value:.6g}"
     return shortest(encode(float(value), fmt))
@@ -135,16 +116,16 @@ def _table(found: Training) -> Table:
     places = shown_steps(longest)
     several = found.trainers[0].count > 1
     heads = [f"{'after ' if not i else ''}{int(longest.at[place]):,}" for i, place in enumerate(places)]
-    header = ("remedy", *(() if several else heads), *(("largest error",) if several else ("error",)), "moves")
-    rows: list[tuple[Text, ...]] = []
+    header = ("remedy", "largest error", "moves") if several else ("remedy", *heads, "error", "moves")
+    rows = []
     for i, (run, each) in enumerate(zip(runs, lines, strict=True)):
         cells = [] if several else [_cell(run, place) for place in places]
         error = line(Span("none", Role.HINT)) if each.error is None else line(error_text(each.error))
-        rows.append((named(i, each.label), *cells, error, f"{each.moves:,}"))
+        rows.append((named(i, each.label), *cells, error, line(f"{each.moves:,}")))
     if not several and found.reference.is_exact:
-        truth = found.reference.curve(longest.at[places])
-        cells = [line(Span(f"{x:.6g}", Role.HINT)) for x in truth.tolist()]
-        rows.append((Span("· exact", Role.HINT), *cells, (), ()))
+        truth = found.reference.curve(longest.at[places]).tolist()
+        texts = ("· exact", *(f"{x:.6g}" for x in truth), "", "")
+        rows.append(tuple(line(Span(text, Role.HINT)) for text in texts))
     return Table(header, rows, right=tuple(range(1, len(header))))
 
 
@@ -196,7 +177,7 @@ def _carried(found: Training) -> list[Block]:
         if run.carried.ndim > 1:
             blocks.append(Row(name, f"largest error {error_text(each.carried_error)}"))
             continue
-        text = exactly_shown(carried_exactly(run))
+        text = long_figures(carried_exactly(run))
         blocks.append(Row(name, Span(text, Role.VALUE), f"error {error_text(each.carried_error)}"))
     if not blocks:
         return []
@@ -208,3 +189,35 @@ def carried_exactly(run: TrainingRun) -> Fraction:
     """Return what a single weight stands for at the end, exactly: the master copy, less the compensation."""
     exact = Fraction(float(run.carrier[-1]))
     return exact if run.compensation is None else exact - Fraction(float(run.compensation[-1]))
+
+
+def training_table(found: Training) -> str:
+    """Return the weights step by step as CSV: the reference, each remedy, and what it stands for where that differs.
+
+    >>> from floatlab import train
+    >>> print(training_table(train("1.125", update="0.00041999", steps=2, remedies="plain master")), end="")
+    step,exact,plain,master,master carried
+    0,1.125,1.125,1.125,1.125
+    1,1.12541999,1.125,1.125,1.125420093536377
+    2,1.12583998,1.125,1.1259765625,1.125840187072754
+    """
+    runs = found.runs
+    longest = max(runs, key=lambda run: len(run.at))
+    several = found.trainers[0].count > 1
+    columns = [(found.reference.kind, found.reference.curve(longest.at))]
+    for run in runs:
+        columns.append((run.label, run.values))
+        if run.kept is not None or run.compensation is not None:
+            columns.append((f"{run.label} carried", run.carried))
+    header = ["step", *(["weight"] if several else []), *(name for name, _ in columns)]
+
+    def rows() -> Iterator[list[object]]:
+        for i, at in enumerate(longest.at.tolist()):
+            cells = [values[i].tolist() if i < len(values) else None for _, values in columns]
+            if not several:
+                yield [at, *cells]
+                continue
+            for element in range(found.trainers[0].count):
+                yield [at, element, *(None if values is None else values[element] for values in cells)]
+
+    return as_csv(header, rows())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.reduce.reveal.targets import import_target
-from floatlab.training.gradient_check import StepSweep
+from floatlab.training.gradient_check import Function, StepSweep
 from floatlab.training.rounded_number import RoundedNumber
 from floatlab.training.validation import checked_number
 
@@ -24,12 +23,12 @@ def _softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-def _root(x: Any) -> Any:
+def _root(x: RoundedNumber | float) -> RoundedNumber | float:
     return x.sqrt() if isinstance(x, RoundedNumber) else math.sqrt(x)
 
 
 # Of the first, every operation is rounded; of the second, which binary64 computes, argument and value.
-OWN: dict[str, Callable[[Any], Any]] = {
+OWN: dict[str, Function] = {
     "x^2": lambda x: x * x,
     "x^3": lambda x: x * x * x,
     "x^4": lambda x: x * x * x * x,
@@ -48,7 +47,7 @@ class NamedFunction(Record):
     """A function, whether it computes in the format itself, and the format."""
 
     name: str
-    call: Callable[[Any], Any]
+    call: Function
     own: bool
     format: Format
 
@@ -72,26 +71,22 @@ def function_of(name: str, x: str, format: Format | None = None) -> NamedFunctio
     """
     fmt = format or parse_format("binary32")
     point = checked_number(x, "x")
-    if name in OWN or name in WHOLE:
-        call = _guarded((OWN | WHOLE)[name], name)
-        if not math.isfinite(call(point)):
-            raise UnsupportedError(f"{name} is not defined at {point:g}")
-        return NamedFunction(name, call, name in OWN, fmt)
-    if ":" not in name:
-        known = " ".join(NAMES)
+    known = OWN | WHOLE
+    if name not in known and ":" not in name:
         raise UnsupportedError(
-            f"there is no function {quoted(name)}{guess(name, [*NAMES])} (there are {known}, and MODULE:FUNCTION)"
+            f"there is no function {quoted(name)}{guess(name, [*NAMES])} (there are {' '.join(NAMES)}, and "
+            "MODULE:FUNCTION)"
         )
-    found = import_target(name)
-    if not callable(found):
-        raise UnsupportedError(f"{quoted(name)} is no function, but {type(found).__name__}")
-    call = _guarded(found, name)
+    function = known[name] if name in known else import_target(name)
+    if not callable(function):
+        raise UnsupportedError(f"{quoted(name)} is no function, but {type(function).__name__}")
+    call = _guarded(function, name)
     if not math.isfinite(call(point)):
         raise UnsupportedError(f"{name} is not defined at {point:g}")
-    return NamedFunction(name, call, _computes(found, point, fmt), fmt)
+    return NamedFunction(name, call, name in OWN if name in known else _computes(function, point, fmt), fmt)
 
 
-def _computes(call: Callable[[Any], Any], x: float, format: Format) -> bool:
+def _computes(call: Function, x: float, format: Format) -> bool:
     """Say whether a function computes with what rounds each operation."""
     try:
         return isinstance(call(RoundedNumber(x, format)), RoundedNumber)
@@ -101,10 +96,10 @@ def _computes(call: Callable[[Any], Any], x: float, format: Format) -> bool:
         return False
 
 
-def _guarded(call: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+def _guarded(call: Function, name: str) -> Function:
     """Return a function that is NaN where the other one is not defined, and raises what can be told in one line."""
 
-    def guarded(x: Any) -> Any:
+    def guarded(x: RoundedNumber | float) -> RoundedNumber | float:
         try:
             found = call(x)
         except (ValueError, ArithmeticError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from floatlab.arrays.recurrences import RecurrenceStage
@@ -9,7 +10,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.numbers.intervals import preimage
 from floatlab.record import Record
-from floatlab.training.update.program import Program
+from floatlab.training.program import Program, is_drawn
 
 
 class Threshold(Record):
@@ -27,16 +28,6 @@ class Threshold(Record):
     certain: Fraction | None = None
 
 
-def is_drawn(stage: RecurrenceStage) -> bool:
-    """Say whether a stage rounds stochastically."""
-    return stage.context.rounding is Direction.SR
-
-
-def is_total(program: Program, stage: RecurrenceStage) -> bool:
-    """Say whether a stage makes the sum of w and the update, or writes what is kept."""
-    return stage.to in ("sum", "t", program.kept)
-
-
 def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
     """Return the smallest update that moves the weight that is kept up, or down, by the rounding of w ± u alone.
 
@@ -48,9 +39,7 @@ def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
     >>> [(found.bound, found.included) for found in (smallest_move(one, program, up) for up in (True, False))]
     [(Fraction(1, 2048), False), (Fraction(1, 4096), False)]
     """
-    total, *rest = [each for each in program.stages if is_total(program, each)]
-    into = next((each for each in rest if each.operands == ("sum",)), None)
-    rounding = [total] if into is None else [into, total]
+    rounding = program.roundings[::-1]
     if not _stays(weight, rounding):
         return Threshold(Fraction(0), True, _least(Fraction(0), False, _update_format(program)))
     reach = _edge(weight, rounding, up, False)
@@ -64,13 +53,13 @@ def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
 
 def _update_format(program: Program) -> Format:
     """Return the format of the number that meets w."""
-    source = next(each for each in program.stages if is_total(program, each)).operands[1]
+    source = program.roundings[0].operands[1]
     made = next((each.format for each in reversed(program.stages) if each.to == source), program.setup.grads)
     assert isinstance(made, Format)
     return made
 
 
-def _stays(weight: Datum, rounding: list[RecurrenceStage]) -> bool:
+def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
     """Say whether w comes back through the roundings when nothing is added; where they draw: whatever is drawn."""
     now = weight
     for stage in reversed(rounding):
@@ -82,7 +71,7 @@ def _stays(weight: Datum, rounding: list[RecurrenceStage]) -> bool:
     return now.exact == weight.exact
 
 
-def _edge(weight: Datum, rounding: list[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
+def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
     """Return the end of the reals that lead back to w in one direction, and whether it is one of them.
 
     `rounding` are the stages that do, the last one first. Where they draw: of the reals that always do, or with

@@ -12,10 +12,11 @@ from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, heading, line
 from floatlab.page.number_line import number_line
 from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
-from floatlab.training.update.thresholds import Threshold, is_drawn
-from floatlab.training.update.trace import TracedStage, UpdateTrace, Why
+from floatlab.training.program import is_drawn
+from floatlab.training.thresholds import Threshold
+from floatlab.training.trace import TracedStage, UpdateTrace, Why
 from floatlab.verbs.arithmetic.page import step_groups
-from floatlab.verbs.train.words import exactly_shown, figures, optimizer_words, setup_words
+from floatlab.verbs.train.words import figures, long_figures, optimizer_words, setup_words
 
 _CELL = 18  # characters of an error in a table
 _PICTURED = 3  # stages: of so many, each is drawn digit by digit
@@ -54,22 +55,16 @@ def step_page(found: UpdateTrace, brief: bool = False) -> Page:
 
 
 def _outcome(found: UpdateTrace) -> str:
-    if found.why is Why.NOT_FINITE:
-        return f"it becomes {shortest(found.after)}"
-    if not found.moved:
-        return "nothing changes"
-    return f"it becomes {shortest(found.after)}"
+    stays = found.why is not Why.NOT_FINITE and not found.moved
+    return "nothing changes" if stays else f"it becomes {shortest(found.after)}"
 
 
 def _scheduled(found: UpdateTrace) -> Line:
     """Say which numbers the optimizer has in this step only: Adam's corrections of its young averages."""
-    used = {name: datum for each in found.stages for name, datum in zip(each.stage.operands, _data(each), strict=True)}
+    pairs = (pair for each in found.stages for pair in zip(each.stage.operands, each.derivation.operands, strict=True))
+    used = {name: datum for name, datum in pairs if isinstance(datum, Datum)}
     numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
     return line(f"in this step {numbers}" if numbers else "")
-
-
-def _data(each: TracedStage) -> list[Datum]:
-    return [datum for datum in each.derivation.operands if isinstance(datum, Datum)]
 
 
 def reading_rows(found: UpdateTrace) -> list[Block]:
@@ -122,13 +117,8 @@ def stage_table(found: UpdateTrace) -> Table:
     names = names_of(found)
     rows = []
     for each in found.stages:
-        made = each.derivation
-        rows.append((
-            _formula(each, names),
-            each.stage.format.name,
-            coded(made.result, shortest(made.result)),
-            _rounding(made),
-        ))  # fmt: skip
+        result = coded(each.derivation.result, shortest(each.derivation.result))
+        rows.append((_formula(each, names), each.stage.format.name, result, _rounding(each.derivation)))
     return Table(("stage", "format", "becomes", "rounding"), rows)
 
 
@@ -148,7 +138,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
     blocks.append(Row("moved", Span(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD)))
     blocks.append(datum_strip(found.after, "w now"))
     if found.carried is not None:
-        blocks.append(Row("stands for", Span(exactly_shown(found.carried), Role.VALUE)))
+        blocks.append(Row("stands for", Span(long_figures(found.carried), Role.VALUE)))
     if found.update_ulps is not None and found.update.exact:
         size = line(f"{figures(found.update_ulps)} ulp of w")
         ratio = found.ratio
@@ -156,7 +146,7 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
     if found.chance is not None:
         blocks.append(Row("chance", f"{figures(found.chance)} that such a step moves w"))
     for label, each in (("up", found.up), ("down", found.down)):
-        blocks.append(Row(f"counts {label}", *threshold_words(each, _kept(found), found.program.kept)))
+        blocks.append(Row(f"counts {label}", *threshold_words(each, found.kept, found.program.kept)))
     return blocks
 
 
@@ -181,15 +171,6 @@ def why_words(found: UpdateTrace) -> str:
         Why.AT_THE_END: f"w is the largest number of {w}",
         Why.NOT_FINITE: f"w or the update is not finite any more: {shortest(found.after)}",
     }[found.why]
-
-
-def _kept(found: UpdateTrace) -> Datum:
-    """Return what carries the weight, before the step: w itself, or its master copy."""
-    name = found.program.kept
-    first = next(each for each in found.stages if name in each.stage.operands)
-    w = first.derivation.operands[first.stage.operands.index(name)]
-    assert isinstance(w, Datum)
-    return w
 
 
 def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
@@ -217,7 +198,7 @@ def _power(x: Fraction) -> str:
 
 def _line(found: UpdateTrace) -> list[Block]:
     """Draw w among its neighbours, with the sum above them."""
-    total, w = found.total, _kept(found)
+    total, w = found.total, found.kept
     truth = total.derivation.truth
     if not isinstance(truth, Exact) or not w.is_finite:
         return []

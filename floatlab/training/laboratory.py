@@ -9,9 +9,8 @@ count as zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -19,16 +18,15 @@ from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
-from floatlab.numbers import Context, Direction, as_context
+from floatlab.numbers import Context, as_context
 from floatlab.numbers.context import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.training.gradients import numbers_of, running_totals
-from floatlab.training.optimizers import OPTIMIZERS, SGD, Adam, Optimizer, Updates
-from floatlab.training.run.trainer import MAX_VALUES, Trainer
-from floatlab.training.run.training_run import TrainingRun
-from floatlab.training.setup import USUAL, Setup, parse_remedy
-from floatlab.training.update.trace import Why
+from floatlab.training.gradients import numbers_of
+from floatlab.training.program import SGD, Optimizer, Updates, is_drawn, parse_optimizer
+from floatlab.training.setup import USUAL, AnyFormat, Setup, parse_remedy
+from floatlab.training.trace import Why
+from floatlab.training.trainer import MAX_VALUES, Trainer, TrainingRun
 from floatlab.training.validation import checked_whole, listed_words
 
 
@@ -45,11 +43,8 @@ class Reference:
             given.table = np.where(np.isfinite(given.table).all(axis=1, keepdims=True), given.table, 0.0)
         self.is_exact = given.function is None and (isinstance(optimizer, Updates) or plain)
         self._factor = -optimizer.lr if isinstance(optimizer, SGD) else Fraction(1)
-        begin = numbers_of(start, "start")
-        self._start = [
-            Fraction(*each.as_integer_ratio())
-            for each in (begin if isinstance(begin, list) else begin.reshape(-1).tolist())
-        ]
+        begin = self._wide.start
+        self._start = [Fraction(x) for x in (begin if isinstance(begin, list) else begin.tolist())]
         self.every = every
         self._final: tuple[int, list[Fraction]] | None = None
 
@@ -71,7 +66,7 @@ class Reference:
         """
         if not self.is_exact:
             raise UnsupportedError("the reference is binary64: it has no exact values")
-        sums, unit = running_totals(self._wide.gradients, steps, element)
+        sums, unit = self._wide.gradients.totals(steps, element)
         return [self._start[element] + self._factor * unit * each for each in sums]
 
     def curve(self, at: Array) -> Array:
@@ -80,7 +75,7 @@ class Reference:
             return self._wide.run.values[-(-at // self.every)]  # the last one may lie between
         columns = []
         for element, start in enumerate(self._start):
-            sums, unit = running_totals(self._wide.gradients, at.tolist(), element)
+            sums, unit = self._wide.gradients.totals(at.tolist(), element)
             by = self._factor * unit
             bottom = start.denominator * by.denominator
             first, each = start.numerator * by.denominator, by.numerator * start.denominator
@@ -92,10 +87,10 @@ class Reference:
         moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
         return moved > last
 
-    def final(self, steps: int) -> Any:
+    def final(self, steps: int) -> Sequence[Fraction | float]:
         """Return the weights after so many steps: exact Fractions, or binary64."""
         if not self.is_exact:
-            return self._wide.weights.tolist()
+            return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:
             self._final = steps, [self.at([steps], element)[0] for element in range(len(self._start))]
         return self._final[1]
@@ -112,7 +107,7 @@ class Trajectory(Record):
     """
 
     label: str
-    final: Any
+    final: float | Array
     error: float | None
     carried_error: float | None
     stalled: int | None
@@ -165,10 +160,9 @@ class Training(Answering):
 
     def trainer(self, label: str) -> Trainer:
         """Return the trainer of a remedy; raises UnsupportedError for one that there is not."""
-        for each in self.trainers:
-            if each.label == label:
-                return each
         known = [each.label for each in self.trainers]
+        if label in known:
+            return self.trainers[known.index(label)]
         raise UnsupportedError(f"there is no run {quoted(label)}{guess(label, known)} (there are {' '.join(known)})")
 
     @property
@@ -205,7 +199,7 @@ class Training(Answering):
     def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
         """Return the step after which each weight stood still although its reference moved; −1 where it did not."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
-        draws = any(stage.context.rounding is Direction.SR for stage in run.program.stages)
+        draws = any(map(is_drawn, run.program.stages))
         # A constant update that once leads back to the same weight always does.
         proven = given.is_constant and not run.program.states and not draws
         still = (quiet > 0 if proven else quiet > run.steps // 100) & self.reference.moves_after(last, run.steps)
@@ -221,43 +215,11 @@ class Training(Answering):
         return np.where(still, last, -1)
 
 
-def _furthest(values: Any, truth: list[Any], low: Any = 0.0) -> float:
+def _furthest(values: Array, truth: Sequence[Fraction | float], low: Array | float = 0.0) -> float:
     """Return the error that is largest in size, of values less what they are too large by."""
     numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
     errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]
     return max(errors, key=abs)
-
-
-@in_default_mode
-def parse_optimizer(given: Any, lr: object, adds: bool) -> Optimizer:
-    """Return the optimizer that a name means, with a learning rate; raises UnsupportedError.
-
-    >>> parse_optimizer("momentum", "0.1", False).momentum
-    0.9
-    """
-    if isinstance(given, Updates | SGD | Adam):
-        if lr is not None:
-            raise UnsupportedError("the learning rate is said by the optimizer: give one of them")
-        return given
-    if given is None:
-        given = "updates" if adds else "sgd"
-    known = [each for each in OPTIMIZERS if each != "updates"]
-    if adds and given != "updates":
-        raise UnsupportedError(f"updates are added as they are: optimizer {quoted(str(given))} goes with a gradient")
-    if not adds and given not in known:
-        raise UnsupportedError(
-            f"optimizer is one of {' '.join(known)}, not {quoted(str(given))}{guess(str(given), known)}"
-        )
-    if given == "updates":
-        if lr is not None:
-            raise UnsupportedError("updates are added as they are: a learning rate goes with a gradient")
-        return Updates()
-    if given in ("sgd", "momentum"):
-        if lr is None:
-            raise UnsupportedError("a gradient needs a learning rate (lr=)")
-        return SGD(lr, 0.9 if given == "momentum" else 0.0)
-    rate = "0.001" if lr is None else lr
-    return Adam(rate, weight_decay=0.01 if given == "adamw" else 0.0)
 
 
 @in_default_mode
@@ -270,7 +232,7 @@ def train(
     lr: object = None,
     optimizer: Optimizer | str | None = None,
     remedies: str | Iterable[str] | None = None,
-    weights: Any = "binary16",
+    weights: AnyFormat | str = "binary16",
     grads: Format | str | None = None,
     update_format: Format | str | None = None,
     accumulator: Format | str | None = None,

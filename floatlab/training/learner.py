@@ -14,12 +14,9 @@ from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
-from floatlab.training.network.networks import Configuration, Network, parse_configurations
-from floatlab.training.network.problems import Problem, exact_loss, loss_of, make_problem
-from floatlab.training.optimizers import Optimizer
-from floatlab.training.run.laboratory import parse_optimizer
-from floatlab.training.run.trainer import Trainer
-from floatlab.training.run.training_run import Divergence
+from floatlab.training.networks import Configuration, Network, Problem, exact_loss, make_problem, parse_configurations
+from floatlab.training.program import Optimizer, parse_optimizer
+from floatlab.training.trainer import Divergence, Trainer
 from floatlab.training.validation import checked_whole
 
 
@@ -78,7 +75,8 @@ class Learner:
         """Start at the problem's weights."""
         (self.configuration,) = parse_configurations([configuration])
         self.network = Network(problem, self.configuration)
-        chosen = parse_optimizer(optimizer, _usual_rate(optimizer, lr), False)
+        rate = 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
+        chosen = parse_optimizer(optimizer, rate, False)
         self.every = checked_whole(every, "every", 1)
         self.trainer = Trainer(problem.start, 0.0, chosen, self.configuration.setup, every=1 << 40, lane=lane)
         self._at: list[int] = []
@@ -117,7 +115,7 @@ class Learner:
         found = self.network.step(trainer.weights, scale)
         if trainer.steps % self.every == 0:
             self._at.append(trainer.steps)
-            self._losses.append(loss_of(self.network.problem, found.outputs))
+            self._losses.append(self.network.problem.loss_of(found.outputs))
         self.gradients = found.gradients / scale
         trainer.take(found.gradients)
 
@@ -130,17 +128,13 @@ class Learner:
         final = math.nan if trainer.diverged else exact_loss(problem, weights)
         if not at or at[-1] != trainer.steps:
             at.append(trainer.steps)
-            losses.append(math.nan if trainer.diverged else loss_of(problem, self.network.forward(weights)))
+            losses.append(math.nan if trainer.diverged else problem.loss_of(self.network.forward(weights)))
         run = trainer.run
         return Learning(
             configuration=self.configuration, problem=problem, optimizer=trainer.optimizer, steps=trainer.steps,
             at=np.array(at), losses=np.array(losses), final=final, weights=weights, skipped=run.skipped,
             scales=run.scales, unmoved=int((run.moves == 0).sum()), diverged=run.diverged, seconds=self.seconds,
         )  # fmt: skip
-
-
-def _usual_rate(optimizer: object, lr: object) -> Any:
-    return 0.02 if lr is None and optimizer in (None, "sgd", "momentum") else lr
 
 
 class LearningComparison(Record):
@@ -215,23 +209,38 @@ def learn(
         problems = [problem]
     else:
         problems = [make_problem(problem, seed, **shape) for seed in numbers]
-    found: list[list[Learning]] = []
-    for configuration in chosen:
-        row = []
-        for each in problems:
-            learner = Learner(each, configuration, lr=lr, optimizer=optimizer, every=every, lane=lane)
-            learner.advance(steps, tick)
-            row.append(learner.learning)
-        found.append(row)
-    return found
+
+    def learned(problem: Problem, configuration: Configuration) -> Learning:
+        learner = Learner(problem, configuration, lr=lr, optimizer=optimizer, every=every, lane=lane)
+        learner.advance(steps, tick)
+        return learner.learning
+
+    return [[learned(each, configuration) for each in problems] for configuration in chosen]
 
 
 @in_default_mode
 def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") -> list[LearningComparison]:
     """Return how each configuration ends beside a reference, over the same seeds.
 
-    Raises UnsupportedError where the reference is not among them.
+    Parameters
+    ----------
+    learnings
+        What `learn` returned: a list for each configuration, with a Learning for each seed.
+    reference
+        Label of the configuration that the others are compared with.
 
+    Returns
+    -------
+    list of LearningComparison
+        One for each configuration.
+
+    Raises
+    ------
+    UnsupportedError
+        Where the reference is not among them.
+
+    Examples
+    --------
     >>> found = compare_learnings(learn("linear", "fp32 bf16", seeds=2, steps=100, lr=0.01, samples=8))
     >>> [(each.label, each.worse) for each in found]
     [('fp32', False), ('bf16', True)]
@@ -249,14 +258,5 @@ def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") 
         diverged = [each.diverged is not None for each in row].count(True)
         least = math.log(1.02)
         worse = diverged > 0 or (mean > least and (mean > 2 * deviation or bool(np.all(logs > least))))
-        found.append(
-            LearningComparison(
-                label=label,
-                finals=tuple(finals),
-                ratio=math.exp(mean),
-                spread=math.exp(deviation),
-                worse=worse,
-                diverged=diverged,
-            )
-        )
+        found.append(LearningComparison(label, tuple(finals), math.exp(mean), math.exp(deviation), worse, diverged))
     return found
