@@ -33,8 +33,6 @@ UNTOLD_FUNCTIONS: set[str] = {
     "floatlab.arrays.sqrt",
     "floatlab.arrays.subtract",
     "floatlab.arrays.unpack",
-    "floatlab.dot",
-    "floatlab.matmul",
     "floatlab.training.advised_step",
     "floatlab.training.compare_learnings",
     "floatlab.training.exact_loss",
@@ -45,4 +43,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 394
+LINES_WITH_ANY = 392

@@ -23,7 +23,7 @@ from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.results.product_error import quotients, root_mean_square
-from floatlab.reduce.results.totals import matmul
+from floatlab.reduce.results.products import matmul
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
 _SIDE = 48  # rows and columns that causes are tried on
