@@ -15,6 +15,7 @@ from floatlab.arrays.operands import is_floating, is_typed
 from floatlab.arrays.results import rules_of
 from floatlab.arrays.sources import Origin, Source, source_of
 from floatlab.arrays.streams import MOST_AT_ONCE
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Literal, read
@@ -222,6 +223,12 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
     rows, columns = left.reshape(-1, n), right.reshape(n, -1)
     return a.replace(codes=rows), b.replace(codes=columns), (*left.shape[:-1], *right.shape[1:])
+
+
+def check_factors(x: Array, y: Array) -> None:
+    """Refuse what are no matrices of shapes (rows, n) and (n, columns); raises UnsupportedError."""
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
+        raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
 
 
 def check_size(rows: int, columns: int) -> None:

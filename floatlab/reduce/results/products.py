@@ -72,6 +72,11 @@ class Product(Answering, Individual):
         """How many products are added for each element."""
         return int(self.x.codes.shape[1])
 
+    @property
+    def sides(self) -> Sides:
+        """Both factors."""
+        return self.x, self.y
+
     def _factors(self, place: int) -> Sides:
         """Return the row and the column that make an element."""
         row, column = divmod(place, self.y.codes.shape[1])

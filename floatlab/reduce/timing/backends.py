@@ -36,7 +36,7 @@ from floatlab.reduce.timing.devices import (
     device_of,
     first_line,
 )
-from floatlab.reduce.timing.ways import RUNS, Timing
+from floatlab.reduce.timing.partitions import RUNS, Timing
 
 ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 

@@ -29,6 +29,11 @@ class Contribution(Record):
     flags: Flags
     name: str = ""
 
+    @property
+    def kind(self) -> str:
+        """What it is: term, node, or the name of what comes after the last node."""
+        return "term" if self.term is not None else self.name if self.id is None else "node"
+
 
 def error_contributions(found: Reduction) -> list[Contribution]:
     """Return the entries of a reduction: the terms, the nodes, then what became of the last sum.
