@@ -6,10 +6,9 @@ goes term by term.
 
 from __future__ import annotations
 
-import math
-import struct
 import sys
 from collections.abc import Sequence
+from ctypes import c_float
 from functools import reduce
 
 import numpy as np
@@ -33,7 +32,6 @@ _NORMAL = 2.0**-126
 _LEAST_PLACE = -149
 _ENDS, _TIE = int(_BELOW), int(_HALF)
 _FEW = 4  # sums; below that Python's own floats are faster than arrays of so few
-_SINGLE = struct.Struct("=f")
 
 
 class FloatEngine(CodeEngine):
@@ -254,17 +252,9 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
         (word,) = read(put(near))
         if (word & _ENDS == _TIE or -_NORMAL < near < _NORMAL) and near != 0:
             near = to_odd(two_sum(np.array([product]), np.array([total]))).view(np.float64).item()
-        total = _single(near)
+        total = c_float(near).value  # rounded to binary32
         found.append(total)
     return found
-
-
-def _single(near: float) -> float:
-    """Return a float rounded to binary32."""
-    try:
-        return float(_SINGLE.unpack(_SINGLE.pack(near))[0])
-    except OverflowError:  # which struct has for what rounds to an infinity
-        return math.copysign(math.inf, near)
 
 
 def _last_place(x: Array) -> int:
