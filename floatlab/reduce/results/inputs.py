@@ -60,42 +60,35 @@ def read_operands(
     machine: str | Machine | None = None,
 ) -> tuple[Sides, Settings]:
     """Return the terms of named operands, and the settings of the reduction; raises what `sum` and `dot` raise."""
-    for name, value, kind, words in (
-        ("adder", adder, str, "a name such as kahan"), ("fma", fma, bool | np.bool_, "True or False"),
-    ):  # fmt: skip
-        if not isinstance(value, kind):
-            raise UnsupportedError(f"{name} is {words}, not {type(value).__name__}")
+    if not isinstance(adder, str):
+        raise UnsupportedError(f"adder is a name such as kahan, not {type(adder).__name__}")
+    if not isinstance(fma, bool | np.bool_):
+        raise UnsupportedError(f"fma is True or False, not {type(fma).__name__}")
     rules, model = rules_of(context, "RNE"), None if machine is None else parse_machine(machine)
     inputs = [_given(x, name) for name, x in operands.items()]
+    made: AnyAdder
+    wanted: Format | None
+    own = None if format is None else parse_format(format)
     if model is not None:
-        fixed: dict[str, object] = {"accumulator": accumulator, "products": products, "terms": terms}
-        fixed |= {
-            "the context (rounding, overflow, …)": context,
-            "fma": fma or None,
-            "adder": None if adder == "rounded" else adder,
-        }
-        for name, option in fixed.items():
+        for name, option in (
+            ("accumulator", accumulator), ("products", products), ("terms", terms),
+            ("the context (rounding, overflow, …)", context), ("fma", fma or None),
+            ("adder", None if adder == "rounded" else adder),
+        ):  # fmt: skip
             if option is not None:
                 raise UnsupportedError(f"{name} is fixed by the machine {model.name}: leave it out, or the machine")
-        made: AnyAdder = model.adder
-        into = made.accumulator if format is None else parse_format(format)
-        wanted: Format | None = model.terms
-        reading = model.reading
+        made, wanted, reading = model.adder, model.terms, model.reading
+        into = own or made.accumulator
         order = model.schedule if schedule is None else parse_schedule(schedule)
     else:
-        own = None if format is None else parse_format(format)
         into = own or common_format([each.format for each in inputs if each.format] or [SINGLE])
-        wanted = parse_format(terms) if terms is not None else own
+        wanted = own if terms is None else parse_format(terms)
         held = into if accumulator is None else parse_format(accumulator)
         apart = held if products is None else parse_format(products)
-        if adder == "rounded":
-            made = Adder(held, apart, fma, rules)
-        else:
-            made = Compensated(adder, held, apart, rules)
-            if fma:
-                raise UnsupportedError(f"fma goes with rounded additions; {adder} adds products that were rounded")
-        reading = reading_context(rules)
-        order = parse_schedule("serial" if schedule is None else schedule)
+        made = Adder(held, apart, bool(fma), rules) if adder == "rounded" else Compensated(adder, held, apart, rules)
+        if fma and adder != "rounded":
+            raise UnsupportedError(f"fma goes with rounded additions; {adder} adds products that were rounded")
+        reading, order = reading_context(rules), parse_schedule("serial" if schedule is None else schedule)
     exactly = model is not None or terms is not None
     sides = tuple(_terms(each, wanted, into, exactly, reading) for each in inputs)
     return sides, Settings(into, made, order, model)
@@ -138,22 +131,17 @@ def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, re
     """
     own, source, name = given.format, given.source, given.name
     if source is None:
-        target = wanted or into
-        return _encoded(given.x, name, target, reading)
-    if own is None:
-        target = wanted or into
-    elif wanted is not None and (exactly or not holds(wanted, own)):
+        return _encoded(given.x, name, wanted or into, reading)
+    target = own or wanted or into
+    if own is not None and wanted is not None and (exactly or not holds(wanted, own)):
         target = wanted
-    else:
-        target = own
-    codes = source.codes
     if source.format == target:
-        return Source(codes.astype(container(target), order="C", copy=False), target, None, source.origin)
-    found, counts = encode(source, target, context=reading, return_flags="counts")
+        return Source(source.codes.astype(container(target), order="C", copy=False), target, None, source.origin)
+    codes, counts = encode(source, target, context=reading, return_flags="counts")
     if any(counts.values()):
         for n in _integers(given):
             exact_integer(n, target)
-    return Source(np.asarray(found), target, None, Origin(own, counts[Flags.INEXACT]))
+    return Source(np.asarray(codes), target, None, Origin(own, counts[Flags.INEXACT]))
 
 
 def _integers(given: _Given) -> set[int]:
@@ -175,34 +163,27 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
     """Read numbers one by one; the origin is a format where all of them bring it."""
     origins: set[Format | None] = set()
-    inexact = 0
+    inexact: list[bool] = []
 
-    def one(value: object) -> object:
-        nonlocal inexact
+    def read_one(value: object) -> object:
         if isinstance(value, list | tuple):
-            return [one(each) for each in value]
+            return [read_one(each) for each in value]
         n = whole_number(value)
-        if n is not None:
-            origins.add(None)
-            return exact_integer(n, format).code
-        number = in_own_format(value)
-        if isinstance(number, Datum):
-            origins.add(number.format)
-            if number.format == format:
-                return number.code
-        else:
-            origins.add(None)
+        number = in_own_format(value) if n is None else exact_integer(n, format)
+        origins.add(number.format if n is None and isinstance(number, Datum) else None)
+        if isinstance(number, Datum) and number.format == format:
+            return number.code
         done = read(number, format, reading)
-        inexact += Flags.INEXACT in done.flags
+        inexact.append(Flags.INEXACT in done.flags)
         return done.result.code
 
-    codes = one(x)
+    numbers = read_one(x)
     try:
-        found = np.array(codes, container(format))
+        codes = np.array(numbers, container(format))
     except ValueError:
         raise UnsupportedError(f"{name} has rows of different lengths") from None
     alike = origins.pop() if len(origins) == 1 else None
-    return Source(found, format, None, None if alike == format else Origin(alike, inexact))
+    return Source(codes, format, None, None if alike == format else Origin(alike, sum(inexact)))
 
 
 def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:

@@ -21,8 +21,8 @@ from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
 from floatlab.reduce.plan.batches import Batch, Batches
+from floatlab.reduce.plan.matching import subtree
 from floatlab.reduce.plan.orders import ByHand, Schedule, Sorted
-from floatlab.reduce.plan.outline import subtree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import CodeEngine, Sides, spread, spread_over, take

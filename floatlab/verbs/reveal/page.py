@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from floatlab.page.model import Block, Gap, Page, Role, Row, Span, Table, heading
 from floatlab.page.words import counted
-from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.matching import OutlinePart, outline, schedule_of, subtree
 from floatlab.reduce.plan.orders import Schedule
-from floatlab.reduce.plan.outline import OutlinePart, outline, subtree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
