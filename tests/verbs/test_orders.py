@@ -9,7 +9,7 @@ from floatlab.cli.parser import read_question
 from floatlab.reduce.reveal.revelation import examine
 from floatlab.verbs.orders.answer import taken_over, targets, ways
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node.questions import roundings_at
+from floatlab.verbs.reduce.node import roundings_at
 from floatlab.verbs.registry import answer_question, command_of, words_of
 
 RNG = np.random.default_rng(11)

@@ -32,8 +32,7 @@ from floatlab.tui.widgets.pickers import Choice, HelpWindow
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node.page import node_page
-from floatlab.verbs.reduce.node.questions import roundings_at
+from floatlab.verbs.reduce.node import node_page, roundings_at
 from floatlab.verbs.reduce.page import array_words, elements_of, place_of
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 

@@ -14,7 +14,7 @@ from floatlab.training.setup import parse_remedy
 from floatlab.training.update.trace import UpdateTrace
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node.questions import RoundingQuestion, as_questions
+from floatlab.verbs.reduce.node import RoundingQuestion, as_questions
 from floatlab.verbs.train.forms import form_of
 from floatlab.verbs.train.inputs import setup_of
 from floatlab.verbs.train.live.page import Look, Switch, look_at_losses, look_at_weights
