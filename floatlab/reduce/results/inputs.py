@@ -194,7 +194,8 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
     ((1, 3), (3, 2), (2,))
     """
     left, right = a.codes, b.codes
-    if not 1 <= left.ndim <= 2 or not 1 <= right.ndim <= 2 or left.shape[-1] != right.shape[0]:
+    shape = shape_of_product(left, right)
+    if shape is None:
         raise UnsupportedError(
             f"shapes {left.shape} and {right.shape} do not make a matrix product: of one or two axes each, the last of "
             "the first is to be as long as the first of the second"
@@ -202,8 +203,14 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
     n = right.shape[0]
     if not n:
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
-    rows, columns = left.reshape(-1, n), right.reshape(n, -1)
-    return a.replace(codes=rows), b.replace(codes=columns), (*left.shape[:-1], *right.shape[1:])
+    return a.replace(codes=left.reshape(-1, n)), b.replace(codes=right.reshape(n, -1)), shape
+
+
+def shape_of_product(x: Array, y: Array) -> tuple[int, ...] | None:
+    """Return the shape of the product of vectors or matrices; None where they make none."""
+    if not 1 <= x.ndim <= 2 or not 1 <= y.ndim <= 2 or x.shape[-1] != y.shape[0]:
+        return None
+    return *x.shape[:-1], *y.shape[1:]
 
 
 def check_factors(x: Array, y: Array) -> None:

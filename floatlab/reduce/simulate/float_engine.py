@@ -74,21 +74,18 @@ class FloatEngine(CodeEngine):
     def add(self, a: Array, b: Array, ids: Array) -> Array:
         """Return rounded sums."""
         with np.errstate(all="ignore"):
-            total: Array = a + b
-        return total
+            return np.add(a, b)
 
     def subtract(self, a: Array, b: Array, ids: Array) -> Array:
         """Return rounded differences."""
         with np.errstate(all="ignore"):
-            difference: Array = a - b
-        return difference
+            return np.subtract(a, b)
 
     def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return fused multiply-adds."""
         if self.fuses:
             return self.update(sums, slots[None], ids[None])
-        made = super().fuse(self.codes(sums), slots, ids)
-        return decode(made, self.format, self.kind)
+        return decode(super().fuse(self.codes(sums), slots, ids), self.format, self.kind)
 
     def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
         """Return exact sums, each rounded once."""
@@ -138,8 +135,7 @@ class FloatEngine(CodeEngine):
     def _accumulated(self, sums: Array, slots: Array) -> Array:
         terms = self.leaf(slots.reshape(-1)).reshape(*slots.shape, *self.batch)
         with np.errstate(all="ignore"):
-            trail: Array = np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[1:]
-        return trail
+            return np.asarray(np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[1:])
 
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""

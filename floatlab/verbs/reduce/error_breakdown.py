@@ -9,9 +9,7 @@ from operator import or_
 
 from floatlab.numbers import Datum, Derivation, Flags
 from floatlab.record import Record
-from floatlab.reduce.results.reduction import Reduction
-from floatlab.reduce.simulate.adders import Adder, Node, Term
-from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce import Adder, Compensated, Node, Reduction, Term
 
 
 class Contribution(Record):

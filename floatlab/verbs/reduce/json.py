@@ -13,15 +13,11 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.decimals import rounded_decimal
 from floatlab.record import Record
-from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.plan.orders import Schedule
+from floatlab.reduce import Adder, Compensated, Machine, Reduction, Schedule, parse_machine, parse_schedule
 from floatlab.reduce.results.inputs import Settings
 from floatlab.reduce.results.product_error import ProductErrors
 from floatlab.reduce.results.products import Product, ProductElement
-from floatlab.reduce.results.reduction import MAX_TRACED, Reduction
-from floatlab.reduce.simulate.adders import Adder
-from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.machines import Machine, parse_machine
+from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import worst_of
 from floatlab.wire.derivations import CONTEXT, DATUM, error_in_ulps

@@ -12,10 +12,7 @@ from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, Table, 
 from floatlab.page.sums import decimal, machine_rows, signed
 from floatlab.page.words import counted
 from floatlab.record import Record
-from floatlab.reduce.results.reduction import Reduction
-from floatlab.reduce.simulate.adders import Adder, Term
-from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.tensor_cores import TensorCore
+from floatlab.reduce import Adder, Compensated, Reduction, TensorCore, Term
 from floatlab.verbs.arithmetic.page import expression
 from floatlab.verbs.edits import code_of
 from floatlab.verbs.question import Question

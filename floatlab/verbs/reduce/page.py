@@ -17,9 +17,9 @@ from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line
 from floatlab.page.sums import decimal, few, format_row, machine_rows, origin_rows, signed, way_words
 from floatlab.page.words import counted, flags_line, plural
+from floatlab.reduce import Adder, Reduction
 from floatlab.reduce.results.products import Product, ProductElement
-from floatlab.reduce.results.reduction import MAX_TRACED, Reduction
-from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
 SHORT = 16  # terms or elements: of so many every rounding, or element, is shown
@@ -56,20 +56,14 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
       4   (3 2)  0x6802   2052   +0.5       +0.5
     """
     n = len(found)
-    title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {_way(found)}: {shortest(found.result)}"
+    order = way_words(found.schedule, found.adder)
+    title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {order}: {shortest(found.result)}"
     blocks: list[Block] = [heading(title)]
-    if origin:
-        blocks.append(Row("terms", origin))
-    blocks += machine_rows(found.machine)
-    blocks += origin_rows(found.x, found.y)
-    blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found), *_formats(found)]
-    blocks += limit_rows(found)
-    blocks += _every(found) if n <= SHORT else _worst(found)
-    return Page(tuple(blocks), title)
-
-
-def _way(found: Reduction) -> str:
-    return way_words(found.schedule, found.adder)
+    blocks += [Row("terms", origin)] * bool(origin)
+    blocks += [*machine_rows(found.machine), *origin_rows(found.x, found.y)]
+    blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found)]
+    blocks += [format_row(found.x, found.y, found.adder, found.result.format), *limit_rows(found)]
+    return Page((*blocks, *(_every(found) if n <= SHORT else _worst(found))), title)
 
 
 def truth_rows(found: Reduction) -> list[Block]:
@@ -88,10 +82,6 @@ def truth_rows(found: Reduction) -> list[Block]:
     relative = f", relative {few(abs(found.error / exact))}" if exact and found.error is not None else ""
     words = f"{signed(ulps, 6)} {plural(1 if abs(ulps) == 1 else 2, 'ulp')} of {found.result.format.name}{relative}"
     return [*rows, Row("error", line(words, raised))]
-
-
-def _formats(found: Reduction) -> list[Block]:
-    return [format_row(found.x, found.y, found.adder, found.result.format)]
 
 
 def limit_rows(found: Reduction) -> list[Block]:
@@ -145,21 +135,22 @@ def _every(found: Reduction) -> list[Block]:
     entries = error_contributions(found)
     strange = any(each.flags & ~Flags.INEXACT for each in entries)
     header = _HEADER + (("flags",) if strange else ())
-    rows = tuple(_cells(each, found, strange) for each in entries)
+    rows = [_cells(each, found, strange) for each in entries]
     head = "Every rounding: its error in its own ulps, and in those of the result"
     return [Gap(), heading(head), Table(header, rows, right=(3, 4, 5))]
 
 
 def _cells(entry: Contribution, found: Reduction, strange: bool) -> tuple[Line, ...]:
     id = line("=" if entry.id is None else str(entry.id))
-    flags = (flags_line(entry.flags & ~Flags.INEXACT) if entry.flags & ~Flags.INEXACT else (),) if strange else ()
+    flags = [flags_line(entry.flags & ~Flags.INEXACT) if entry.flags & ~Flags.INEXACT else ()] * strange
     of = entry.name or _adds(entry.arguments)
     if entry.term is not None and entry.term.y is not None:
-        of = f"{shortest(entry.term.x)} × {shortest(entry.term.y)}"
-    if entry.value is None:
-        return (id, line(of), (), line(Span("as it is", Role.HINT)), *missed(entry, found), *flags)
-    value = line(Span(shortest(entry.value), Role.VALUE))
-    return (id, line(of), line(Span(hexadecimal_code(entry.value), Role.CODE)), value, *missed(entry, found), *flags)
+        of = " × ".join(map(shortest, entry.term.factors))
+    code, value = line(), line(Span("as it is", Role.HINT))
+    if entry.value is not None:
+        code = line(Span(hexadecimal_code(entry.value), Role.CODE))
+        value = line(Span(shortest(entry.value), Role.VALUE))
+    return (id, line(of), code, value, *missed(entry, found), *flags)
 
 
 def _adds(arguments: tuple[int, ...]) -> str:
@@ -175,11 +166,7 @@ def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
     if not entry.error or entry.value is None:
         return line(Span("exact", Role.HINT)), ()
     own = line(Span(signed(entry.error / entry.value.ulp.as_fraction()), Role.LOST))
-    return own, _in_result(entry.error, found)
-
-
-def _in_result(error: Fraction, found: Reduction) -> Line:
-    return line(signed(error / found.result.ulp.as_fraction())) if found.result.is_finite else ()
+    return own, line(signed(entry.error / found.result.ulp.as_fraction())) if found.result.is_finite else ()
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
@@ -246,42 +233,36 @@ def product_page(found: Product) -> Page:
     if looked:
         share = f"{errors.nearest:,} of {counted(looked, 'element')} ({percent(errors.nearest, looked)})"
         verb = plural(errors.nearest, "is", "are")
+        q = f"largest {number(errors.q_largest)}, root mean square {number(errors.q_rms)}: "
         blocks += [
             Row("nearest", f"{share} {verb} at most half an ulp from the exact {plural(looked, 'one')}"),
             Row("error", f"largest {number(errors.largest)} ulps, root mean square {number(errors.rms)}"),
-            Row(
-                "q",
-                line(
-                    f"largest {number(errors.q_largest)}, root mean square {number(errors.q_rms)}: ",
-                    Span("|error| / (u × sum of |a·b|)", Role.HINT),
-                ),
-            ),
+            Row("q", line(q, Span("|error| / (u × sum of |a·b|)", Role.HINT))),
         ]
     return Page((*blocks, *_elements(found, errors.worst)), title)
 
 
 def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
-    all_shown = found.codes.size <= SHORT
-    places = tuple(range(found.codes.size)) if all_shown else worst
+    is_small = found.codes.size <= SHORT
+    places = range(found.codes.size) if is_small else worst
     if not places:
         return []
-    head = "Every element" if all_shown else f"The {counted(len(places), 'element')} farthest from the exact product"
-    rows = tuple(_element_cells(found.element(each)) for each in places)
-    header = ("index", "code", "value", "exact", "ulps")
-    return [Gap(), heading(head), Table(header, rows, right=(2, 4))]
+    head = "Every element" if is_small else f"The {counted(len(places), 'element')} farthest from the exact product"
+    rows = [_element_cells(found.element(each)) for each in places]
+    return [Gap(), heading(head), Table(("index", "code", "value", "exact", "ulps"), rows, right=(2, 4))]
 
 
 def _element_cells(each: ProductElement) -> tuple[Line, ...]:
-    ulps = line("·")
+    ulps = Span("·")
     if each.error is not None:
         missed = each.error / each.value.ulp.as_fraction()
-        ulps = line(Span(signed(missed), Role.LOST) if missed else Span("exact", Role.HINT))
+        ulps = Span(signed(missed), Role.LOST) if missed else Span("exact", Role.HINT)
     return (
         line(", ".join(map(str, each.index)) or "·"),
         line(Span(hexadecimal_code(each.value), Role.CODE)),
         line(Span(shortest(each.value), Role.VALUE)),
         line("no number" if each.exact is None else decimal(each.exact, 17)),
-        ulps,
+        line(ulps),
     )
 
 

@@ -16,8 +16,7 @@ from floatlab.page.model import Line, Role, Span, Table, line
 from floatlab.page.sums import decimal, signed
 from floatlab.page.words import counted
 from floatlab.record import Record
-from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.results.reduction import Reduction
+from floatlab.reduce import Plan, Reduction
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import missed
 
