@@ -73,13 +73,9 @@ class Tree:
         self._chains: dict[int, list[int]] = {}
         products = found is not None and found.y is not None
         self._apart = any(each.error for each in self.entries[:n])  # terms that were rounded alone
-        self.header: tuple[str, ...] = ("tree",)
-        if found is not None:
-            alone = ("product ulps" if products else "term ulps",) if self._apart else ()
-            last = ("term",) if products else ()
-            self.header += ("adds", "sum so far", "ulps", "in result", *alone, "code", "id", *last)
-        else:
-            self.header += ("id", "terms")
+        alone = ["product ulps" if products else "term ulps"] * self._apart
+        columns = ("adds", "sum so far", "ulps", "in result", *alone, "code", "id", *["term"] * products)
+        self.header: tuple[str, ...] = ("tree", *(("id", "terms") if found is None else columns))
 
     @property
     def right(self) -> tuple[int, ...]:
@@ -126,8 +122,7 @@ class Tree:
         root = self.plan.root
         label, is_open = counted(self.plan.terms, "term"), ("part", root) in unfolded
         found = [TreeRow(("all", root), 0, root, is_open, self._cells(0, is_open, "", label, node=root))]
-        if is_open:
-            found += self._inside(root, 1, unfolded)
+        found += self._inside(root, 1, unfolded) if is_open else ()
         last = [each for each in self.entries if each.id is None]
         return found + [TreeRow(("after", i), 0, None, None, self._after(entry)) for i, entry in enumerate(last)]
 
@@ -188,16 +183,14 @@ class Tree:
                     yield self._operand(each, depth + 1, unfolded)
                     yield from self._below(each, depth + 1, unfolded)
             return
-        is_part = adds[0] >= self.plan.terms
-        is_open = ("part", adds[0]) in unfolded if is_part else None
+        is_open = ("part", adds[0]) in unfolded if adds[0] >= self.plan.terms else None
         cells = self._cells(depth, is_open, "+ ", self._name(adds[0]), adds[0], id)
         yield TreeRow(("link", id, adds[0]), depth, id, is_open, cells)
         yield from self._below(adds[0], depth, unfolded)
 
     def _operand(self, id: int, depth: int, unfolded: frozenset[Key]) -> TreeRow:
         """Return the row of a number that is not added to one before."""
-        is_part = id >= self.plan.terms
-        is_open = ("part", id) in unfolded if is_part else None
+        is_open = ("part", id) in unfolded if id >= self.plan.terms else None
         return TreeRow(("part", id), depth, id, is_open, self._cells(depth, is_open, "  ", self._name(id), id))
 
     def _below(self, id: int, depth: int, unfolded: frozenset[Key]) -> Iterator[TreeRow]:
@@ -272,9 +265,8 @@ class Tree:
         assert self.found is not None
         added = None if adds is None else self.entries[adds]
         first: Line = () if added is None else _value(added)
-        alone: list[Line] = [()] * self._apart
-        if self._apart and added is not None and added.term is not None and added.value is not None:
-            alone = [missed(added, self.found)[0]]
+        is_term = added is not None and added.term is not None and added.value is not None
+        alone = [missed(added, self.found)[0] if added is not None and is_term else ()] * self._apart
         if after is None or after.value is None:
             return (first, (), (), (), *alone, ())
         own, in_result = missed(after, self.found)
