@@ -43,4 +43,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 392
+LINES_WITH_ANY = 359

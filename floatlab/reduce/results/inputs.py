@@ -196,10 +196,8 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
     left, right = a.codes, b.codes
     shape = shape_of_product(left, right)
     if shape is None:
-        raise UnsupportedError(
-            f"shapes {left.shape} and {right.shape} do not make a matrix product: of one or two axes each, the last of "
-            "the first is to be as long as the first of the second"
-        )
+        rule = "of one or two axes each, the last of the first is to be as long as the first of the second"
+        raise UnsupportedError(f"shapes {left.shape} and {right.shape} do not make a matrix product: {rule}")
     n = right.shape[0]
     if not n:
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
@@ -222,17 +220,14 @@ def check_factors(x: Array, y: Array) -> None:
 def check_size(rows: int, columns: int) -> None:
     """Refuse a product of more elements than arrays may have in memory; raises UnsupportedError."""
     if rows * columns > MOST_AT_ONCE:
-        raise UnsupportedError(
-            f"the product has {rows:,} × {columns:,} elements, and at most {MOST_AT_ONCE:,} are made at once"
-        )
+        most = f"at most {MOST_AT_ONCE:,} are made at once"
+        raise UnsupportedError(f"the product has {rows:,} × {columns:,} elements, and {most}")
 
 
 def check_row(source: Source, name: str) -> None:
     """Refuse what is no row of numbers; raises UnsupportedError."""
     if source.codes.ndim != 1:
-        raise UnsupportedError(
-            f"{name} is one row of numbers, and this has shape {source.codes.shape}; matmul takes matrices, and "
-            "numpy.ravel makes a row of one"
-        )
+        hint = "matmul takes matrices, and numpy.ravel makes a row of one"
+        raise UnsupportedError(f"{name} is one row of numbers, and this has shape {source.codes.shape}; {hint}")
     if not len(source.codes):
         raise UnsupportedError(f"{name} is empty: a sum of nothing has no order")

@@ -177,9 +177,8 @@ class _Work:
         self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add
         self.exact = ExactProduct(x, y, x.format)
         self.sides = self._values(x), self._values(y)
-        self.judge = (
-            ProductJudge(*self.sides, x.format) if all(np.isfinite(side).all() for side in self.sides) else None
-        )
+        finite = all(np.isfinite(side).all() for side in self.sides)
+        self.judge = ProductJudge(*self.sides, x.format) if finite else None
 
     def _values(self, side: Source) -> Array:
         """Return the numbers of codes in the narrowest of NumPy's floats that has them."""

@@ -57,17 +57,15 @@ _REFUTATION = Schema(
 )
 
 
-def _steps(path: Path) -> list[object]:
-    return [[cause.value, integer(ulps)] for cause, ulps in path.steps]
-
-
 _PAIR = Schema(
     None,
     {
         "first": shown("first.text"),
         "second": shown("second.text"),
         "differ_by": shown(lambda pair: [cause.value for cause in pair.causes]),
-        "paths": shown(lambda pair: [_steps(path) for path in pair.paths]),
+        "paths": shown(
+            lambda pair: [[[cause.value, integer(ulps)] for cause, ulps in path.steps] for path in pair.paths]
+        ),
         "codes": shown(lambda pair: [_codes(path) for path in pair.paths]),
     },
 )

@@ -128,13 +128,12 @@ class Tree:
 
     def _inside(self, head: int, depth: int, unfolded: frozenset[Key]) -> Iterator[TreeRow]:
         if head < self.plan.terms:
-            yield self._operand(head, depth, unfolded)
+            yield from self._operand(head, depth, unfolded)
             return
         chain = self._chain(head)
         first = self._node(chain[0])
         if len(first) == 2:
-            yield self._operand(first[0], depth, unfolded)
-            yield from self._below(first[0], depth, unfolded)
+            yield from self._operand(first[0], depth, unfolded)
         yield from self._links(head, 0, len(chain), depth, unfolded, top=True)
 
     def _links(
@@ -180,21 +179,17 @@ class Tree:
             yield TreeRow(("many", id), depth, id, many, self._cells(depth, many, "+ ", label, node=id))
             if many:
                 for each in adds:
-                    yield self._operand(each, depth + 1, unfolded)
-                    yield from self._below(each, depth + 1, unfolded)
+                    yield from self._operand(each, depth + 1, unfolded)
             return
-        is_open = ("part", adds[0]) in unfolded if adds[0] >= self.plan.terms else None
-        cells = self._cells(depth, is_open, "+ ", self._name(adds[0]), adds[0], id)
-        yield TreeRow(("link", id, adds[0]), depth, id, is_open, cells)
-        yield from self._below(adds[0], depth, unfolded)
+        yield from self._operand(adds[0], depth, unfolded, id)
 
-    def _operand(self, id: int, depth: int, unfolded: frozenset[Key]) -> TreeRow:
-        """Return the row of a number that is not added to one before."""
+    def _operand(self, id: int, depth: int, unfolded: frozenset[Key], node: int | None = None) -> Iterator[TreeRow]:
+        """Give the row of a number, which a node adds to the sum before it or which starts one, and what it unfolds."""
         is_open = ("part", id) in unfolded if id >= self.plan.terms else None
-        return TreeRow(("part", id), depth, id, is_open, self._cells(depth, is_open, "  ", self._name(id), id))
-
-    def _below(self, id: int, depth: int, unfolded: frozenset[Key]) -> Iterator[TreeRow]:
-        if id >= self.plan.terms and ("part", id) in unfolded:
+        key: Key = ("part", id) if node is None else ("link", node, id)
+        cells = self._cells(depth, is_open, "  " if node is None else "+ ", self._name(id), id, node)
+        yield TreeRow(key, depth, id if node is None else node, is_open, cells)
+        if is_open:
             yield from self._inside(id, depth + 1, unfolded)
 
     @staticmethod

@@ -83,25 +83,18 @@ def backends_page(found: BackendComparison) -> Page:
 def _times(found: BackendComparison) -> Table:
     timed = counted(len(found.runs[0].rest.runs), "more call")
     header = ("backend", "sent in", "first call", "average", f"sum of {timed}", "fetched in")
-    rows = [
-        (run.name, *map(seconds, (run.sent, run.first, run.rest.average, run.rest.total, run.fetched)))
-        for run in found.runs
-    ]
-    return Table(header, rows, (1, 2, 3, 4, 5))
+    times = {run.name: (run.sent, run.first, run.rest.average, run.rest.total, run.fetched) for run in found.runs}
+    return Table(header, [(name, *map(seconds, row)) for name, row in times.items()], (1, 2, 3, 4, 5))
 
 
 def _errors(found: BackendComparison) -> list[Block]:
     head = "Against the exact product"
     if found.measured < found.shape[0]:
         head += f", in {found.measured:,} of {found.shape[0]:,} rows"
-    rows = [
-        (
-            run.name,
-            percent(errors.nearest, errors.looked_at),
-            *map(number, (errors.largest, errors.q_rms, errors.q_largest)),
-        )
-        for run, errors in ((run, run.errors) for run in found.runs)
-    ]
+    rows = []
+    for run in found.runs:
+        sizes = map(number, (run.errors.largest, run.errors.q_rms, run.errors.q_largest))
+        rows.append((run.name, percent(run.errors.nearest, run.errors.looked_at), *sizes))
     header = ("backend", "nearest", "ulps", "rms q", "largest q")
     return [heading(head), Table(header, rows, (1, 2, 3, 4))]
 
