@@ -1,6 +1,6 @@
 """Orders of addition: rules that say for any number of terms in which order they are added.
 
-A schedule lays its order over slots (see `steps`): an array with one row a term and one column a lane, so that one
+A schedule lays its order over slots (see `batches`): an array with one row a term and one column a lane, so that one
 call lays all the blocks, or all the lanes, of the schedule around it.
 """
 

@@ -48,7 +48,7 @@ class Candidate(Record):
 
     @property
     def plain(self) -> Candidate:
-        """The same way without what it is called."""
+        """The same computation without what it is called."""
         return Candidate(self.schedule, self.adder, self.machines)
 
     @property
@@ -63,7 +63,7 @@ EXACTLY = Candidate(None, None)
 
 
 def candidate_text(candidate: Candidate, format: Format) -> str:
-    """Return a way in words, for results of a format.
+    """Return a candidate in words, for results of a format.
 
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.plan.schedules import SERIAL
@@ -111,8 +111,8 @@ def list_candidates(
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
     kinds = None if formats is None else [parse_format(each) for each in _listed(formats, "formats")]
-    ways = list_adders(factors, into, kinds, context)
-    found = [Candidate(order, adder, same=same) for adder in ways for order, same in orders.items()]
+    adders = list_adders(factors, into, kinds, context)
+    found = [Candidate(order, adder, same=same) for adder in adders for order, same in orders.items()]
     if formats is None and not context.flush_inputs:
         found.append(EXACTLY)
     models: dict[tuple[Schedule, TensorCore | Adder, Format], list[Machine]] = {}

@@ -36,7 +36,7 @@ class Explanation(Individual):
     codes: Array | None
 
     def __repr__(self) -> str:
-        """Show the way and the count."""
+        """Show the candidate and the count."""
         return f"Explanation({self.text}: {self.matching:,} of {self.total:,})"
 
     @property
@@ -86,12 +86,12 @@ class Explanation(Individual):
 
     @property
     def text(self) -> str:
-        """The way, shortly."""
+        """The candidate in words."""
         return candidate_text(self.candidate, self.format)
 
     @property
     def said(self) -> str:
-        """The way, and how much of the result it gives: in words.
+        """The candidate, and how much of the result it gives, in words.
 
         >>> from floatlab.reduce.explain.attribution import attribute
         >>> ones = np.ones((2, 2), np.float32)
@@ -146,7 +146,7 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, goal: Source, format: Format) -> Array:
-    """Say which elements have the same codes, are both NaNs, or are +0 where the way gives −0.
+    """Say which elements have the same codes, are both NaNs, or are +0 where the candidate gives −0.
 
     A sum of zeros that are all −0 is −0, and +0 where a library begins with a zero of its own.
     """
