@@ -178,7 +178,7 @@ def _judgement(answer: Judgement) -> Answer:
 
 @_row
 def _standing(answer: BackendComparison) -> Answer:
-    from floatlab.verbs.backends.answer import answer_of as backends_answer
+    from floatlab.verbs.timing.answer import answer_of as backends_answer
 
     return backends_answer(answer)
 

@@ -104,7 +104,7 @@ def _reduce(name: str) -> Verb:
 
 
 def _answer_reduce() -> Answers:
-    from floatlab.verbs.reduce.dispatch import answers
+    from floatlab.verbs.reduce.answer import answers
 
     return answers
 

@@ -20,8 +20,8 @@ from typing import IO, Any
 import numpy as np
 
 from floatlab.arrays.container.array import FloatArray
-from floatlab.arrays.container.elements import array_format, checked_codes
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.container.elements import array_format
+from floatlab.arrays.lanes.reading import checked_codes, container
 from floatlab.arrays.npy import PLAIN, read_header
 from floatlab.arrays.sources import format_of
 from floatlab.arrays.types import Array

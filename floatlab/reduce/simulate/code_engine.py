@@ -121,8 +121,7 @@ class CodeEngine:
 
     def doubles(self, numbers: Array) -> Array:
         """Return numbers as binary64, for formats that binary64 holds."""
-        wide: Array = decode(numbers, self.format, np.float64)
-        return wide
+        return decode(numbers, self.format, np.float64)
 
     def from_doubles(self, numbers: Array) -> Array:
         """Return binary64 numbers, which the format must have, as numbers of this engine."""

@@ -41,7 +41,7 @@ def nearest_normal(format: Format) -> Callable[[float], float | None]:
 
 
 def can_add_serially(format: Format, context: Context) -> bool:
-    """Say whether `added_one_by_one` adds in a format as a context says.
+    """Say whether `add_serially` adds in a format as a context says.
 
     Sums of p digits that are rounded to 53 first come out the same if 53 >= 2p + 2; and sums below the normal numbers
     are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)

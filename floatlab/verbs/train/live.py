@@ -13,7 +13,7 @@ from floatlab.training.trace import UpdateTrace
 from floatlab.training.trainer import Trainer
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node.questions import RoundingQuestion, as_questions
+from floatlab.verbs.reduce.node import RoundingQuestion, as_questions
 from floatlab.verbs.train.answer import STEPS, network_answer, network_of, setup_of, train_question, training_answer
 from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at_weights
 from floatlab.verbs.train.network_page import Learnings

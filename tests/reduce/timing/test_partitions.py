@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from floatlab.errors import UnsupportedError
-from floatlab.reduce.timing.ways import WAYS, Timing, apart, four_ways
+from floatlab.reduce.timing.partitions import PARTITIONS, Timing, time_partitions, ulps_apart
 
 
 def test_the_ways_differ_by_rounding_only():
     rng = np.random.default_rng(2)
     a, b = rng.random((40, 200), np.float32), rng.random((200, 30), np.float32)
-    ways = four_ways(a, b, 2)
-    assert [way.name for way in ways] == [*WAYS]
+    ways = time_partitions(a, b, 2)
+    assert [way.name for way in ways] == [*PARTITIONS]
     for way in ways:
         assert way.product.shape == (40, 30)
         assert way.product.dtype == np.float32
@@ -25,10 +25,10 @@ def test_the_ways_differ_by_rounding_only():
 
 
 def test_how_far_they_part():
-    found = apart(four_ways(np.eye(5), np.arange(25.0).reshape(5, 5), 1))
+    found = ulps_apart(time_partitions(np.eye(5), np.arange(25.0).reshape(5, 5), 1))
     assert found == [[0] * 4] * 4
     rng = np.random.default_rng(2)
-    found = np.array(apart(four_ways(rng.standard_normal((20, 300)), rng.standard_normal((300, 20)), 1)))
+    found = np.array(ulps_apart(time_partitions(rng.standard_normal((20, 300)), rng.standard_normal((300, 20)), 1)))
     assert np.array_equal(found, found.T)
     assert found.max() > 0
     assert not found.diagonal().any()
@@ -43,4 +43,4 @@ def test_what_is_no_product_is_refused():
     ones = np.ones((2, 3))
     for a, b in ((ones[0], ones), (ones, ones), (ones.astype(int), ones.T)):
         with pytest.raises(UnsupportedError):
-            four_ways(a, b)
+            time_partitions(a, b)

@@ -1,8 +1,8 @@
-"""Four ways to compute a matrix product on this machine: the time of each, its error, and how far they differ.
+"""A matrix product computed whole and in three partitions: the time of each, its error, and how far they differ.
 
-Each element as a dot product; a column at a time; the whole at once; and in blocks along the inner dimension, whose
-partial products are added up. The work is NumPy's; splitting rows or columns keeps the bits of most libraries,
-splitting the inner dimension changes the order of the additions.
+The partitions: each element as a dot product; a column at a time; and blocks along the inner dimension, whose partial
+products are added up. The work is NumPy's; splitting rows or columns keeps the bits of most libraries, splitting the
+inner dimension changes the order of the additions.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from time import perf_counter
 import numpy as np
 
 from floatlab.arrays.order import ulp_distance
-from floatlab.arrays.sources import format_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
+from floatlab.formats import parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
-from floatlab.reduce.results.inputs import check_size
+from floatlab.reduce.results.inputs import check_factors, check_size
 from floatlab.reduce.results.product_error import quotients
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
@@ -52,7 +52,7 @@ class Timing(Record):
 
 
 class TimedProduct(Record):
-    """One way: its name, its product, its time, and its errors against the exact product."""
+    """A product computed in one partition: its name, its time, and its errors against the exact product."""
 
     name: str
     product: Array
@@ -62,12 +62,8 @@ class TimedProduct(Record):
 
 
 def _by_elements(a: Array, b: Array) -> Array:
-    made = np.empty((len(a), b.shape[1]), a.dtype)
     columns = np.ascontiguousarray(b.T)
-    for i, row in enumerate(a):
-        for j, column in enumerate(columns):
-            made[i, j] = np.dot(row, column)
-    return made
+    return np.array([[np.dot(row, column) for column in columns] for row in a], a.dtype).reshape(len(a), len(columns))
 
 
 def _by_columns(a: Array, b: Array) -> Array:
@@ -81,7 +77,7 @@ def _in_blocks(a: Array, b: Array) -> Array:
     return made
 
 
-WAYS: dict[str, Callable[[Array, Array], Array]] = {
+PARTITIONS: dict[str, Callable[[Array, Array], Array]] = {
     "by element": _by_elements,
     "by column": _by_columns,
     "whole": np.matmul,
@@ -90,53 +86,41 @@ WAYS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 @in_default_mode
-def four_ways(
-    a: object, b: object, runs: int = RUNS, started: Callable[[str], None] | None = None
-) -> tuple[TimedProduct, ...]:
-    """Return a product of matrices a (rows, n) and b (n, columns) of one dtype, computed in four ways.
+def time_partitions(a: object, b: object, runs: int = RUNS) -> tuple[TimedProduct, ...]:
+    """Return a product of matrices a (rows, n) and b (n, columns) of one dtype, computed in each partition.
 
-    `started` is told the name of each way as it begins. Raises UnsupportedError for what is no pair of such matrices.
+    Raises UnsupportedError for what is no pair of such matrices.
 
     >>> a, b = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
-    >>> [(way.name, way.largest_error) for way in four_ways(a, b, 1)][:2]
+    >>> [(each.name, each.largest_error) for each in time_partitions(a, b, 1)][:2]
     [('by element', 0.0), ('by column', 0.0)]
     """
     x, y = np.asarray(a), np.asarray(b)
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
-        raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
+    check_factors(x, y)
     if x.dtype != y.dtype or x.dtype.name not in ("float16", "float32", "float64"):
-        raise UnsupportedError(
-            f"both are of one of float16, float32 and float64, not {x.dtype.name} and {y.dtype.name}"
-        )
+        names = f"{x.dtype.name} and {y.dtype.name}"
+        raise UnsupportedError(f"both are of one of float16, float32 and float64, not {names}")
     check_size(len(x), y.shape[1])
-    format = format_of(x.dtype)
-    assert format is not None
     high, low, size = matrix_totals(x, y)
     found = []
-    for name, way in WAYS.items():
-        if started is not None:
-            started(name)
+    for name, multiply in PARTITIONS.items():
         times = []
         for _ in range(runs):
             began = perf_counter()
-            made = way(x, y)
+            made = multiply(x, y)
             times.append(perf_counter() - began)
         error = np.abs((made.astype(np.float64) - high) - low)
-        q = quotients(error, size, format)
-        most, most_q = (float(each.max()) if each.size else 0.0 for each in (error, q))
-        found.append(TimedProduct(name, made, Timing(tuple(times)), most, most_q))
+        largest_q = float(np.max(quotients(error, size, parse_format(x.dtype.name)), initial=0))
+        found.append(TimedProduct(name, made, Timing(tuple(times)), float(np.max(error, initial=0)), largest_q))
     return tuple(found)
 
 
 @in_default_mode
-def apart(ways: tuple[TimedProduct, ...]) -> list[list[int]]:
+def ulps_apart(products: tuple[TimedProduct, ...]) -> list[list[int]]:
     """Return the largest distance in ulps between each two of the products.
 
-    >>> apart(four_ways(np.ones((2, 2)), np.ones((2, 2)), 1))[0]
+    >>> ulps_apart(time_partitions(np.ones((2, 2)), np.ones((2, 2)), 1))[0]
     [0, 0, 0, 0]
     """
-
-    def largest(x: Array, y: Array) -> int:
-        return int(np.max(ulp_distance(x, y), initial=0))
-
-    return [[largest(one.product, other.product) for other in ways] for one in ways]
+    made = [each.product for each in products]
+    return [[int(np.max(ulp_distance(one, other), initial=0)) for other in made] for one in made]

@@ -1,15 +1,48 @@
-"""The page of `matmul --backends`: one product on every library, timed, measured, and compared pair by pair."""
+"""The pages of `matmul --ways` and `--backends`: products timed, measured, and compared pair by pair."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from floatlab.page.measures import factors_text, number, percent, seconds
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import counted
 from floatlab.reduce.results.judgements import Judgement
-from floatlab.reduce.timing.backends import BackendComparison, BackendPair, BackendTiming
+from floatlab.reduce.timing.backends import BackendComparison, BackendPair
+from floatlab.reduce.timing.partitions import BLOCK, TimedProduct, ulps_apart
 from floatlab.verbs.judge.page import judgement_words
 
 _ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
+
+
+def partitions_page(products: tuple[TimedProduct, ...], shapes: tuple[tuple[int, ...], ...]) -> Page:
+    """Return the page of a product of matrices of these shapes, computed whole and in parts."""
+    title = f"matrix product {factors_text(*shapes)}, in four ways (blocks of {BLOCK} terms)"
+    timings = [each.timing for each in products]
+    passed = np.cumsum([timing.total for timing in timings])
+    times = [
+        (each.name, *map(seconds, (each.timing.average, each.timing.total, total)))
+        for each, total in zip(products, passed, strict=True)
+    ]
+    errors = [(each.name, number(each.largest_error), number(each.largest_q)) for each in products]
+    apart = [
+        (each.name, *(f"{ulps:,}" for ulps in row)) for each, row in zip(products, ulps_apart(products), strict=True)
+    ]
+    fastest = min(products, key=lambda each: each.timing.average)
+    best = min(products, key=lambda each: each.largest_q)
+    blocks: list[Block] = [
+        heading(title),
+        Table(("way", "average", f"sum of {counted(len(timings[0].runs), 'run')}", "cumulative"), times, (1, 2, 3)),
+        Gap(),
+        heading("Against the exact product"),
+        Table(("way", "largest error", "largest q"), errors, (1, 2)),
+        Gap(),
+        heading("How many ulps the ways are apart, at most"),
+        Table(("", *(each.name.split()[-1] for each in products)), apart, (1, 2, 3, 4)),
+        Gap(),
+        Row("verdict", f"fastest {fastest.name}, nearest to the exact product {best.name}"),
+    ]
+    return Page(tuple(blocks), title)
 
 
 def backends_page(found: BackendComparison) -> Page:
@@ -26,9 +59,15 @@ def backends_page(found: BackendComparison) -> Page:
     title = f"matrix product {factors_text((rows, n), (n, columns))} in {found.format.name}, on {there}"
     blocks: list[Block] = [heading(title)]
     if found.runs:
-        blocks += [_times(found.runs), Gap(), *_errors(found)]
+        blocks += [_times(found), Gap(), *_errors(found)]
     if found.pairs:
-        blocks += [Gap(), *_pairs(found)]
+        pairs = [
+            (_named(pair), percent(pair.equal, found.elements), f"{pair.ulps:,}",
+             number(pair.q_rms), number(pair.q_largest))
+            for pair in found.pairs
+        ]  # fmt: skip
+        header = ("pair", "equal bits", "ulps", "rms q", "largest q")
+        blocks += [Gap(), heading("Pair by pair"), Table(header, pairs, (1, 2, 3, 4))]
     blocks.append(Gap())
     for run in found.runs:
         blocks.append(Row(run.name, ", ".join((run.words, *run.settings))))
@@ -41,14 +80,11 @@ def backends_page(found: BackendComparison) -> Page:
     return Page(tuple(blocks), title)
 
 
-def _times(runs: tuple[BackendTiming, ...]) -> Table:
-    timed = counted(len(runs[0].rest.runs), "more call")
+def _times(found: BackendComparison) -> Table:
+    timed = counted(len(found.runs[0].rest.runs), "more call")
     header = ("backend", "sent in", "first call", "average", f"sum of {timed}", "fetched in")
-    rows = []
-    for run in runs:
-        times = (run.sent, run.first, run.rest.average, run.rest.total, run.fetched)
-        rows.append((run.name, *(seconds(time) for time in times)))
-    return Table(header, rows, (1, 2, 3, 4, 5))
+    times = {run.name: (run.sent, run.first, run.rest.average, run.rest.total, run.fetched) for run in found.runs}
+    return Table(header, [(name, *map(seconds, row)) for name, row in times.items()], (1, 2, 3, 4, 5))
 
 
 def _errors(found: BackendComparison) -> list[Block]:
@@ -57,26 +93,10 @@ def _errors(found: BackendComparison) -> list[Block]:
         head += f", in {found.measured:,} of {found.shape[0]:,} rows"
     rows = []
     for run in found.runs:
-        errors = run.errors
-        cells = (
-            run.name, percent(errors.nearest, errors.looked_at), number(errors.largest), number(errors.q_rms),
-            number(errors.q_largest),
-        )  # fmt: skip
-        rows.append(tuple(map(line, cells)))
+        sizes = map(number, (run.errors.largest, run.errors.q_rms, run.errors.q_largest))
+        rows.append((run.name, percent(run.errors.nearest, run.errors.looked_at), *sizes))
     header = ("backend", "nearest", "ulps", "rms q", "largest q")
     return [heading(head), Table(header, rows, (1, 2, 3, 4))]
-
-
-def _pairs(found: BackendComparison) -> list[Block]:
-    rows = []
-    for pair in found.pairs:
-        cells = (
-            _named(pair), percent(pair.equal, found.elements), f"{pair.ulps:,}", number(pair.q_rms),
-            number(pair.q_largest),
-        )  # fmt: skip
-        rows.append(tuple(map(line, cells)))
-    header = ("pair", "equal bits", "ulps", "rms q", "largest q")
-    return [heading("Pair by pair"), Table(header, rows, (1, 2, 3, 4))]
 
 
 def _named(pair: BackendPair) -> str:
