@@ -20,19 +20,6 @@ GUARDED_MODULES = 39
 
 # Public functions without NumPy's sections: Parameters (all of them), Returns, Examples.
 UNTOLD_FUNCTIONS: set[str] = {
-    "floatlab.arrays.add",
-    "floatlab.arrays.decode",
-    "floatlab.arrays.divide",
-    "floatlab.arrays.encode",
-    "floatlab.arrays.fma",
-    "floatlab.arrays.load",
-    "floatlab.arrays.multiply",
-    "floatlab.arrays.pack",
-    "floatlab.arrays.save",
-    "floatlab.arrays.spacing",
-    "floatlab.arrays.sqrt",
-    "floatlab.arrays.subtract",
-    "floatlab.arrays.unpack",
     "floatlab.dot",
     "floatlab.matmul",
     "floatlab.training.advised_step",
@@ -45,4 +32,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 394
+LINES_WITH_ANY = 389

@@ -1,6 +1,6 @@
 """Block formats on arrays: MX and NVFP4, with the bits of `arith.blocks`.
 
-There every quotient, amax / (largest·t) and x / (s·t), is exact and rounded once; `quotients` says why the float64
+There every quotient, amax / (largest·t) and x / (s·t), is exact and rounded once; `scales` says why the float64
 between them is no second rounding. A division by a power of two is exact anyway.
 """
 
@@ -14,15 +14,23 @@ import numpy as np
 
 from floatlab.arith.blocks import element_context, given_tensor_scale
 from floatlab.arith.operands import holds
-from floatlab.arrays.block_layout import BlockLayout, Blocks
-from floatlab.arrays.codec import decode_array
+from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.quotients import DIGITS, divide_to_odd, narrow_to_odd, quotient
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, checked_codes, container
-from floatlab.arrays.results import rules_of
-from floatlab.arrays.scales import BlockScales, dtype_of, multiplies_in_single, scales_for
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, checked_codes, container
+from floatlab.arrays.scales import (
+    DIGITS,
+    BlockLayout,
+    Blocks,
+    BlockScales,
+    divide_to_odd,
+    dtype_of,
+    multiplies_in_single,
+    narrow_to_odd,
+    quotient,
+    scales_for,
+)  # fmt: skip
 from floatlab.arrays.sources import source_of
-from floatlab.arrays.types import Array, BlockRounding, DType
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
 from floatlab.formats.format import Format

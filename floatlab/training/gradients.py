@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
-from floatlab.arrays.lanes.pairs import is_enough
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE, is_enough
 from floatlab.arrays.operations import multiply
 from floatlab.arrays.recurrences import drawing
 from floatlab.arrays.sources import source_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from floatlab.arrays.sources import source_of
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.sources import ArraySource, source_of
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of

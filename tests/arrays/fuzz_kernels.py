@@ -32,8 +32,7 @@ from floatlab.arrays.lanes.compiled import (
     packed_stage,
     reading_program,
 )
-from floatlab.arrays.lanes.reading import DOUBLE, WORDS, container, reading_for
-from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
+from floatlab.arrays.lanes.parameters import DOUBLE, WORDS, can_round, container, reading_for, recipe_for
 
 NAMES = ("fp16", "bf16", "fp32", "fp64", "e4m3", "e5m2fnuz", "e2m1", "e8m0", "tf32", "e7m23", "e10m52", "p3109_k8p3ue")
 FORMATS = [parse_format(name) for name in NAMES]

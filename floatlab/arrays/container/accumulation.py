@@ -20,14 +20,14 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.container.coded import Axis, CodedArray
-from floatlab.arrays.container.elements import array_format, codes_in
+from floatlab.arrays.container.coded import Axis, CodedArray, codes_in
 from floatlab.arrays.container.operands import finished, shared_context, shared_format, typed
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.dispatch import sweep
-from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
-from floatlab.arrays.lanes.reading import SINGLE
+from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
+from floatlab.arrays.lanes.parameters import SINGLE, rounds_as_processors
 from floatlab.arrays.operations import operate
+from floatlab.arrays.sources import array_format
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
@@ -96,7 +96,7 @@ class Accumulator:
             formats = (self.format, self.format)
             work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, told=False)
             self._works[operation] = work
-        sweep(lambda first, a, b, codes: work(a, b, first, codes, None), [x, y], [made])
+        sweep(work, [x, y], made)
         return made
 
     def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:

@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format, codes_in
-from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.reading import checked_codes, container
-from floatlab.arrays.sources import source_of
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.lanes.parameters import checked_codes, container
+from floatlab.arrays.sources import array_format, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Context, Datum
+from floatlab.numbers import Context, Datum, convert
+from floatlab.numbers import encode as encode_one
 from floatlab.numbers.context import DEFAULT, AnyContext, as_context
 from floatlab.peers import LIBRARIES
 
 Axis = int | tuple[int, ...] | None
+
+
+def is_number(x: object) -> bool:
+    """Say whether `x` is one number, which takes the format of the array it meets."""
+    return isinstance(x, int | float | np.number | np.bool_ | Fraction | Decimal | Datum)
+
+
+def codes_in(x: object, format: Format, context: Context) -> Array:
+    """Return the codes of anything that a FloatArray may be made of: rounded once, and not at all from its own format.
+
+    Raises UnsupportedError for what is no number and no array of numbers.
+    """
+    if isinstance(x, Datum):
+        return np.asarray(convert(x, format, context).result.code, container(format))
+    if isinstance(x, str) or (is_number(x) and not isinstance(x, np.generic)):
+        return np.asarray(encode_one(x, format, context).code, container(format))
+    if getattr(x, "dtype", None) == np.bool_:
+        x = np.asarray(x, np.uint8)
+    source = source_of(x)
+    if source.format == format:
+        unsigned = container(format)
+        return source.codes.astype(unsigned) & unsigned.type((1 << format.width) - 1)
+    found = encode(x, format, context=context)
+    return np.asarray(found)
 
 
 class CodedArray:

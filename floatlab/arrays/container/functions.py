@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from floatlab.arrays.container.accumulation import matmul, mean, product, total
-from floatlab.arrays.container.coded import CodedArray
-from floatlab.arrays.container.elements import codes_in
+from floatlab.arrays.container.coded import CodedArray, codes_in
 from floatlab.arrays.container.operands import refuse_options, shared_context, shared_format
 from floatlab.arrays.container.ufuncs import extreme
 from floatlab.errors import UnsupportedError

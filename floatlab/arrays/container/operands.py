@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from floatlab.arith.operands import common_format, reading_context
-from floatlab.arrays.container.coded import CodedArray
-from floatlab.arrays.container.elements import array_format, codes_in
+from floatlab.arrays.container.coded import CodedArray, codes_in
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.reading import DOUBLE
-from floatlab.arrays.operands import is_floating
-from floatlab.arrays.sources import source_of
+from floatlab.arrays.lanes.parameters import DOUBLE
+from floatlab.arrays.sources import array_format, is_floating, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format

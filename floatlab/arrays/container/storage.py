@@ -20,10 +20,9 @@ from typing import IO, Any
 import numpy as np
 
 from floatlab.arrays.container.array import FloatArray
-from floatlab.arrays.container.elements import array_format, checked_codes
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import checked_codes, container
 from floatlab.arrays.npy import PLAIN, read_header
-from floatlab.arrays.sources import format_of
+from floatlab.arrays.sources import array_format, format_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, printable, quoted
 from floatlab.formats import Format, parse_format
@@ -90,6 +89,10 @@ def save(path: str | os.PathLike[str], obj: object) -> None:
     obj
         A FloatArray, or a list or dict of FloatArrays and NumPy arrays. Keys of a dict are strings.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     UnsupportedError
@@ -141,10 +144,32 @@ def save(path: str | os.PathLike[str], obj: object) -> None:
 
 @in_default_mode
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return what `save` wrote: one FloatArray, a list, or a dict, of FloatArrays and NumPy arrays.
+    """Read a file that `save` wrote.
 
-    Raises FileFormatError, in one line, for every file that `save` did not write or that was changed since, and
-    OSError for one that cannot be opened.
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    FloatArray, list or dict
+        What was saved: one FloatArray, or a list or a dict of FloatArrays and NumPy arrays.
+
+    Raises
+    ------
+    FileFormatError
+        In one line, for every file that `save` did not write or that was changed since.
+    OSError
+        For a file that cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "weight.npz")
+    >>> save(path, FloatArray([1.0, 448.0], "e4m3"))
+    >>> load(path)
+    FloatArray([1.0, 448.0], e4m3fn)
     """
     said = quoted(os.path.basename(os.fspath(path)), 60)
     with open(path, "rb") as file:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.container.coded import Axis, CodedArray
-from floatlab.arrays.container.elements import is_number
+from floatlab.arrays.container.coded import Axis, CodedArray, is_number
 from floatlab.arrays.container.operands import (
     finished,
     own_format,
@@ -19,7 +18,7 @@ from floatlab.arrays.container.operands import (
     values_of,
 )
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.operations import operate
 from floatlab.arrays.order import next_after, spacing
 from floatlab.arrays.types import Array

@@ -1,21 +1,38 @@
-"""The compiled lane: recipes and readings as `floatlab._kernels` takes them, where it was built."""
+"""The compiled lane: recipes and readings as `floatlab._kernels` takes them, where it was built.
+
+An operation is one pass, rounded to odd in binary32 where that is enough. What the kernel marks, since a word of that
+width may not hold enough of it (numbers far from 1 in products, overflow of the word, infinities, NaNs, divisions by
+zero), goes through the wider word, and what that marks through the pairs of `numpy_operations`.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes import scalar
-from floatlab.arrays.lanes.reading import Reading, container, reading_for
-from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled, recipe_for
-from floatlab.arrays.types import Array, Reader, Rounder
+from floatlab.arith.operands import holds
+from floatlab.arrays.lanes.parameters import (
+    DOUBLE,
+    SINGLE,
+    WORDS,
+    Reading,
+    Recipe,
+    Settled,
+    can_read,
+    container,
+    is_enough,
+    reading_for,
+    recipe_for,
+)  # fmt: skip
+from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Direction, Tininess
+from floatlab.numbers import Context, Datum, Direction, Tininess, convert
 
 try:
     _kernels = import_module("floatlab._kernels")  # by name: a `from` would import the package's face, a floor up
@@ -183,14 +200,57 @@ def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
     read = None if source == word else reading_for(source, word)
     run = KernelPass(recipe, (read,), None if target is None else reading_for(fmt, target))
 
-    def convert(given: Array, first: int, to: Array, flags: Array | None) -> None:
-        raised, told = run((given,), first, to, flags)
+    def round_block(codes: Array, first: int, to: Array, flags: Array | None) -> None:
+        raised, told = run((codes,), first, to, flags)
         if raised & REFUSED:
-            where = int(np.argmax(told & REFUSED != 0))
-            # The codec says why.
-            scalar.round_codes(given[where : where + 1], source, fmt, context, 0, np.empty(1, np.uint64), None)
+            convert(Datum(source, int(codes[np.argmax(told & REFUSED != 0)])), fmt, context)  # the codec says why
 
-    return convert
+    return round_block
+
+
+def passes_for(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[KernelPass]:
+    """Return the passes of an operation, that of the narrower word first; none where it goes by pairs."""
+    if not is_built() or context.flush_inputs:
+        return []
+    words: Sequence[Format] = WORDS
+    name, drawn = operation, context.rounding is Direction.SR
+    if format == DOUBLE:
+        # The processor's own; it tells no flags.
+        words, name = [DOUBLE] if operation == "fma" and context == Context() else [], "fma_to_nearest"
+    elif drawn and not all(holds(SINGLE, each) for each in sources):
+        words = []  # what goes a second way has lost its place, and so its draw
+    found: list[KernelPass] = []
+    for word in words:
+        if not all(holds(word, each) and can_read(each, word) for each in sources):
+            continue
+        if format != DOUBLE and not is_enough(word, format, drawn):
+            continue
+        recipe = recipe_for(format, context, word)
+        if recipe.refuses:
+            return []
+        readings = tuple(None if each == word else reading_for(each, word) for each in sources)
+        found.append(KernelPass(recipe, readings, None, name))
+    return found
+
+
+def in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
+    """Return an operation on blocks: what a pass marks goes through the next one, and at last what `rest` makes."""
+    first_pass, others = passes[0], partial(in_passes, passes[1:], rest) if passes[1:] else rest
+
+    def work(*arguments: Any) -> None:
+        *blocks, first, codes, flags = arguments
+        raised, marks = first_pass(tuple(blocks), first, codes, flags)
+        if not raised & SPECIAL:
+            return
+        where = np.flatnonzero(marks)
+        some_codes = np.empty(len(where), codes.dtype)
+        some_flags = None if flags is None else np.empty(len(where), np.uint8)
+        others()(*(block[where] for block in blocks), 0, some_codes, some_flags)
+        codes[where] = some_codes
+        if flags is not None:
+            flags[where] = some_flags
+
+    return work
 
 
 def reading_program(reading: Reading) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
+from floatlab.arrays.lanes.parameters import Recipe, Settled
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess

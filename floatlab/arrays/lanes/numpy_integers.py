@@ -13,16 +13,37 @@ from typing import Any
 import numpy as np
 
 from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
-from floatlab.arrays.lanes.pieces import PIECE, in_pieces
-from floatlab.arrays.lanes.reading import Reading, container
-from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
-from floatlab.arrays.types import Array, Reader, Rounder
+from floatlab.arrays.lanes.parameters import Reading, Recipe, Settled, container
+from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
 from floatlab.numbers.rounding import STREAM, increments, split, tail
 
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
+PIECE = 1 << 16  # elements that are worked on at once: what is made on the way is to stay in the cache
 _FAR = 63  # the furthest that NumPy shifts a 64-bit integer
+
+
+def in_pieces(work: Work) -> Work:
+    """Return work on blocks of any length: blocks read, the first one's place, a block to write, flags or None.
+
+    >>> lengths = []
+    >>> in_pieces(lambda read, first, to, flags: lengths.append((first, len(to))))(range(10**5), 7, range(10**5), None)
+    >>> lengths
+    [(7, 65536), (65543, 34464)]
+    """
+
+    def whole(*given: Any) -> None:
+        *blocks, first, to, flags = given
+        if len(to) <= PIECE:
+            work(*given)
+            return
+        for at in range(0, len(to), PIECE):
+            piece = slice(at, at + PIECE)
+            told = None if flags is None else flags[piece]
+            work(*(block[piece] for block in blocks), first + at, to[piece], told)
+
+    return whole
 
 
 def draws(seed: int, first: int, count: int) -> Array:

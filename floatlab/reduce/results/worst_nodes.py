@@ -7,7 +7,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.pairs import two_product, two_sum
-from floatlab.arrays.lanes.reading import DOUBLE, container
+from floatlab.arrays.lanes.parameters import DOUBLE, container
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Datum
