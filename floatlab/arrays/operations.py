@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from floatlab.arrays.codec import (
+from floatlab.arrays.codec import (  # fmt: skip
     CallOptions,
     broadcast,
     exact_operand,
@@ -19,9 +19,8 @@ from floatlab.arrays.codec import (
     rules_of,
     shared_dtype,
     written,
-)  # fmt: skip
+)
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.numpy_operations import OPERATIONS, Operation, calculator
 from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.sources import format_of, kind_of
 from floatlab.arrays.types import Array, DType, Work
@@ -36,7 +35,8 @@ from floatlab.record import Individual
 class _Asked(Individual):
     """What a call asks for besides its operands, checked; a call like it gets the same one, by which work is found."""
 
-    operation: Operation
+    operation: str
+    names: tuple[str, ...]  # of the operands
     format: Format
     context: Context
     lane: str | None
@@ -47,15 +47,18 @@ def _asked(
     operation: str, count: int, format: Format | str, rounding: AnyContext, overflow: str, context: AnyContext,
     lane: str | None,
 ) -> _Asked:  # fmt: skip
+    from floatlab.arrays.lanes.numpy_operations import OPERATIONS
+
     if not isinstance(operation, str) or operation not in OPERATIONS:
         known, word = " ".join(OPERATIONS), str(operation)
         raise UnsupportedError(f"operation is one of {known}, not {quoted(word)}{guess(word, [*OPERATIONS])}")
     fmt, rules = parse_format(format), rules_of(context, rounding, overflow)
-    if count != len(OPERATIONS[operation].operands):
-        raise UnsupportedError(f"{operation} takes {len(OPERATIONS[operation].operands)} operands, not {count}")
+    names = OPERATIONS[operation].operands
+    if count != len(names):
+        raise UnsupportedError(f"{operation} takes {len(names)} operands, not {count}")
     lane = dispatch.parse_lane(lane)
     container(fmt)  # or the refusal
-    return _Asked(OPERATIONS[operation], fmt, rules, lane)
+    return _Asked(operation, names, fmt, rules, lane)
 
 
 @lru_cache(maxsize=256)
@@ -63,8 +66,10 @@ def _work(
     asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], told: bool, as_codes: bool
 ) -> tuple[Work, DType]:
     """Return what computes a block, and the dtype that it writes: codes, or values that the operands' dtypes settle."""
+    from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
+
     fmt, lane = asked.format, asked.lane
-    work = calculator(asked.operation, sources, fmt, asked.context, lane, told)
+    work = calculator(OPERATIONS[asked.operation], sources, fmt, asked.context, lane, told)
     if as_codes:
         return work, container(fmt)
     kind = shared_dtype(dtypes, fmt)
@@ -136,7 +141,7 @@ def operate(
         asked = _asked(*words)
     except TypeError:  # a list or the like where a word should be: it is named
         asked = _asked.__wrapped__(*words)
-    names, told = asked.operation.operands, return_flags is not False
+    names, told = asked.names, return_flags is not False
     plain = None
     if all(type(x) is np.ndarray for x in operands):
         plain = _plain_work(asked, tuple(x.dtype for x in operands), told, as_codes)

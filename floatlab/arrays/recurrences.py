@@ -13,16 +13,14 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.lanes import compiled, dispatch
-from floatlab.arrays.lanes.parameters import (
+from floatlab.arrays.lanes.parameters import (  # fmt: skip
     DOUBLE,
-    Reading,
     Recipe,
     can_read,
     is_enough,
-    reading_for,
     recipe_for,
     rounds_as_processors,
-)  # fmt: skip
+)
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -32,7 +30,7 @@ from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
 # A stage as the compiled lane does it: the operation, the rows it reads, and how it rounds.
-Part = tuple[str, tuple[str, ...], Recipe, Reading | None]
+Part = tuple[str, tuple[str, ...], Recipe]
 CONVERT = "convert"
 # Rows that the compiled lane does binary64's own operations with: x + y is 1·x + y there.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
@@ -169,9 +167,7 @@ class Recurrence:
         elif not is_enough(DOUBLE, fmt, context.rounding is Direction.SR) or not can_read(fmt, DOUBLE):
             return None
         recipe = recipe_for(fmt, context, DOUBLE)
-        if recipe.refuses:
-            return None
-        return operation, operands, recipe, None if fmt == DOUBLE else reading_for(fmt, DOUBLE)
+        return None if recipe.refuses else (operation, operands, recipe)
 
     def _program(self, fed: frozenset[str]) -> compiled.KernelProgram:
         """Return the stages for the compiled lane, where these rows are filled before every step."""
@@ -179,9 +175,9 @@ class Recurrence:
             program = compiled.KernelProgram(len(self.names))
             # What a stage writes only later on, it reads as the step before left it.
             old = {stage.to for stage in self.stages} - fed
-            for stage, (operation, operands, recipe, target) in zip(self.stages, self._parts or (), strict=True):
+            for stage, (operation, operands, recipe) in zip(self.stages, self._parts or (), strict=True):
                 rows = [(self.names[name], name not in old) for name in operands]
-                program.add(operation, rows, self.names[stage.to], recipe, target)
+                program.add(operation, rows, self.names[stage.to], recipe)
                 old.discard(stage.to)
             self._programs[fed] = program
         return self._programs[fed]

@@ -15,20 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arith.operands import holds
-from floatlab.arrays.lanes.parameters import (
-    DOUBLE,
-    SINGLE,
-    WORDS,
-    Reading,
-    Recipe,
-    Settled,
-    can_read,
-    container,
-    is_enough,
-    reading_for,
-    recipe_for,
-)  # fmt: skip
+from floatlab.arrays.lanes.parameters import Recipe, Settled, container, reading_for, recipe_for  # fmt: skip
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
@@ -152,13 +139,11 @@ def packed_stage(
     return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(recipe)
 
 
-def _reading_bytes(reading: Reading | None) -> Any:
+def _reading_bytes(fmt: Format, word: Format) -> Any:
     """Pack how codes become words: a table, or a Reading in _kernels_word.h."""
-    if reading is None:
-        return None
+    reading = reading_for(fmt, word)
     if reading.table is not None:
         return reading.table
-    fmt, word = reading.format, reading.word
     shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == word.width
     sign = fmt.signed << (fmt.width - 1)
     numbers = (
@@ -174,13 +159,14 @@ class KernelPass:
     """One pass: codes of operands read as words, an operation or none, the rounding, and codes or values written."""
 
     def __init__(
-        self, recipe: Recipe, sources: tuple[Reading | None, ...], target: Reading | None, operation: str = "convert"
+        self, recipe: Recipe, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
     ) -> None:
-        """Pack what the kernel is told; a reading of None stands for what are words already, or codes to be written."""
+        """Pack what the kernel is told; without a target, codes of the recipe's format are written."""
         self._refuses, self._marks = recipe.refuses, operation != OPERATIONS[0]
-        self._readings = *(_reading_bytes(each) for each in sources), _reading_bytes(target)
+        of_operands = [None if each == recipe.source else _reading_bytes(each, recipe.source) for each in sources]
+        self._readings = *of_operands, None if target is None else _reading_bytes(recipe.format, target)
         word, code, many = recipe.source.width // 8, container(recipe.format).itemsize, len(sources)
-        sizes = [word if each is None else container(each.format).itemsize for each in sources]
+        sizes = [container(each).itemsize for each in sources]
         operands = [_place(3 + i, size, 3 + many + i) for i, size in enumerate(sizes)]
         to = _place(0, code if target is None else word, 3 + 2 * many)
         self._program = packed_stage(operation, recipe, operands, to, _place(1, 1), _place(2, 1))
@@ -196,41 +182,15 @@ class KernelPass:
 
 def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
     """Return what rounds a block of one format's codes into another's, or into values that `target` holds."""
-    word, fmt, context = recipe.source, recipe.format, recipe.context
-    read = None if source == word else reading_for(source, word)
-    run = KernelPass(recipe, (read,), None if target is None else reading_for(fmt, target))
+    run = KernelPass(recipe, (source,), target)
 
     def round_block(codes: Array, first: int, to: Array, flags: Array | None) -> None:
         raised, told = run((codes,), first, to, flags)
         if raised & REFUSED:
-            convert(Datum(source, int(codes[np.argmax(told & REFUSED != 0)])), fmt, context)  # the codec says why
+            # The codec says why.
+            convert(Datum(source, int(codes[np.argmax(told & REFUSED != 0)])), recipe.format, recipe.context)
 
     return round_block
-
-
-def passes_for(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[KernelPass]:
-    """Return the passes of an operation, that of the narrower word first; none where it goes by pairs."""
-    if not is_built() or context.flush_inputs:
-        return []
-    words: Sequence[Format] = WORDS
-    name, drawn = operation, context.rounding is Direction.SR
-    if format == DOUBLE:
-        # The processor's own; it tells no flags.
-        words, name = [DOUBLE] if operation == "fma" and context == Context() else [], "fma_to_nearest"
-    elif drawn and not all(holds(SINGLE, each) for each in sources):
-        words = []  # what goes a second way has lost its place, and so its draw
-    found: list[KernelPass] = []
-    for word in words:
-        if not all(holds(word, each) and can_read(each, word) for each in sources):
-            continue
-        if format != DOUBLE and not is_enough(word, format, drawn):
-            continue
-        recipe = recipe_for(format, context, word)
-        if recipe.refuses:
-            return []
-        readings = tuple(None if each == word else reading_for(each, word) for each in sources)
-        found.append(KernelPass(recipe, readings, None, name))
-    return found
 
 
 def in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
@@ -253,18 +213,18 @@ def in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
     return work
 
 
-def reading_program(reading: Reading) -> bytes:
-    """Return a program that reads codes as words."""
-    word = reading.word.width // 8
-    places = [_place(1, container(reading.format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
+def reading_program(format: Format, target: Format) -> bytes:
+    """Return a program that reads a format's codes as words."""
+    word = target.width // 8
+    places = [_place(1, container(format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
     header = [word, 0, 0, word, _READ, *[0] * 6]
-    rule = _rule(recipe_for(reading.word, Context(), reading.word))  # which nothing is rounded by
+    rule = _rule(recipe_for(target, Context(), target))  # which nothing is rounded by
     return _as_bytes([*header, *(each for place in places for each in place)]) + rule
 
 
-def reader(reading: Reading) -> Reader:
-    """Return what reads a block of codes as words."""
-    packed, program = _reading_bytes(reading), reading_program(reading)
+def reader(format: Format, word: Format) -> Reader:
+    """Return what reads a block of a format's codes as words."""
+    packed, program = _reading_bytes(format, word), reading_program(format, word)
 
     def read_block(codes: Array, words: Array) -> None:
         _kernels.run(program, (words,), (codes, packed), len(words), 1, 0)
@@ -283,14 +243,12 @@ class KernelProgram:
         self._rows, self.packed = rows, b""
         self.readings: list[Any] = []
 
-    def add(
-        self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe, target: Reading | None
-    ) -> None:
-        """Add a stage: operands are rows, each of this step or of the one before; a target of None stands for words."""
+    def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe) -> None:
+        """Add a stage that writes binary64: operands are rows, each of this step or of the one before."""
         rows, number = self._rows, -1
-        if target is not None:
+        if recipe.format != recipe.source:
             number = 2 + len(self.readings)
-            self.readings.append(_reading_bytes(target))
+            self.readings.append(_reading_bytes(recipe.format, recipe.source))
         given = [_place(0, 8, -1, row + rows * is_now, rows) for row, is_now in operands]
         written = _place(0, 8, number, row=to + rows, stride=rows)
         self.packed += packed_stage(operation, recipe, given, written, marks=_place(1, 1))

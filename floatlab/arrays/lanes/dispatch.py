@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.parameters import (
+from floatlab.arrays.lanes.parameters import (  # fmt: skip
     can_read,
     can_round,
     container,
-    reading_for,
     recipe_for,
     word_of,
     words_that_hold,
-)  # fmt: skip
+)
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
@@ -150,7 +149,7 @@ def reader(format: Format, target: Format, lane: str | None) -> Reader:
             words[...] = [word_of(Datum(format, code), target) for code in codes.tolist()]
 
         return read_scalar
-    made: Reader = (compiled if is_compiled(lane) else _numpy_lane()).reader(reading_for(format, target))
+    made: Reader = (compiled if is_compiled(lane) else _numpy_lane()).reader(format, target)
     return made
 
 

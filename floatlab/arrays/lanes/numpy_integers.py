@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
-from floatlab.arrays.lanes.parameters import Reading, Recipe, Settled, container
+from floatlab.arrays.lanes.parameters import Recipe, Settled, container, reading_for
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
 from floatlab.numbers import Direction, Flags, Tininess
 from floatlab.numbers.rounding import STREAM, increments, split, tail
 
@@ -259,9 +260,9 @@ def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Arr
     np.copyto(flags, found, casting="unsafe")
 
 
-def reader(reading: Reading) -> Reader:
-    """Return what reads a block of codes as words."""
-    fmt, word = reading.format, reading.word
+def reader(fmt: Format, word: Format) -> Reader:
+    """Return what reads a block of a format's codes as words."""
+    reading = reading_for(fmt, word)
     unsigned: Any = container(word).type
     number: Any = np.float32 if word.width == 32 else np.float64
     infinity = unsigned(word.infinity_magnitude)

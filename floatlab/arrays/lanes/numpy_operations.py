@@ -15,21 +15,17 @@ import numpy as np
 
 from floatlab import arith
 from floatlab.arith.operands import holds
-from floatlab.arrays.lanes import compiled, dispatch
+from floatlab.arrays.lanes import compiled, dispatch, pairs
 from floatlab.arrays.lanes.numpy_integers import in_pieces
-from floatlab.arrays.lanes.pairs import (
-    Pair,
-    fused,
-    in_direction,
-    missed,
-    narrowed,
-    quotient,
-    root,
-    to_odd,
-    two_product,
-    two_sum,
+from floatlab.arrays.lanes.parameters import (
+    DOUBLE,
+    SINGLE,
+    WORDS,
+    can_read,
+    is_enough,
+    recipe_for,
+    rounds_as_processors,
 )
-from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, WORDS, is_enough, rounds_as_processors
 from floatlab.arrays.types import Array, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
@@ -47,7 +43,7 @@ class Operation(Record):
     name: str
     operands: tuple[str, ...]
     scalar: Callable[..., Any]
-    pair: Callable[..., Pair]  # of whether products need no second float, and numbers
+    pair: Callable[..., pairs.Pair]  # of whether products need no second float, and numbers
     small: Callable[..., Any]  # where something in between may be too small for a pair
     is_defined: Callable[..., Any]  # where numbers have an answer that is a number
     terms: Callable[..., tuple[Array, Array]] | None  # what is added up at the end
@@ -58,8 +54,8 @@ class Operation(Record):
         return self.name not in ("divide", "sqrt")
 
 
-def _product(narrow: bool, x: Array, y: Array) -> Pair:
-    return (x * y, None) if narrow else two_product(x, y)
+def _product(narrow: bool, x: Array, y: Array) -> pairs.Pair:
+    return (x * y, None) if narrow else pairs.two_product(x, y)
 
 
 def _small_product(x: Array, y: Array, *_: Array) -> Array:
@@ -83,11 +79,11 @@ OPERATIONS = {
     for each in (
         Operation(
             "add", ("x", "y"), arith.add,
-            pair=lambda _, x, y: two_sum(x, y), small=_never, is_defined=_always, terms=lambda x, y: (x, y),
+            pair=lambda _, x, y: pairs.two_sum(x, y), small=_never, is_defined=_always, terms=lambda x, y: (x, y),
         ),
         Operation(
             "subtract", ("x", "y"), arith.subtract,
-            pair=lambda _, x, y: two_sum(x, -y), small=_never, is_defined=_always, terms=lambda x, y: (x, -y),
+            pair=lambda _, x, y: pairs.two_sum(x, -y), small=_never, is_defined=_always, terms=lambda x, y: (x, -y),
         ),
         Operation(
             "multiply", ("x", "y"), arith.multiply,
@@ -95,15 +91,17 @@ OPERATIONS = {
         ),
         Operation(
             "divide", ("x", "y"), arith.divide,
-            pair=lambda _, x, y: quotient(x, y), small=_small_quotient, is_defined=lambda x, y: y != 0, terms=None,
+            pair=lambda _, x, y: pairs.quotient(x, y),
+            small=_small_quotient, is_defined=lambda x, y: y != 0, terms=None,
         ),
         Operation(
             "sqrt", ("x",), arith.sqrt,
-            pair=lambda _, x: root(x), small=lambda x: (x < _LEAST) & (x > 0), is_defined=lambda x: x >= 0, terms=None,
+            pair=lambda _, x: pairs.root(x),
+            small=lambda x: (x < _LEAST) & (x > 0), is_defined=lambda x: x >= 0, terms=None,
         ),
         Operation(
             "fma", ("x", "y", "z"), arith.fma,
-            pair=lambda narrow, x, y, z: fused(_product(narrow, x, y), z),
+            pair=lambda narrow, x, y, z: pairs.fused(_product(narrow, x, y), z),
             small=_small_product, is_defined=_always, terms=lambda x, y, z: (x * y, z),
         ),
     )
@@ -182,13 +180,37 @@ def calculator(
         if not told and _is_processors_own(operation, sources, format, context):
             return in_pieces(_by_processor(operation, alone, lane))
         by_pairs = partial(Pairwise, operation, alone, lane)
-        passes = compiled.passes_for(operation.name, sources, format, context) if dispatch.is_compiled(lane) else []
+        passes = _passes(operation.name, sources, format, context) if dispatch.is_compiled(lane) else []
         if passes and not (told and format == DOUBLE):
             return compiled.in_passes(passes, by_pairs)
         return in_pieces(by_pairs())
     if lane not in (None, "scalar"):
         raise UnsupportedError(f"lane {lane} cannot {operation.name} in {format.name}; lane scalar can")
     return alone
+
+
+def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
+    """Return the passes of an operation, that of the narrower word first; none where it goes by pairs."""
+    if context.flush_inputs:
+        return []
+    words: tuple[Format, ...] = WORDS
+    name, drawn = operation, context.rounding is Direction.SR
+    if format == DOUBLE:
+        # The processor's own; it tells no flags.
+        words, name = (DOUBLE,) if operation == "fma" and context == Context() else (), "fma_to_nearest"
+    elif drawn and not all(holds(SINGLE, each) for each in sources):
+        words = ()  # what goes a second way has lost its place, and so its draw
+    found: list[compiled.KernelPass] = []
+    for word in words:
+        if not all(holds(word, each) and can_read(each, word) for each in sources):
+            continue
+        if format != DOUBLE and not is_enough(word, format, drawn):
+            continue
+        recipe = recipe_for(format, context, word)
+        if recipe.refuses:
+            return []
+        found.append(compiled.KernelPass(recipe, sources, None, name))
+    return found
 
 
 def _is_processors_own(
@@ -272,7 +294,7 @@ class Pairwise:
             number = np.where(subnormal, np.copysign(number.dtype.type(0), number), number)
         return number
 
-    def _set_aside(self, numbers: list[Array], pair: Pair, whole: bool) -> tuple[Array, Array]:
+    def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
         """Return where the result is a NaN and where the pair may not be exact; 1 takes its place there."""
         s, e = pair
         doubtful: Any = np.False_
@@ -284,7 +306,7 @@ class Pairwise:
         if self.direct:
             doubtful |= self._is_at_an_edge(s)
         if self.short_of_digits:
-            doubtful |= missed(pair)
+            doubtful |= pairs.missed(pair)
         nans = np.isnan(s) & ~doubtful if not whole else np.False_
         aside = np.flatnonzero(nans), np.flatnonzero(doubtful)
         for where in aside:
@@ -300,33 +322,33 @@ class Pairwise:
             found |= (s != 0) & (np.abs(s) < float(DOUBLE.smallest_normal))
         return found
 
-    def _round(self, pair: Pair, first: int, codes: Array, flags: Array | None) -> None:
+    def _round(self, pair: pairs.Pair, first: int, codes: Array, flags: Array | None) -> None:
         if self.direct:
             direction = self.context.rounding
             if direction is Direction.RNA and not self.operation.has_ties:
                 direction = Direction.RNE
-            codes[...] = in_direction(pair, direction).view(np.uint64)
+            codes[...] = pairs.in_direction(pair, direction).view(np.uint64)
             if flags is not None:
-                flags[...] = missed(pair) * np.uint8(Flags.INEXACT.value)
+                flags[...] = pairs.missed(pair) * np.uint8(Flags.INEXACT.value)
             return
-        self.round(to_odd(pair).view(np.uint64), first, codes, flags)
+        self.round(pairs.to_odd(pair).view(np.uint64), first, codes, flags)
 
     def _round_single(
-        self, pair: Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
+        self, pair: pairs.Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
     ) -> None:
         """Round by way of binary32, which is quicker; what is too large for it goes the long way."""
         if self.all_single:
             beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])
         else:
-            wide, pair = pair[0], narrowed(pair)
+            wide, pair = pair[0], pairs.narrowed(pair)
             beyond = np.isinf(pair[0]) & np.isfinite(wide)
         where = np.flatnonzero(beyond)
         pair[0][where] = 1
-        self.round_single(to_odd(pair).view(np.uint32), first, codes, flags)
+        self.round_single(pairs.to_odd(pair).view(np.uint32), first, codes, flags)
         if len(where):
             made, raised = np.empty(len(where), codes.dtype), np.empty(len(where), np.uint8)
             again = self.operation.pair(self.narrow, *(number[where].astype(np.float64) for number in numbers))
-            self.round(to_odd(again).view(np.uint64), 0, made, raised)
+            self.round(pairs.to_odd(again).view(np.uint64), 0, made, raised)
             codes[where] = made
             if flags is not None:
                 flags[where] = raised
