@@ -28,7 +28,7 @@ from floatlab.arrays.lanes import dispatch, pairs
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError, quoted
-from floatlab.formats.blocks import BlockFormat
+from floatlab.formats.blocks import BlockFormat, parse_block_format
 from floatlab.formats.format import Format
 from floatlab.numbers import Context, Direction
 from floatlab.record import Record
@@ -39,7 +39,8 @@ TINY = -200  # a binade that is tiny for every small format, and from which no d
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the digits of float64 that float32 has not
 _TABLED = 8  # bits of a scale whose numbers stand in a table
-_WORDS = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): DOUBLE}
+WORDS: dict[DType, Format] = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): DOUBLE}
+_TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # what is tiny rounds as zero does
 
 
 class Blocks(Record):
@@ -172,10 +173,10 @@ class BlockScales:
         if fmt.scale.width <= _TABLED:
             values = decode_array(np.arange(1 << fmt.scale.width), fmt.scale, np.float64)
             with np.errstate(all="ignore"):
-                for kind in (np.dtype(np.float32), np.dtype(np.float64)):
+                for kind in WORDS:
                     self._values[kind] = values.astype(kind)
                     self._inverses[kind] = (1 / values).astype(kind)
-        self._fields = {kind: self._by_field(word) for kind, word in _WORDS.items()} if rule in BY_EXPONENT else {}
+        self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
         """Return a table of codes by the exponent field of amax, the digits below, and what is added to amax first.
@@ -252,6 +253,47 @@ class BlockScales:
             return (1 / self.values(codes, np.dtype(np.float64))).astype(dtype)
         return self._inverses[dtype].take(codes)
 
+    def scaled(
+        self, x: Array, codes: Array, tensor: np.float32 | None, context: Context, finite: bool, narrows: bool
+    ) -> tuple[Array, Array]:
+        """Return numbers that round into the elements as x / (s·t) does, and s·t.
+
+        `finite` says whether all of the array is so, and `narrows` whether float32 is to be made of float64.
+        """
+        fmt, drawn = self.fmt, context.rounding is Direction.SR
+        by = self.values(codes, product_dtype(fmt, x.dtype), tensor)
+        if fmt.scales_by_powers:
+            scaled: Array = x * self.inverses(codes, x.dtype)
+        elif drawn:
+            scaled = divide_to_odd(x, by)
+        else:
+            scaled = quotient(x, by, self.digits, self.numbers)
+        if context.rounding not in _TO_NEAREST and (fmt.scales_by_powers or not drawn):
+            # Underflow may have taken what such directions still see.
+            tiny = (np.abs(scaled) < 2.0**-100) & (x != 0)
+            scaled[tiny] = np.copysign(scaled.dtype.type(2.0**-100), x[tiny])
+        if not finite:
+            scaled[np.broadcast_to(np.isnan(by), scaled.shape)] = 0
+        if scaled.dtype == np.float64 and narrows:
+            scaled = narrow_to_odd(scaled)
+        return scaled, by
+
+
+def block_format(format: BlockFormat | str, block: int | None) -> BlockFormat:
+    """Return a block format, with another size of block if there is one; raises UnsupportedError, FormatError."""
+    fmt = _checked(parse_block_format(format))
+    return fmt if block is None else fmt.replace(block=block)
+
+
+@lru_cache(maxsize=64)
+def _checked(fmt: BlockFormat) -> BlockFormat:
+    for name, kind in (("scales", fmt.scale), ("elements", fmt.magnitudes)):
+        if kind.precision > DIGITS - 2:
+            raise UnsupportedError(
+                f"{fmt.name} has {name} of {kind.precision} digits; arrays take at most {DIGITS - 2}"
+            )
+    return fmt
+
 
 @lru_cache(maxsize=64)
 def scales_for(fmt: BlockFormat, rule: ScaleRule | str | None) -> BlockScales:
@@ -265,6 +307,11 @@ def multiplies_in_single(fmt: BlockFormat) -> bool:
     parts = fmt.magnitudes, fmt.scale
     digits = sum(each.precision for each in parts)
     return fmt.tensor is None and digits <= SINGLE.precision and all(holds(SINGLE, each) for each in parts)
+
+
+def product_dtype(fmt: BlockFormat, kind: DType) -> DType:
+    """Return the dtype in which elements and scales are multiplied: exactly, or with the last rounding only."""
+    return kind if kind == np.float32 and multiplies_in_single(fmt) else np.dtype(np.float64)
 
 
 @lru_cache(maxsize=64)
