@@ -37,7 +37,6 @@ from floatlab.numbers.context import AnyContext
 
 _SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 _KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
-_SILENT: Any = {"over": "ignore", "under": "ignore", "invalid": "ignore"}  # what has such a result has it on purpose
 _element_context = lru_cache(maxsize=64)(element_context)
 
 
@@ -130,6 +129,11 @@ def _given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
     return np.float32(float(given_tensor_scale(given, fmt.tensor)))
 
 
+def _silent() -> np.errstate:
+    """Return the context in which what overflows, underflows or is a NaN is no cause for a warning."""
+    return np.errstate(over="ignore", under="ignore", invalid="ignore")
+
+
 @lru_cache(maxsize=64)
 def _from_magnitudes(kind: TwosComplement) -> Array:
     """Return the code of two's complement for every code of sign and magnitude."""
@@ -181,7 +185,7 @@ def encode_blocks(x: object, format: BlockFormat | str, axis: int = -1, **option
     """
     job = Job(x, format, axis, **options)
     elements = np.empty(job.array.shape, container(job.steps.numbers))
-    with np.errstate(**_SILENT):
+    with _silent():
         codes, tensor = job.scales()
         for _ in job.round(codes, tensor, job.cut.blocks(elements)):
             pass
@@ -217,7 +221,7 @@ def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **opti
     direct: Format | None = WORDS[job.dtype]
     if isinstance(job.fmt.element, TwosComplement) or not holds(WORDS[job.dtype], numbers):
         direct = None
-    with np.errstate(**_SILENT):
+    with _silent():
         codes, tensor = job.scales()
         for rows, made, by in job.round(codes, tensor, into if direct else None, direct):
             elements = made if direct else _reader(job.fmt, kind, True)(made)
@@ -233,7 +237,7 @@ def decode_blocks(
     *,
     tensor_scale: object = None,
     block: int | None = None,
-    dtype: Any = None,
+    dtype: object = None,
 ) -> Array:
     """Return the values of encoded blocks, exactly.
 
@@ -274,14 +278,14 @@ def decode_blocks(
     cut = BlockLayout(codes.shape, axis, fmt)
     if scales.shape != cut.scales_shape:
         raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} have {cut.scales_shape}")
-    kind = dtype_of(fmt) if dtype is None else np.dtype(dtype)
+    kind = dtype_of(fmt) if dtype is None else np.dtype(dtype)  # type: ignore[call-overload]
     if kind not in WORDS:
         raise UnsupportedError(f"dtype {kind.name} does not hold the range of {fmt.name}; float32 and float64 do")
     values = np.empty(codes.shape, kind)
     into, elements, rowed = cut.blocks(values), cut.blocks(codes), cut.scales(scales)
     within = product_dtype(fmt, kind)
     read, steps = _reader(fmt, within), scales_for(fmt, None)
-    with np.errstate(**_SILENT):
+    with _silent():
         for rows in cut.slabs():
             by = steps.values(rowed[rows], within, tensor)
             np.multiply(read(elements[rows]), by, out=into[rows], dtype=within, casting="same_kind")

@@ -270,7 +270,7 @@ def _ranks(codes: Array, format: Format) -> Array:
     return ranks
 
 
-def _moved(codes: Array, format: Format, step: Any, minus: Any) -> Array:
+def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
     """Return the codes that lie a step up or down; zeros are −0 where `minus` is so; NaNs stay."""
     ranks = _ranks(codes, format)
     top = max(format.largest_magnitude, format.infinity_magnitude) - _hidden(format)

@@ -68,14 +68,14 @@ def native_dtype(format: Format) -> DType | None:
     return None if kind is None else np.dtype(kind)
 
 
-def array_format(format: Any) -> Format:
+def array_format(format: object) -> Format:
     """Return the format that a name, a Format or a dtype means; raises FormatError for one too wide for arrays."""
     if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic | float)):
         found = format_of(np.dtype(format))
         if found is None:
             raise FormatError(f"dtype {np.dtype(format).name} is no format of floatlab: name one, such as 'fp16'")
         return found
-    fmt = parse_format(format)
+    fmt = parse_format(format)  # type: ignore[arg-type]  # it says what is none
     if not holds(_DOUBLE, fmt):
         raise FormatError(f"{fmt.name} has numbers that float64 does not hold; a FloatArray cannot compute with them")
     return fmt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -119,7 +118,7 @@ class Distances:
         return Ulps(format, total, largest, tuple(percentiles), histogram)
 
 
-def _place(distances: Array) -> Any:
+def _place(distances: Array) -> Array:
     """Return the place of a distance among all that are told apart: the upper bits of its binary64."""
     odd = np.where(distances >> 53 > 0, distances & ~np.int64((1 << 11) - 1), distances)  # no rounding up
     bits = odd.astype(np.float64).view(np.int64) >> _CUT

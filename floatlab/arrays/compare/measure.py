@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import fsum, inf
 from sys import float_info
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ _NONE = np.zeros(0, np.intp)
 _LARGEST = float_info.max
 
 
-def _pair(tolerances: object) -> tuple[Any, ...]:
+def _pair(tolerances: object) -> tuple[object, ...]:
     if tolerances is None:
         return ()
     if not isinstance(tolerances, tuple | list) or len(tolerances) != 2:
@@ -204,7 +203,7 @@ class _Measure:
         self.differing, self.failing = Finder(self.counted), Finder(self.counted)
         self.bits = self.equal = self.finite = self.nonzero = 0
         self.specials = np.zeros(5, np.int64)  # in the order of Specials
-        self.listed: list[tuple[float, int, tuple[Any, ...]]] = []
+        self.listed: list[tuple[float, int, tuple[int, ...]]] = []
 
     def run(self, progress: Callable[[int], None] | None) -> None:
         """Go through both arrays once."""

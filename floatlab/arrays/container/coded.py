@@ -14,7 +14,7 @@ from floatlab.arith.operands import common_format, reading_context
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes.parameters import DOUBLE, checked_codes, container
 from floatlab.arrays.sources import array_format, is_floating, source_of
-from floatlab.arrays.types import Array
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, MissingPartError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
@@ -63,7 +63,7 @@ class CodedArray:
     __hash__ = None  # type: ignore[assignment]  # equality is element by element, as NumPy's
 
     @in_default_mode
-    def __init__(self, x: Any, format: Any = None, context: AnyContext = None) -> None:
+    def __init__(self, x: object, format: object = None, context: AnyContext = None) -> None:
         """Round `x` into the format."""
         if format is None:
             format = x.format if isinstance(x, Datum | CodedArray) else source_of(x).format
@@ -82,7 +82,7 @@ class CodedArray:
         return self
 
     @classmethod
-    def from_codes(cls, codes: Any, format: Any, context: AnyContext = None) -> Self:
+    def from_codes(cls, codes: object, format: object, context: AnyContext = None) -> Self:
         """Return the array whose codes these are (a copy); raises UnsupportedError for codes that are too wide.
 
         >>> from floatlab.arrays import FloatArray
@@ -95,7 +95,7 @@ class CodedArray:
         )
 
     @classmethod
-    def from_dlpack(cls, x: Any, format: Any = None, context: AnyContext = None) -> Self:
+    def from_dlpack(cls, x: object, format: object = None, context: AnyContext = None) -> Self:
         """Return the numbers of anything with `__dlpack__` (PyTorch, JAX, CuPy on the host) in a format, or in its own.
 
         Raises UnsupportedError for what has no `__dlpack__`.
@@ -169,7 +169,7 @@ class CodedArray:
         return int(self.values)
 
     @in_default_mode
-    def item(self, *index: Any) -> float:
+    def item(self, *index: int) -> float:
         """Return one element as a Python float."""
         return float(self.values.item(*index))
 
@@ -189,7 +189,7 @@ class CodedArray:
 
     # Elements and shapes: views of codes, as NumPy's.
 
-    def _same(self, codes: Any) -> Self:
+    def _same(self, codes: Array) -> Self:
         return self._of(np.asarray(codes), self._format, self._context)
 
     def __getitem__(self, key: Any) -> Self:
@@ -220,7 +220,7 @@ class CodedArray:
         """Return a copy of the elements along one axis, in C order."""
         return self.ravel().copy()
 
-    def squeeze(self, axis: Any = None) -> Self:
+    def squeeze(self, axis: Axis = None) -> Self:
         """Return the array without its axes of length 1; a view."""
         return self._same(self._codes.squeeze(axis))
 
@@ -230,10 +230,10 @@ class CodedArray:
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: Any) -> Self:
+    def __deepcopy__(self, memo: object) -> Self:
         return self.copy()
 
-    def astype(self, format: Any, context: AnyContext = None) -> Self:
+    def astype(self, format: object, context: AnyContext = None) -> Self:
         """Return the values rounded into another format, once, by `context` or the array's own.
 
         >>> from floatlab.arrays import FloatArray
@@ -249,7 +249,7 @@ class CodedArray:
     # What others see.
 
     @in_default_mode
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("the values of a FloatArray are made from its codes: there is nothing to share")
         return self.values if dtype is None else self.values.astype(dtype)
@@ -258,10 +258,10 @@ class CodedArray:
         """Give the values (not the codes) away."""
         return self.values.__dlpack__(**wanted)
 
-    def __dlpack_device__(self) -> Any:
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self.values.__dlpack_device__()
 
-    def __jax_array__(self) -> Any:
+    def __jax_array__(self) -> object:
         """Give JAX the values, as `numpy.asarray` does: float32, or float64, which JAX keeps where it is told to."""
         return import_module("jax.numpy").asarray(self.values)
 
@@ -344,7 +344,7 @@ def shared_context(values: Iterable[object]) -> Context | None:
     return given[0] if given else None
 
 
-def typed(x: object, format: Format, context: Context) -> Any:
+def typed(x: object, format: Format, context: Context) -> object:
     """Return an operand that has a format as it is; numbers, integers and lists rounded into this one."""
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
@@ -360,7 +360,7 @@ def values_of(x: object, format: Format, context: Context, dtype: object = None)
     return decode(exact.codes, exact.format, dtype)
 
 
-def finished(values: Any, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
+def finished(values: Array, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
     """Return values as a FloatArray of this context, rounded by `rules`; every NaN is the format's default one."""
     codes = np.asarray(encode(values, format, context=rules))
     if format.has_nan:

@@ -39,7 +39,7 @@ _PIECE = 1 << 20  # bytes read at once
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
 
 
-def _format_said(format: Format) -> Any:
+def _format_said(format: Format) -> object:
     """Return what a file says of a format: its name, and where the name means another or none, everything."""
     with suppress(FloatlabError):
         if parse_format(format.name) == format:
@@ -47,7 +47,7 @@ def _format_said(format: Format) -> Any:
     return {field: getattr(format, field) for field in Format._fields}
 
 
-def _context_said(context: Context | None) -> Any:
+def _context_said(context: Context | None) -> object:
     if context is None:
         return None
     values = {field: getattr(context, field) for field in Context._fields}
@@ -190,7 +190,7 @@ def _line(trouble: Exception) -> str:
     return printable(words)[:80]
 
 
-def _loaded(bundle: zipfile.ZipFile, length: int) -> Any:
+def _loaded(bundle: zipfile.ZipFile, length: int) -> object:
     members = {info.filename: info for info in bundle.infolist()}
     if len(members) != len(bundle.infolist()):
         raise FileFormatError("two members have one name")
@@ -265,7 +265,7 @@ def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
         raise FileFormatError(f"member {name} has a shape that no array has") from None
 
 
-def _restored(entry: dict[str, Any], array: Array) -> Any:
+def _restored(entry: dict[str, Any], array: Array) -> FloatArray | Array:
     name = quoted(entry["member"])
     if entry["format"] is None:
         return array

@@ -139,7 +139,7 @@ def packed_stage(
     return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(recipe)
 
 
-def _reading_bytes(fmt: Format, word: Format) -> Any:
+def _reading_bytes(fmt: Format, word: Format) -> Array:
     """Pack how codes become words: a table, or a Reading in _kernels_word.h."""
     reading = reading_for(fmt, word)
     if reading.table is not None:
@@ -241,7 +241,7 @@ class KernelProgram:
     def __init__(self, rows: int) -> None:
         """Start with no stages, for steps of so many rows."""
         self._rows, self.packed = rows, b""
-        self.readings: list[Any] = []
+        self.readings: list[Array] = []
 
     def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe) -> None:
         """Add a stage that writes binary64: operands are rows, each of this step or of the one before."""

@@ -89,7 +89,9 @@ class Parts:
         self.e = np.maximum(field, 1)
 
 
-def _cut(c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None) -> Any:
+def _cut(
+    c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None
+) -> tuple[Array, Array, Array]:
     """Cut significands and ask the kernel; return what is kept, whether it steps up, and whether anything was lost."""
     near = np.minimum(shift, 8 * c.itemsize - 2)  # nothing of c is kept long before
     kept, rest2, unit = split(c, near)

@@ -29,7 +29,7 @@ from floatlab.arrays.lanes.parameters import (
 from floatlab.arrays.types import Array, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Direction, Flags
+from floatlab.numbers import Context, Datum, Derivation, Direction, Flags
 from floatlab.numbers.context import NanRule, Overflow
 from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
@@ -42,10 +42,10 @@ class Operation(Record):
 
     name: str
     operands: tuple[str, ...]
-    scalar: Callable[..., Any]
+    scalar: Callable[..., Derivation]
     pair: Callable[..., pairs.Pair]  # of whether products need no second float, and numbers
-    small: Callable[..., Any]  # where something in between may be too small for a pair
-    is_defined: Callable[..., Any]  # where numbers have an answer that is a number
+    small: Callable[..., Array | bool]  # where something in between may be too small for a pair
+    is_defined: Callable[..., Array | bool]  # where numbers have an answer that is a number
     terms: Callable[..., tuple[Array, Array]] | None  # what is added up at the end
 
     @property
@@ -313,7 +313,7 @@ class Pairwise:
             s[where] = 1
         return aside
 
-    def _is_at_an_edge(self, s: Array) -> Any:
+    def _is_at_an_edge(self, s: Array) -> Array:
         """Say where binary64 itself, as the result's format, may have to obey more than a direction."""
         found = np.isfinite(s) & (np.abs(s) >= 2.0**DOUBLE.emax)
         if self.context.overflow is Overflow.SATURATE:

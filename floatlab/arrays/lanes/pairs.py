@@ -12,8 +12,6 @@ S. Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from floatlab.arrays.types import Array
@@ -72,13 +70,13 @@ def fused(product: Pair, c: Array) -> tuple[Array, Array]:
     return np.where(plain, high + c, s), e
 
 
-def missed(pair: Pair) -> Any:
+def missed(pair: Pair) -> Array | np.bool:
     """Say where s is not all of the number; a NaN in e, of a result that is no number, misses nothing."""
     e = pair[1]
     return np.False_ if e is None else (e < 0) | (e > 0)
 
 
-def _cut(pair: Pair) -> tuple[Array, Any, Any]:
+def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
     """Return the number cut toward zero, as words; whether that misses anything; and whether s lies beyond it."""
     s, e = pair
     words = s.view(_WORDS[s.itemsize])
