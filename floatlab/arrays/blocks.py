@@ -17,15 +17,7 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, checked_codes, container
-from floatlab.arrays.scales import (  # fmt: skip
-    WORDS,
-    BlockLayout,
-    Blocks,
-    block_format,
-    dtype_of,
-    product_dtype,
-    scales_for,
-)
+from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, block_format, dtype_of, product_dtype, scales_for
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
@@ -35,8 +27,12 @@ from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
 from floatlab.numbers.context import AnyContext
 
-_SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
+_SINGLES, _DOUBLES = WORDS
 _KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
+_EVERY: dict[DType, Array] = {  # all bits but the sign
+    _SINGLES: np.array((1 << 31) - 1, np.int32),
+    _DOUBLES: np.array((1 << 63) - 1, np.int64),
+}
 _element_context = lru_cache(maxsize=64)(element_context)
 
 
@@ -90,13 +86,13 @@ class Job:
 
     def _amax(self) -> Array:
         """Return the largest magnitude of each block: NaN or ∞ where there is one."""
-        word: Any = np.int32 if self.array.dtype == _SINGLES else np.int64
         # As integers, magnitudes have the order of the numbers, and NaNs come last.
-        every, bits = word(np.iinfo(word).max), self.array.view(word)  # all bits but the sign
+        every = _EVERY[self.array.dtype]
+        bits = self.array.view(every.dtype)
         rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
         # Blocks that lie in a row are faster without an axis of one column.
         blocks = bits.reshape((rows, size) if inner == 1 else (rows, size, inner))
-        found = np.empty((rows, 1, inner), word)
+        found = np.empty((rows, 1, inner), every.dtype)
         into = found.reshape((rows,) if inner == 1 else (rows, inner))
         for some in self.cut.slabs():
             np.maximum.reduce(blocks[some] & every, axis=1, initial=0, out=into[some])

@@ -39,7 +39,8 @@ TINY = -200  # a binade that is tiny for every small format, and from which no d
 _HUGE = 900
 _LOST = (1 << 29) - 1  # the digits of float64 that float32 has not
 _TABLED = 8  # bits of a scale whose numbers stand in a table
-WORDS: dict[DType, Format] = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): DOUBLE}
+SINGLES, DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
+WORDS: dict[DType, Format] = {SINGLES: SINGLE, DOUBLES: DOUBLE}
 _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # what is tiny rounds as zero does
 
 
@@ -274,7 +275,7 @@ class BlockScales:
             scaled[tiny] = np.copysign(scaled.dtype.type(2.0**-100), x[tiny])
         if not finite:
             scaled[np.broadcast_to(np.isnan(by), scaled.shape)] = 0
-        if scaled.dtype == np.float64 and narrows:
+        if narrows and scaled.dtype == DOUBLES:
             scaled = narrow_to_odd(scaled)
         return scaled, by
 
@@ -311,7 +312,7 @@ def multiplies_in_single(fmt: BlockFormat) -> bool:
 
 def product_dtype(fmt: BlockFormat, kind: DType) -> DType:
     """Return the dtype in which elements and scales are multiplied: exactly, or with the last rounding only."""
-    return kind if kind == np.float32 and multiplies_in_single(fmt) else np.dtype(np.float64)
+    return kind if kind == SINGLES and multiplies_in_single(fmt) else DOUBLES
 
 
 @lru_cache(maxsize=64)
