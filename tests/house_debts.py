@@ -32,4 +32,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 389
+LINES_WITH_ANY = 352
