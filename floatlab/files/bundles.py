@@ -12,9 +12,9 @@ from typing import IO
 import numpy as np
 
 from floatlab.arrays.container.storage import CONTENTS, read_contents, read_format
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.npy import Header, read_header
-from floatlab.arrays.streams import ArraySource, Piece
+from floatlab.arrays.sources import ArraySource, Piece
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
 from floatlab.files.plain import piece

@@ -9,12 +9,10 @@ from typing import IO
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.npy import read_header
 from floatlab.arrays.packing import packed_length, unpack
-from floatlab.arrays.sources import Source, native_dtype
-from floatlab.arrays.streams import ArraySource, Piece
+from floatlab.arrays.sources import ArraySource, Piece, Source, array_format, native_dtype
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import FileFormatError, FormatError, UnsupportedError, quoted
 from floatlab.files.safe_open import keeping_open, length_of, named, read_into

@@ -14,11 +14,9 @@ from math import inf, isfinite, prod
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.numpy_integers import draws
-from floatlab.arrays.sources import Source, native_dtype
-from floatlab.arrays.streams import ArraySource, Piece
+from floatlab.arrays.sources import ArraySource, Piece, Source, array_format, native_dtype
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.files.plain import parse_shape
 from floatlab.formats import Format

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.sources import ArraySource
 from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
 from floatlab.files.safe_open import named, open_file, read_start, shown

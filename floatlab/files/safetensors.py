@@ -13,7 +13,7 @@ from typing import IO
 
 import numpy as np
 
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, guess, quoted
 from floatlab.files.plain import PlainSource, bits_of

@@ -11,12 +11,10 @@ from typing import IO
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format
 from floatlab.arrays.conversion import encode as encode_all
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.reading import DOUBLE, container
-from floatlab.arrays.sources import Origin, Source, native_dtype
-from floatlab.arrays.streams import ArraySource, HeldSource
+from floatlab.arrays.lanes.parameters import DOUBLE, container
+from floatlab.arrays.sources import ArraySource, HeldSource, Origin, Source, array_format, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
 from floatlab.files.safe_open import length_of, named, open_file

@@ -14,8 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
-from floatlab.arrays.lanes.pairs import is_enough
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE, is_enough
 from floatlab.arrays.operations import multiply
 from floatlab.arrays.recurrences import drawing
 from floatlab.arrays.sources import source_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.arrays.sources import source_of
-from floatlab.arrays.streams import Piece
+from floatlab.arrays.sources import Piece, source_of
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of

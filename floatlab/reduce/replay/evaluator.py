@@ -9,8 +9,8 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.pairs import is_enough, to_odd, two_sum
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.lanes.pairs import to_odd, two_sum
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container, is_enough
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array

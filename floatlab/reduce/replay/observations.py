@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.operands import is_floating, is_typed
-from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.sources import Source, is_floating, is_typed, source_of
 from floatlab.errors import LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags, read

@@ -9,12 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arith.operands import common_format, exact_integer, holds, in_own_format, reading_context
+from floatlab.arrays.codec import rules_of
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.lanes.reading import SINGLE, container
-from floatlab.arrays.operands import is_floating, is_typed
-from floatlab.arrays.results import rules_of
-from floatlab.arrays.sources import Origin, Source, source_of
-from floatlab.arrays.streams import MOST_AT_ONCE
+from floatlab.arrays.lanes.parameters import SINGLE, container
+from floatlab.arrays.sources import MOST_AT_ONCE, Origin, Source, is_floating, is_typed, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format

@@ -11,7 +11,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.pairs import two_product, two_sum
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError

@@ -17,7 +17,7 @@ import numpy as np
 from floatlab.arith import add, subtract
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.recurrences import CONVERT, Recurrence, RecurrenceStage
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError, guess, quoted

@@ -16,9 +16,8 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.numpy_operations import rounds_as_processors
 from floatlab.arrays.lanes.pairs import to_odd, two_sum
-from floatlab.arrays.lanes.reading import SINGLE, WORDS, container
+from floatlab.arrays.lanes.parameters import SINGLE, WORDS, container, rounds_as_processors
 from floatlab.arrays.types import Array
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import FEW, MANY, ROWS, Argument, CodeEngine, Sides

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from floatlab.arrays.lanes.reading import SINGLE
+from floatlab.arrays.lanes.parameters import SINGLE
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from math import fsum, isfinite, ldexp
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.lanes.pairs import is_enough
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE, is_enough
 from floatlab.formats import Format
 from floatlab.numbers import Context, Direction
 

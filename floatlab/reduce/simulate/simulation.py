@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array

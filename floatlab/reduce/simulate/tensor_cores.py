@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Exact, round_exact

@@ -14,7 +14,7 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE
 from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.types import Array

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.arrays.compare.differences import Differences
-from floatlab.arrays.compare.structure import Extent, Map, Structure
+from floatlab.arrays.compare.differences import Differences, Extent, Map, Structure
 from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
@@ -86,7 +85,7 @@ def where_words(structure: Structure) -> list[str]:
     """Say where elements lie, the most telling first.
 
     >>> import numpy as np
-    >>> from floatlab.arrays.compare.structure import Finder
+    >>> from floatlab.arrays.compare.differences import Finder
     >>> finder = Finder((400, 400))
     >>> finder.see(np.arange(7, 160_000, 8))
     >>> where_words(finder.found())

@@ -5,10 +5,16 @@ from __future__ import annotations
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from floatlab.arrays.compare.differences import ComparedElement, Differences, Operand
-from floatlab.arrays.compare.distances import Ulps
-from floatlab.arrays.compare.structure import Extent, Map, Structure
-from floatlab.arrays.compare.tolerances import Tolerance
+from floatlab.arrays.compare.differences import (
+    ComparedElement,
+    Differences,
+    Extent,
+    Map,
+    Operand,
+    Structure,
+    Tolerance,
+    Ulps,
+)
 from floatlab.numbers import Datum
 from floatlab.reduce.results.judgements import Effect, Judgement
 from floatlab.wire.derivations import DATUM

@@ -5,9 +5,14 @@ from __future__ import annotations
 from math import inf, isfinite
 
 from floatlab.arith import holds
-from floatlab.arrays.compare.differences import ComparedElement, Differences, ErrorSummary
-from floatlab.arrays.compare.distances import Ulps
-from floatlab.arrays.compare.tolerances import Extreme, Tolerance
+from floatlab.arrays.compare.differences import (
+    ComparedElement,
+    Differences,
+    ErrorSummary,
+    Extreme,
+    Tolerance,
+    Ulps,
+)
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.measures import (

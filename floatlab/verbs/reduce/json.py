@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.sources import Origin, Source
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
