@@ -50,20 +50,20 @@ def set_page(page: Page, width: int) -> list[Line]:
 
     Names that the page holds may come from anywhere: what a terminal would obey in them is escaped.
     """
-    return _set_blocks(rewritten(page.blocks, printable), max(width, LEAST))
+    return _set_blocks(rewritten(page.blocks, str.isprintable, printable), max(width, LEAST))
 
 
-def rewritten(part: Any, change: Callable[[str], str]) -> Any:
-    """Return a part of a page with each of its texts changed, before it is set, so that columns still line up."""
+def rewritten(part: Any, stays: Callable[[str], bool], change: Callable[[str], str]) -> Any:
+    """Return a part of a page with each text changed that does not stay; before it is set, so that columns line up."""
     if isinstance(part, str):
-        return change(part)
+        return part if stays(part) else change(part)
     if isinstance(part, tuple):
-        parts = tuple([rewritten(each, change) for each in part])
+        parts = tuple([rewritten(each, stays, change) for each in part])
         return part if all(map(is_, parts, part)) else parts
     if isinstance(part, Record):
         fields = ("mark", "label") if isinstance(part, Curve) else part._fields  # not each of a curve's points
         old = {name: getattr(part, name) for name in fields}
-        new = {name: found for name in fields if (found := rewritten(old[name], change)) is not old[name]}
+        new = {name: text for name in fields if (text := rewritten(old[name], stays, change)) is not old[name]}
         return part.replace(**new) if new else part
     return part
 
@@ -293,6 +293,6 @@ def _plain(runs: Line) -> str:
 def to_text(page: Page, width: int = 80, colour: bool = False, ascii: bool = False) -> str:
     """Return the page as lines of text, each ended by a newline."""
     if ascii:
-        page = rewritten(page, lambda text: ascii_only(printable(text)))
+        page = rewritten(page, str.isascii, lambda text: ascii_only(printable(text)))
     write = _coloured if colour else _plain
     return "".join(f"{write(each)}\n" for each in set_page(page, width))
