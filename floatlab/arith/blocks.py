@@ -11,15 +11,14 @@ from enum import Enum
 
 from floatlab.errors import ContextError, LiteralError, UnsupportedError, guess, quoted
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
+from floatlab.formats.catalog import short_name
 from floatlab.formats.format import Format
-from floatlab.formats.names import short_name
-from floatlab.numbers.context import DEFAULT, Context, Flags, Overflow, as_context
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact, Ratio
 from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber
 from floatlab.numbers.projection import Rounded, round_exact
 from floatlab.numbers.reading import encode, read
-from floatlab.numbers.rounding import Direction
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Overflow, as_context
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Derivation
 from floatlab.presenter import Answering
 from floatlab.record import Record
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from typing import Any
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
     Value = Ratio | Infinity | NotANumber
 

@@ -6,8 +6,8 @@ from enum import Enum
 
 from floatlab.arith.operands import Work, begin, counts_as_nan, in_own_format
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context, Flags
 from floatlab.numbers.datum import Datum, NumberClass
+from floatlab.numbers.rounding import DEFAULT, Context, Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
 
 class Relation(Enum):

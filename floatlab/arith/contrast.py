@@ -6,8 +6,8 @@ from floatlab.arith.operands import begin
 from floatlab.arith.operations import add, fma, multiply
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.numbers.steps import Derivation, Encode, Round
 from floatlab.presenter import Answering
 from floatlab.record import Record
@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.numbers.context import AnyContext
     from floatlab.numbers.projection import Rounded
+    from floatlab.numbers.rounding import AnyContext
 
 
 class Contrast(Answering, Record):

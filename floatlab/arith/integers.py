@@ -8,11 +8,11 @@ from floatlab.arith.operands import begin, counts_as_nan
 from floatlab.arith.specials import propagate
 from floatlab.errors import FormatError, quoted
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import Rounded, infinity_code, round_exact, round_to_quantum
 from floatlab.numbers.reading import read
+from floatlab.numbers.rounding import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.steps import Combination, Combine, Derivation, Integral, Round, Rule
 from floatlab.presenter import Answering
 from floatlab.record import Record
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
 MAX_INTEGER_BITS = 4096
 

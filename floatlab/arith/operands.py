@@ -7,20 +7,19 @@ from functools import lru_cache
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import Context, Flags, as_context
 from floatlab.numbers.datum import Datum, NumberClass
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import Literal
 from floatlab.numbers.projection import round_exact
 from floatlab.numbers.reading import convert, encode, own_datum, read, whole_number
-from floatlab.numbers.rounding import Direction
+from floatlab.numbers.rounding import Context, Direction, Flags, as_context
 from floatlab.numbers.steps import Decode, Derivation, Encode, Promote, Round, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
     from floatlab.numbers.steps import Step, Truth
 
 # What operands of several formats are promoted to: the first of these that holds them all.

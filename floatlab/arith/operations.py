@@ -11,17 +11,16 @@ from __future__ import annotations
 from floatlab.arith.operands import Work, begin, counts_as_nan
 from floatlab.arith.specials import default_nan, invalid, propagate
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Flags, NanRule
 from floatlab.numbers.exact import GUARD_DIGITS, Exact, Ratio, SquareRoot, square_root
 from floatlab.numbers.projection import infinity_code
-from floatlab.numbers.rounding import Direction
+from floatlab.numbers.rounding import DEFAULT, Direction, Flags, NanRule
 from floatlab.numbers.steps import Align, Combination, Combine, Derivation, Divide, Root, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
 
 def add(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:

@@ -28,7 +28,7 @@ from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_for
 from floatlab.formats.format import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 
 _SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
 _KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}

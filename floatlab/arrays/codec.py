@@ -14,7 +14,7 @@ from floatlab.arrays.sources import format_of, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import DEFAULT, AnyContext
+from floatlab.numbers.rounding import DEFAULT, AnyContext
 
 
 def round_array(

@@ -11,7 +11,7 @@ from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.formats.blocks import BlockFormat, is_block_format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 
 _OF_BLOCKS = ("axis", *BlockOptions.__annotations__)
 _ROUNDING = tuple(CallOptions.__annotations__)

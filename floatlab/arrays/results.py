@@ -16,7 +16,7 @@ from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Flags
-from floatlab.numbers.context import Absent, AnyContext, as_context
+from floatlab.numbers.rounding import Absent, AnyContext, as_context
 
 _FLAGS = tuple(Flags)
 # How many elements raised each flag, for each set of flags.

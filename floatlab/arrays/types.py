@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DType = np.dtype[Any]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from floatlab.cli.parser import Parser, add_verb
 from floatlab.cli.streams import put
 from floatlab.errors import MissingPartError
-from floatlab.formats.names import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS
 from floatlab.verbs.completion.options import VERB
 from floatlab.verbs.registry import VERBS, verb_named
 

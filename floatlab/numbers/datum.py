@@ -6,10 +6,10 @@ from enum import Enum
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, hexadecimal_float, shortest_decimal
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
+from floatlab.numbers.rounding import DEFAULT, Context, Flags, NanRule
 from floatlab.presenter import Drawn
 from floatlab.record import Record
 

@@ -6,21 +6,21 @@ import sys
 
 from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import format_called
+from floatlab.formats.catalog import format_called
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import DEFAULT, Context, Flags, as_context
 from floatlab.numbers.datum import Datum, decode, special_code
 from floatlab.numbers.decimals import integer_from_digits
 from floatlab.numbers.exact import Exact, Ratio
 from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber, parse_literal
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
+from floatlab.numbers.rounding import DEFAULT, Context, Flags, as_context
 from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
     from floatlab.numbers.steps import Operand, Step, Truth
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexadecimal_code
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal, shortest
 from floatlab.numbers.decimals import decimal_within
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.literals import parse_code
 from floatlab.numbers.reading import read_literal
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 
 _GLANCE = 24  # characters of a decimal that is still pleasant to edit

@@ -6,7 +6,7 @@ import re
 
 from floatlab.errors import FloatlabError, FormatError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.rounding import IN_WORDS, Direction
 from floatlab.record import Record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from floatlab.numbers import Context
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.verbs.option import ROUNDING, SILENT_NAN
 

@@ -15,12 +15,12 @@ from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, convert
 from floatlab.numbers.steps import Align, Combination, Combine, Divide, Round
 from floatlab.page.layout import to_text
 from floatlab.page.model import Fresh, Page, Pair, Strip, text_of
-from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.answer import operate
 from floatlab.verbs.arithmetic.fma.page import contrast_page
 from floatlab.verbs.arithmetic.operands import ARITIES, compute
 from floatlab.verbs.arithmetic.page import TAIL, derivation_page, framed
 from floatlab.verbs.arithmetic.scenes import contrast_scenes, scenes
+from floatlab.verbs.question import Scene
 from tests.strategies import codes, formats
 
 FP16 = parse_format("fp16")

@@ -17,7 +17,7 @@ from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT, AnyContext, as_context
+from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
 from floatlab.peers import LIBRARIES
 
 Axis = int | tuple[int, ...] | None

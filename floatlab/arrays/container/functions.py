@@ -14,7 +14,7 @@ from floatlab.arrays.container.operands import refuse_options, shared_context, s
 from floatlab.arrays.container.ufuncs import extreme
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 
 # Functions that only move elements: they are asked to move the codes.
 _MOVERS = {

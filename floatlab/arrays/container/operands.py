@@ -18,7 +18,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 
 
 def own_format(x: object) -> Format | None:

@@ -36,7 +36,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Direction, Flags
-from floatlab.numbers.context import NanRule, Overflow
+from floatlab.numbers.rounding import NanRule, Overflow
 from floatlab.record import Record
 
 _LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64

@@ -13,9 +13,8 @@ from floatlab.arrays.lanes.reading import word_of
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, Exact, Flags, Tininess, round_exact
-from floatlab.numbers.context import NanRule
 from floatlab.numbers.projection import direction_in, infinity_code, nan_code
-from floatlab.numbers.rounding import increments
+from floatlab.numbers.rounding import NanRule, increments
 from floatlab.record import Record
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags it raises, or the refusal

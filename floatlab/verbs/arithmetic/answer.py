@@ -13,9 +13,8 @@ from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Scene, Started, written
 from floatlab.verbs.arithmetic.operands import ARITIES, Operand, compute, operands
-from floatlab.verbs.question import Question, read_operand
+from floatlab.verbs.question import Answer, Question, Scene, Started, read_operand, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

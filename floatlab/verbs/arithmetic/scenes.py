@@ -7,11 +7,11 @@ from floatlab.numbers import Derivation, Flags
 from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.record import Record
-from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.explain.result import verdict_reason
 from floatlab.verbs.arithmetic.explain.step import reason
 from floatlab.verbs.arithmetic.fma.page import fused_and_separate, product_end, side_by_side, verdict_rows
 from floatlab.verbs.arithmetic.page import TAIL, StepGroup, align_blocks, operation_heading, step_groups
+from floatlab.verbs.question import Scene
 
 Blocks = tuple[Block, ...]
 

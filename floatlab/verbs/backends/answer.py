@@ -5,9 +5,9 @@ from __future__ import annotations
 from floatlab.formats import Format
 from floatlab.reduce.timing.backends import BackendComparison, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.backends.page import backends_page
 from floatlab.verbs.named_arrays import operands_of
+from floatlab.verbs.question import Answer, Started, written
 
 
 def backends_answer(

@@ -16,9 +16,8 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.edits import code_of
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 
 
 @in_default_mode

@@ -8,9 +8,8 @@ from floatlab.numbers import Context, Derivation, convert, parse_literal
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started, answer_for, written
 from floatlab.verbs.convert.conversion import Conversion
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, answer_for, written
 
 
 def convert_through(

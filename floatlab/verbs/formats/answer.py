@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from floatlab.formats import CATALOG, catalog_row, parse_format
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers import Datum, Direction
 from floatlab.numbers.datum import shortest
 from floatlab.page.datum import bits_strip, coded

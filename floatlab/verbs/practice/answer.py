@@ -8,13 +8,12 @@ from floatlab.arith import Integer
 from floatlab.errors import FloatlabError, LiteralError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, exact_decimal
 from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Ratio
 from floatlab.numbers.literals import Code, parse_literal
-from floatlab.numbers.rounding import IN_WORDS
+from floatlab.numbers.rounding import DEFAULT, IN_WORDS
 from floatlab.numbers.steps import (
     Align,
     Combination,
@@ -29,9 +28,9 @@ from floatlab.numbers.steps import (
     Step,
 )
 from floatlab.record import Record
-from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.operands import ARITIES, compute
 from floatlab.verbs.edits import literal_of
+from floatlab.verbs.question import Scene
 
 _TYPED = 18  # characters of a number that a person is asked to type
 _NUMBER_BITS = 10_000  # guesses longer than this are compared as text only

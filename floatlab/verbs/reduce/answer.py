@@ -11,9 +11,9 @@ from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.results.products import Product, matrix_product
-from floatlab.verbs.answer import Answer, written
 from floatlab.verbs.matmul.page import product_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
+from floatlab.verbs.question import Answer, written
 from floatlab.verbs.reduce.page import reduction_page
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from floatlab.formats import parse_format
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.timing.ways import RUNS
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.reduce.answer import answer_of, reduce_words
 
 

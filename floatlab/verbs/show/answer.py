@@ -8,14 +8,12 @@ from floatlab.numbers import Context, Datum, Direction, Literal, convert, decode
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.literals import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.answer import Answer, answer_for
-from floatlab.verbs.question import as_code, read_operand, reversed_code
+from floatlab.verbs.question import Answer, answer_for, as_code, read_operand, reversed_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
+    from floatlab.verbs.question import Question, Started
 
 DEFAULT_FORMATS = ("fp16", "fp32")
 # What a bare code most likely is, by its width; other widths have no clear favourite.

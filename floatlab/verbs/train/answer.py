@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from floatlab.fpmode import in_default_mode
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.train.forms import form_of
 
 

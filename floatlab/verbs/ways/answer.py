@@ -12,8 +12,8 @@ from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import in_one_format
 from floatlab.reduce.timing.ways import four_ways
-from floatlab.verbs.answer import Answer
 from floatlab.verbs.named_arrays import operands_of
+from floatlab.verbs.question import Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from floatlab.arith.witness import find_witness, is_searched_through
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, encode
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.verbs.arithmetic.operands import operands
 from floatlab.verbs.edits import literal_of
 

@@ -7,8 +7,7 @@ from contextlib import redirect_stdout
 
 from floatlab.page.model import Chart, Page
 from floatlab.training.gradient_check import WAYS, check_gradient, sweep_steps
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.train.check.functions import function_of
 from floatlab.verbs.train.check.page import check_page, errors_chart
 from floatlab.verbs.train.records import GradientCheck

@@ -12,8 +12,7 @@ from floatlab.training.network.problems import make_problem
 from floatlab.training.run.laboratory import Training
 from floatlab.training.setup import parse_remedy
 from floatlab.training.update.trace import UpdateTrace
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.reduce.node.questions import RoundingQuestion, as_questions
 from floatlab.verbs.train.forms import form_of
 from floatlab.verbs.train.inputs import setup_of

@@ -10,8 +10,7 @@ from floatlab.page.model import Chart, Page
 from floatlab.training.network.learner import Learning, LearningComparison, compare_learnings, learn
 from floatlab.training.network.networks import Configuration, parse_configurations
 from floatlab.training.validation import checked_number
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.train.network.page import losses_chart
 from floatlab.verbs.train.records import Learnings
 

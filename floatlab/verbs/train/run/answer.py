@@ -14,8 +14,7 @@ from floatlab.training.gradients import Gradients
 from floatlab.training.run.laboratory import Training, train
 from floatlab.training.run.trainer import MAX_VALUES
 from floatlab.training.validation import exactly
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.train.inputs import formats_of, numbers_named
 from floatlab.verbs.train.run.page import training_page, values_chart
 

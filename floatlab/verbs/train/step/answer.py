@@ -11,8 +11,7 @@ from floatlab.page.model import Page
 from floatlab.training.run.laboratory import parse_optimizer
 from floatlab.training.setup import parse_remedy
 from floatlab.training.update.trace import UpdateTrace, step
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.train.inputs import numbers_named, setup_of
 from floatlab.verbs.train.step.page import step_page
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from floatlab.files import open_array
 from floatlab.page.model import Page
 from floatlab.training.scaling import measure_underflow
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.train.inputs import numbers_named
 from floatlab.verbs.train.underflow.page import underflow_page
 
