@@ -14,8 +14,6 @@ from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from floatlab.numbers.projection import Rounded
     from floatlab.numbers.rounding import AnyContext
 
@@ -49,7 +47,7 @@ class Contrast(Answering, Record):
 
 
 def multiply_then_add(
-    a: Any, b: Any, c: Any, format: Format | str | None = None, context: AnyContext = DEFAULT
+    a: object, b: object, c: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
     """Return a·b rounded, then + c rounded: two roundings, as without a fused operation.
 

@@ -19,8 +19,6 @@ from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from floatlab.numbers.rounding import AnyContext
 
 MAX_INTEGER_BITS = 4096
@@ -107,7 +105,7 @@ class IntegerResult(Answering, Record):
 
 
 def round_to_integral(
-    a: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, exact: bool = True
+    a: object, format: Format | str | None = None, context: AnyContext = DEFAULT, exact: bool = True
 ) -> Derivation:
     """Round to an integral value of the same format.
 
@@ -165,7 +163,7 @@ def round_to_integral(
 
 
 def to_integer(
-    a: Any,
+    a: object,
     width: int | str = 32,
     signed: bool = True,
     format: Format | str | None = None,

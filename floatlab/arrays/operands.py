@@ -15,7 +15,7 @@ from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context
-from floatlab.numbers.reading import whole_number
+from floatlab.numbers.scalars import whole_number
 
 
 def is_typed(x: object) -> bool:

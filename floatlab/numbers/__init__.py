@@ -1,10 +1,9 @@
 """Floor 1: exact numbers, the one rounding kernel, and the codec between codes, values and text."""
 
 from floatlab.numbers.datum import Datum, NumberClass, decode, hexadecimal_code
-from floatlab.numbers.exact import Exact, Ratio
-from floatlab.numbers.literals import Literal, parse_literal
+from floatlab.numbers.exact import Exact, Literal, Ratio
 from floatlab.numbers.projection import Rounded, Tail, round_exact
-from floatlab.numbers.reading import convert, encode, read
+from floatlab.numbers.reading import convert, encode, parse_literal, read
 from floatlab.numbers.rounding import (
     DEFAULT,
     Absent,

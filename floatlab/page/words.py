@@ -6,8 +6,7 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, terminating_decimal
-from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Ratio, SquareRoot
-from floatlab.numbers.literals import Literal
+from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio, SquareRoot
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.page.model import Block, Line, Note, Role, Span, line
 

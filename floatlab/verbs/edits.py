@@ -10,8 +10,7 @@ from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexad
 from floatlab.numbers.datum import hexadecimal, shortest
 from floatlab.numbers.decimals import decimal_within
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.literals import parse_code
-from floatlab.numbers.reading import read_literal
+from floatlab.numbers.reading import parse_code, read_literal
 from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 

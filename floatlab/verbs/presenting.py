@@ -100,8 +100,7 @@ def _derivation(answer: Derivation) -> Answer:
 @_row
 def _datum(answer: Datum) -> Answer:
     from floatlab.numbers.datum import hexadecimal_code
-    from floatlab.numbers.literals import parse_literal
-    from floatlab.numbers.reading import read_literal
+    from floatlab.numbers.reading import parse_literal, read_literal
 
     return answer_for([read_literal(parse_literal(f"bits:{hexadecimal_code(answer)}"), answer.format)])
 

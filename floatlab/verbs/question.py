@@ -13,7 +13,8 @@ from floatlab.errors import FloatlabError, LiteralError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.catalog import SHORTHANDS, short_name
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.literals import Code, Literal, parse_literal
+from floatlab.numbers.exact import Code, Literal
+from floatlab.numbers.reading import parse_literal
 from floatlab.numbers.rounding import DEFAULT, Context
 from floatlab.record import Record
 from floatlab.verbs.option import Option, UsageError

@@ -6,7 +6,7 @@ from floatlab.arith.operands import reading_context
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation
-from floatlab.numbers.literals import Code
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.verbs.question import read_operand
 

@@ -6,7 +6,7 @@ from floatlab.arith.blocks import BY_EXPONENT, BlockDerivation, Element, ScaleRu
 from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Datum, Exact, Flags, Ratio
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
-from floatlab.numbers.literals import Infinity
+from floatlab.numbers.exact import Infinity
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Derivation, convert, parse_literal
-from floatlab.numbers.literals import Code
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.verbs.convert.conversion import Conversion

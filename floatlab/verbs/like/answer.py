@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.errors import LiteralError, MissingPartError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Literal
-from floatlab.numbers.literals import Code
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries

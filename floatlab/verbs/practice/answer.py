@@ -11,8 +11,8 @@ from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail,
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, exact_decimal
 from floatlab.numbers.draws import Draws
-from floatlab.numbers.exact import Ratio
-from floatlab.numbers.literals import Code, parse_literal
+from floatlab.numbers.exact import Code, Ratio
+from floatlab.numbers.reading import parse_literal
 from floatlab.numbers.rounding import DEFAULT, IN_WORDS
 from floatlab.numbers.steps import (
     Align,

@@ -6,7 +6,7 @@ from floatlab.errors import FormatError, quoted
 from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.numbers import Context, Datum, Direction, Literal, convert, decode, hexadecimal_code
 from floatlab.numbers.datum import shortest
-from floatlab.numbers.literals import Code
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.verbs.question import Answer, answer_for, as_code, read_operand, reversed_code
 
