@@ -92,9 +92,9 @@ def _plain(answer: object, page: Callable[[], Page], document: object = None) ->
 def _derivation(answer: Derivation) -> Answer:
     if answer.operation in ("read", "decode", "convert"):
         return answer_for([answer])
-    from floatlab.verbs.arithmetic.answer import derivation_answer
+    from floatlab.verbs.arithmetic.answer import answer_of as operation_answer
 
-    return derivation_answer(answer)
+    return operation_answer(answer)
 
 
 @_row
@@ -106,24 +106,10 @@ def _datum(answer: Datum) -> Answer:
 
 
 @_row
-def _contrast(answer: Contrast) -> Answer:
-    from floatlab.verbs.arithmetic.answer import contrast_answer
+def _operation(answer: Contrast | Comparison | IntegerResult) -> Answer:
+    from floatlab.verbs.arithmetic.answer import answer_of as operation_answer
 
-    return contrast_answer(answer)
-
-
-@_row
-def _comparison(answer: Comparison) -> Answer:
-    from floatlab.verbs.arithmetic.answer import comparison_answer
-
-    return comparison_answer(answer)
-
-
-@_row
-def _integer(answer: IntegerResult) -> Answer:
-    from floatlab.verbs.arithmetic.answer import integer_answer
-
-    return integer_answer(answer)
+    return operation_answer(answer)
 
 
 @_row

@@ -72,7 +72,7 @@ def _settle(question: Question) -> Question:
 
 def _with_witness(question: Question) -> Question:
     """Return the question with operands for which fma and multiply-then-add differ; UnsupportedError without any."""
-    from floatlab.verbs.arithmetic.fma.witness import no_witness, witness
+    from floatlab.verbs.arithmetic.operands import no_witness, witness
 
     if not question.formats:
         raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")

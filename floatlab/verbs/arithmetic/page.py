@@ -43,13 +43,33 @@ from floatlab.page.words import (
     verdict_line,
 )
 from floatlab.record import Record
-from floatlab.verbs.arithmetic.explain.result import sentence
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
 _FUNCTIONS = {"round_to_integral": "rint"}
 TAIL = 12  # digits shown beyond the cut
 _NAMES = {Decode: "operands", Integral: "to integer", Divide: "quotient", Encode: "result"}
 _TOGETHER = ("operands", "promote", "flush")  # steps of these names appear at once
+# What takes the place of arithmetic, in words, and the clause of IEEE 754-2019.
+SENTENCES: dict[Rule, tuple[str, str]] = {
+    Rule.INFINITY: ("an infinity converts to an infinity", "5.4.2"),
+    Rule.NAN: ("a NaN converts to a quiet NaN", "6.2.3"),
+    Rule.FLUSHED_INPUT: ("a subnormal operand is read as zero (--daz)", "not in the standard"),
+    Rule.NAN_OPERAND: ("a quiet NaN operand makes the result a quiet NaN", "6.2.3"),
+    Rule.SIGNALING_OPERAND: ("a signaling NaN operand is invalid, and becomes quiet", "7.2 a"),
+    Rule.UNSUPPORTED_OPERAND: ("the operand's code is no number: invalid", "Intel SDM 1, 8.2.2"),
+    Rule.INFINITY_MINUS_INFINITY: ("∞ − ∞ has no useful value: invalid", "7.2 d"),
+    Rule.ZERO_TIMES_INFINITY: ("0 × ∞ has no useful value: invalid", "7.2 b, c"),
+    Rule.ZERO_OVER_ZERO: ("0 / 0 has no useful value: invalid", "7.2 e"),
+    Rule.INFINITY_OVER_INFINITY: ("∞ / ∞ has no useful value: invalid", "7.2 e"),
+    Rule.REMAINDER_INVALID: ("the remainder of ∞, or by 0, is invalid", "7.2 f"),
+    Rule.NEGATIVE_ROOT: ("a negative number has no real square root: invalid", "7.2 g"),
+    Rule.DIVISION_BY_ZERO: ("a finite number over zero is exactly ∞: divide by zero", "7.3"),
+    Rule.INFINITE_RESULT: ("an operation on ∞ is exact", "6.1"),
+    Rule.OVER_INFINITY: ("a finite number over ∞ is zero, exactly", "6.1"),
+    Rule.REMAINDER_BY_INFINITY: ("the remainder by ∞ is the dividend", "5.3.1"),
+    Rule.ZERO_SUM: ("an exact zero sum of opposite signs is +0, toward −∞ −0", "6.3"),
+    Rule.ZERO_ROOT: ("the root of ±0 is ±0", "5.4.1, 6.3"),
+}
 
 
 class StepGroup(Record):
@@ -58,6 +78,16 @@ class StepGroup(Record):
     name: str
     blocks: tuple[Block, ...]
     index: int
+
+
+def sentence(rule: Rule) -> str:
+    """Return a rule in words with its clause.
+
+    >>> sentence(Rule.ZERO_TIMES_INFINITY)
+    '0 × ∞ has no useful value: invalid (7.2 b, c)'
+    """
+    words, clause = SENTENCES[rule]
+    return f"{words} ({clause})"
 
 
 def expression(derivation: Derivation) -> str:
@@ -144,11 +174,11 @@ def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Blo
     return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", note)]
 
 
-def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
+def _combined(step: Combine, fmt: Format, aligned: Step | None) -> list[Block]:
     x, label = step.exact, step.kind.value
     if not x.c:
         return [Row(label, line("−0" if x.negative else "0", ", exactly"))]
-    if step.kind is not Combination.SUM or aligned is None:
+    if step.kind is not Combination.SUM or not isinstance(aligned, Align):
         return [Row(label, _frame(x, fmt), _value(x))]
     top = max(aligned.left.exponent, aligned.right.exponent)
     rows: list[Block] = [Row("sum", _frame(x, fmt, top), _value(x))]
@@ -180,34 +210,32 @@ def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list
 def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
     """Return the rows of one step; `seen` are the steps before it, and without `strips` the operands are not drawn."""
     fmt = derivation.result.format
-    if isinstance(step, Decode):
-        # All operands at once, where the first of them is decoded.
-        first = not any(isinstance(each, Decode) for each in seen)
-        operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
-        return operand_rows(operands, derivation.literals, derivation.context, fmt, strips) if first else []
-    if isinstance(step, Promote):
-        words = line(f"{step.datum.format.name} → {step.promoted.format.name}, exactly")
-        return [Row("promote", words, coded(step.promoted))]
-    if isinstance(step, Align):
-        return align_blocks(step, fmt)
-    if isinstance(step, Combine):
-        aligned = seen[-1] if seen and isinstance(seen[-1], Align) else None
-        return _combined(step, fmt, aligned if isinstance(aligned, Align) else None)
-    if isinstance(step, Divide):
-        if derivation.operation == "remainder":
-            n = exact_decimal(step.quotient, PAGE_DIGITS)
-            return [Row("quotient", f"a/b {'lies nearest to' if step.sticky else 'is'} n = {n}")]
-        return [_cut_off("quotient", step.quotient, step.sticky, fmt)]
-    if isinstance(step, Integral):
-        return integral_rows(step.rounded, derivation.context.rounding)
-    if isinstance(step, Root):
-        return [_cut_off("root", step.root, step.sticky, fmt)]
-    if isinstance(step, Special):
-        return [Row("rule", sentence(step.rule), flags_line(step.flags) if step.flags else ())]
-    if isinstance(step, Round):
-        return rounding_rows(step.rounded, derivation, fmt)
-    if isinstance(step, Encode):
-        return result_rows(step.datum, derivation, "result")
+    match step:
+        case Decode() if not any(isinstance(each, Decode) for each in seen):
+            # All operands at once, where the first of them is decoded.
+            operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
+            return operand_rows(operands, derivation.literals, derivation.context, fmt, strips)
+        case Promote(datum, promoted):
+            return [Row("promote", f"{datum.format.name} → {promoted.format.name}, exactly", coded(promoted))]
+        case Align():
+            return align_blocks(step, fmt)
+        case Combine():
+            return _combined(step, fmt, seen[-1] if seen else None)
+        case Divide(n, sticky) if derivation.operation == "remainder":
+            relation = "lies nearest to" if sticky else "is"
+            return [Row("quotient", f"a/b {relation} n = {exact_decimal(n, PAGE_DIGITS)}")]
+        case Divide(quotient, sticky):
+            return [_cut_off("quotient", quotient, sticky, fmt)]
+        case Root(root, sticky):
+            return [_cut_off("root", root, sticky, fmt)]
+        case Integral(rounded):
+            return integral_rows(rounded, derivation.context.rounding)
+        case Special(rule, flags):
+            return [Row("rule", sentence(rule), flags_line(flags) if flags else ())]
+        case Round(_, rounded):
+            return rounding_rows(rounded, derivation, fmt)
+        case Encode(datum):
+            return result_rows(datum, derivation, "result")
     return []
 
 
@@ -300,7 +328,7 @@ def operation_heading(derivation: Derivation) -> Note:
 
 def with_reasons(derivation: Derivation, shown: list[StepGroup]) -> list[Block]:
     """Return the rows of these stages, each followed by why it does what it does."""
-    from floatlab.verbs.arithmetic.explain.step import reason
+    from floatlab.verbs.arithmetic.reasons import reason
 
     blocks: list[Block] = []
     for stage in shown:

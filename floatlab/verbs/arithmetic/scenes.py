@@ -1,39 +1,66 @@
-"""A derivation as a film: one scene a step, each with everything seen so far and the reason for what is new."""
+"""An operation as a film: one scene a step, each with everything seen so far and the reason for what is new."""
 
 from __future__ import annotations
 
-from floatlab.arith import Contrast
+from floatlab.arith import Comparison, Contrast
 from floatlab.numbers import Derivation, Flags
 from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.record import Record
-from floatlab.verbs.arithmetic.explain.result import verdict_reason
-from floatlab.verbs.arithmetic.explain.step import reason
-from floatlab.verbs.arithmetic.fma.page import fused_and_separate, product_end, side_by_side, verdict_rows
+from floatlab.verbs.arithmetic.outcomes import comparison_reason, integer_reason, verdict_reason
 from floatlab.verbs.arithmetic.page import TAIL, StepGroup, align_blocks, operation_heading, step_groups
+from floatlab.verbs.arithmetic.reasons import reason
+from floatlab.verbs.arithmetic.relations import (
+    Result,
+    fused_and_separate,
+    page_of,
+    product_end,
+    side_by_side,
+    verdict_rows,
+)
 from floatlab.verbs.question import Scene
 
 Blocks = tuple[Block, ...]
 
 
-def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:
-    """Return the scenes of a derivation, the last with the whole of its page; without `strips` operands are not drawn.
+def scenes_of(result: Result, *, strips: bool = True) -> tuple[Scene, ...]:
+    """Return the scenes of what an operation gave, the last with the whole page.
 
-    >>> from floatlab.arith import add
-    >>> film = scenes(add("1.125", "0.12457275390625", "fp16"))
+    Fused and separate multiply-add go in step with each other, and a last scene compares them. Without `strips` the
+    operands are not drawn.
+
+    >>> from floatlab.arith import add, contrast, fma, multiply_then_add
+    >>> film = scenes_of(add("1.125", "0.12457275390625", "fp16"))
     >>> [(scene.name, len(scene.frames), scene.flags.names) for scene in film]
     [('operands', 0, []), ('align', 4, []), ('sum', 0, []), ('round', 0, ['inexact']), ('result', 0, ['inexact'])]
+    >>> values = ("0.1", "10", "-1", "fp16")
+    >>> [scene.name for scene in scenes_of(contrast(fma(*values), multiply_then_add(*values)))]
+    ['operands', 'product', 'round product', 'align', 'sum', 'rule', 'round', 'result', 'verdict']
     """
+    match result:
+        case Derivation():
+            stages = step_groups(result, strips=strips)
+            return tuple(_scenes(result, stages, _distinct([stage.name for stage in stages]), strips))
+        case Contrast():
+            return _contrast_scenes(result, strips)
+        case Comparison():
+            name, why = "compare", comparison_reason(result)
+        case _:
+            name, why = "to integer", integer_reason(result)
+    return (_whole_scene(name, page_of(result), why, result.flags, strips),)
+
+
+def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], strips: bool) -> list[Scene]:
+    """Return a scene for each of a derivation's first stages."""
     seen, title = _opening(derivation, strips), text_of(operation_heading(derivation).content)
-    found: list[Scene] = []
-    shown = step_groups(derivation, strips=strips)
-    for stage, called in zip(shown, _distinct([stage.name for stage in shown]), strict=True):
+    scenes = []
+    for stage, name in zip(stages, names, strict=False):
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
         page = Page((*seen, *_fresh(stage.blocks)), title)
         seen = (*seen, *stage.blocks)
         why, raised = reason(derivation, stage.index), _raised(derivation, stage.index)
-        found.append(Scene(called, page, why, raised, frames, ((derivation, stage.index),)))
-    return tuple(found)
+        scenes.append(Scene(name, page, why, raised, frames, ((derivation, stage.index),)))
+    return scenes
 
 
 def _opening(derivation: Derivation, strips: bool) -> Blocks:
@@ -105,27 +132,17 @@ def _beats(fused: tuple[StepGroup, ...], separate: tuple[StepGroup, ...], ends: 
     return [_Beat(name, left.get(key), right.get(key)) for name, key in zip(names, keys, strict=True)]
 
 
-def contrast_scenes(contrast: Contrast, *, strips: bool = True) -> tuple[Scene, ...]:
-    """Return the scenes of a fused beside a separate multiply-add, in step with each other; the last one compares them.
-
-    >>> from floatlab.arith import contrast, fma, multiply_then_add
-    >>> values = ("0.1", "10", "-1", "fp16")
-    >>> [scene.name for scene in contrast_scenes(contrast(fma(*values), multiply_then_add(*values)))]
-    ['operands', 'product', 'round product', 'align', 'sum', 'rule', 'round', 'result', 'verdict']
-    """
+def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
     fused, separate = contrast.fused, contrast.separate
     found = fused_and_separate(contrast, strips=strips)
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
     beats = _beats(found.fused, found.separate, (product, product_end(separate)))
     names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])
+    shared = _scenes(fused, list(found.shared), names, strips)
+    made = [scene.replace(separate_flags=Flags.NONE) for scene in shared]
     top, title = _opening(fused, strips), text_of(operation_heading(fused).content)
-    made: list[Scene] = []
+    top += tuple(block for stage in found.shared for block in stage.blocks)
     fused_flags = separate_flags = Flags.NONE
-    for stage, name in zip(found.shared, names, strict=False):
-        page = Page((*top, *_fresh(stage.blocks)), title)
-        top = (*top, *stage.blocks)
-        why = reason(fused, stage.index)
-        made.append(Scene(name, page, why, Flags.NONE, steps=((fused, stage.index),), separate_flags=Flags.NONE))
     left: Blocks = ()
     right: Blocks = ()
     for beat, name in zip(beats, names[len(found.shared) :], strict=True):
@@ -165,7 +182,7 @@ def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
     return line(*(part for i, (name, words) in enumerate(sides) for part in (" " * (i > 0), f"{name}: ", words)))
 
 
-def whole_scene(name: str, page: Page, reason: Line, flags: Flags, *, strips: bool = True) -> Scene:
+def _whole_scene(name: str, page: Page, reason: Line, flags: Flags, strips: bool) -> Scene:
     """Return a page without steps as the one scene that it is; without `strips` it has neither these nor a title."""
     if strips:
         return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)

@@ -16,7 +16,7 @@ from floatlab.page.words import (
     replaced_words,
     verdict_line,
 )
-from floatlab.verbs.arithmetic.explain.result import sentence
+from floatlab.verbs.arithmetic.page import sentence
 
 
 def _stage(derivation: Derivation) -> list[Block]:

@@ -13,7 +13,7 @@ from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
 from floatlab.page.sums import signed, way_words
 from floatlab.page.words import counted
 from floatlab.reduce.results.reduction import Reduction
-from floatlab.verbs.arithmetic.relations.page import with_changes_marked
+from floatlab.verbs.arithmetic.relations import with_changes_marked
 from floatlab.verbs.reduce.page import limit_rows, truth_rows
 
 _GLANCE = 48  # characters of an order that is told

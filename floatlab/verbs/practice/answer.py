@@ -92,8 +92,8 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     """Return one exercise for each scene of an operation, and None where there is nothing to ask.
 
     >>> from floatlab import add
-    >>> from floatlab.verbs.arithmetic.scenes import scenes
-    >>> for each in exercises(scenes(add("1.125", "0.1", "fp16"))):
+    >>> from floatlab.verbs.arithmetic.scenes import scenes_of
+    >>> for each in exercises(scenes_of(add("1.125", "0.1", "fp16"))):
     ...     print(each and (each.prompt, each.answers[0]))
     None
     ('How many places does the smaller term move right?', '4')
