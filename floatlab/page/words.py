@@ -7,6 +7,7 @@ from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, R
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, terminating_decimal
 from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio, SquareRoot
+from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.page.model import Block, Line, Note, Role, Span, line
 
@@ -195,14 +196,6 @@ def signed(negative: bool, digits: Line) -> Line:
     return line("−", *digits) if negative else digits
 
 
-_REASONS = {
-    Direction.RTZ: "toward zero",
-    Direction.RTP: "toward +∞",
-    Direction.RTN: "toward −∞",
-    Direction.RAZ: "away from zero",
-}
-
-
 def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> Line:
     """Say where the tail stood and what the direction made of it; `integral` where it was cut at the binary point."""
     if rounded.tail is Tail.ZERO:
@@ -222,7 +215,7 @@ def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> 
         relation = "<" if rounded.increment else "≥"
         return line(f"draw {rounded.drawn or 0:#010x} {relation} {rounded.threshold:#010x} ", verdict)
     sign = "negative" if rounded.negative else "positive"
-    return line(f"{_REASONS[direction]}, {sign} ", verdict)
+    return line(f"{IN_WORDS[direction]}, {sign} ", verdict)
 
 
 def cut(rounded: Rounded, format: Format) -> tuple[str, str]:

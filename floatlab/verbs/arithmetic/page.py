@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded
+from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded, steps
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import exact_decimal
-from floatlab.numbers.steps import (
-    Align,
-    Combination,
-    Combine,
-    Decode,
-    Divide,
-    Encode,
-    Integral,
-    Promote,
-    Root,
-    Round,
-    Rule,
-    Special,
-    Step,
-)
+from floatlab.numbers.steps import Combination, Rule, Step
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, heading, line, text_of
 from floatlab.page.words import (
@@ -47,7 +33,7 @@ from floatlab.record import Record
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
 _FUNCTIONS = {"round_to_integral": "rint"}
 TAIL = 12  # digits shown beyond the cut
-_NAMES = {Decode: "operands", Integral: "to integer", Divide: "quotient", Encode: "result"}
+_NAMES = {steps.Decode: "operands", steps.Integral: "to integer", steps.Divide: "quotient", steps.Encode: "result"}
 _TOGETHER = ("operands", "promote", "flush")  # steps of these names appear at once
 # What takes the place of arithmetic, in words, and the clause of IEEE 754-2019.
 SENTENCES: dict[Rule, tuple[str, str]] = {
@@ -151,7 +137,7 @@ def _value(x: Exact) -> Line:
     return line(f"= {exact_decimal(x, PAGE_DIGITS)}")
 
 
-def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Block]:
+def align_blocks(step: steps.Align, fmt: Format, moved: int | None = None) -> list[Block]:
     """Draw two terms in one frame; with `moved`, on the way there, when the smaller has moved so many places."""
     top = max(step.left.exponent, step.right.exponent)
     t = fmt.trailing_bits
@@ -174,11 +160,11 @@ def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Blo
     return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", note)]
 
 
-def _combined(step: Combine, fmt: Format, aligned: Step | None) -> list[Block]:
+def _combined(step: steps.Combine, fmt: Format, aligned: Step | None) -> list[Block]:
     x, label = step.exact, step.kind.value
     if not x.c:
         return [Row(label, line("−0" if x.negative else "0", ", exactly"))]
-    if step.kind is not Combination.SUM or not isinstance(aligned, Align):
+    if step.kind is not Combination.SUM or not isinstance(aligned, steps.Align):
         return [Row(label, _frame(x, fmt), _value(x))]
     top = max(aligned.left.exponent, aligned.right.exponent)
     rows: list[Block] = [Row("sum", _frame(x, fmt, top), _value(x))]
@@ -211,30 +197,30 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
     """Return the rows of one step; `seen` are the steps before it, and without `strips` the operands are not drawn."""
     fmt = derivation.result.format
     match step:
-        case Decode() if not any(isinstance(each, Decode) for each in seen):
+        case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
             # All operands at once, where the first of them is decoded.
             operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
             return operand_rows(operands, derivation.literals, derivation.context, fmt, strips)
-        case Promote(datum, promoted):
+        case steps.Promote(datum, promoted):
             return [Row("promote", f"{datum.format.name} → {promoted.format.name}, exactly", coded(promoted))]
-        case Align():
+        case steps.Align():
             return align_blocks(step, fmt)
-        case Combine():
+        case steps.Combine():
             return _combined(step, fmt, seen[-1] if seen else None)
-        case Divide(n, sticky) if derivation.operation == "remainder":
+        case steps.Divide(n, sticky) if derivation.operation == "remainder":
             relation = "lies nearest to" if sticky else "is"
             return [Row("quotient", f"a/b {relation} n = {exact_decimal(n, PAGE_DIGITS)}")]
-        case Divide(quotient, sticky):
+        case steps.Divide(quotient, sticky):
             return [_cut_off("quotient", quotient, sticky, fmt)]
-        case Root(root, sticky):
+        case steps.Root(root, sticky):
             return [_cut_off("root", root, sticky, fmt)]
-        case Integral(rounded):
+        case steps.Integral(rounded):
             return integral_rows(rounded, derivation.context.rounding)
-        case Special(rule, flags):
+        case steps.Special(rule, flags):
             return [Row("rule", sentence(rule), flags_line(flags) if flags else ())]
-        case Round(_, rounded):
+        case steps.Round(_, rounded):
             return rounding_rows(rounded, derivation, fmt)
-        case Encode(datum):
+        case steps.Encode(datum):
             return result_rows(datum, derivation, "result")
     return []
 
@@ -294,9 +280,9 @@ def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]
 
 
 def _stage_name(step: Step) -> str:
-    if isinstance(step, Combine):
+    if isinstance(step, steps.Combine):
         return step.kind.value
-    if isinstance(step, Special):
+    if isinstance(step, steps.Special):
         return "flush" if step.rule is Rule.FLUSHED_INPUT else "rule"
     return _NAMES.get(type(step), type(step).__name__.lower())
 

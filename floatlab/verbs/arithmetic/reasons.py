@@ -6,24 +6,9 @@ from math import gcd
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, steps
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import (
-    Align,
-    Combination,
-    Combine,
-    Decode,
-    Divide,
-    Encode,
-    Integral,
-    Promote,
-    Read,
-    Root,
-    Round,
-    Rule,
-    Special,
-    Step,
-)
+from floatlab.numbers.steps import Combination, Rule, Step
 from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
 from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason
@@ -69,43 +54,45 @@ def reason(derivation: Derivation, index: int) -> Line:
 def _words(step: Step, derivation: Derivation, index: int) -> list[str]:
     fmt, context = derivation.result.format, derivation.context
     match step:
-        case Read(_, True):
+        case steps.Read(_, True):
             return [_BEYOND]
-        case Read():
+        case steps.Read():
             return ["It is a binary number of finite length, so all of it is there to be rounded."]
-        case Decode():
+        case steps.Decode():
             return _decode(derivation)
-        case Promote():
-            narrow = dict.fromkeys(each.datum.format.name for each in derivation.steps if isinstance(each, Promote))
+        case steps.Promote():
+            narrow = dict.fromkeys(
+                each.datum.format.name for each in derivation.steps if isinstance(each, steps.Promote)
+            )
             return [f"{fmt.name} has every number of {listed([*narrow])}, so the move there changes no value."]
-        case Align():
+        case steps.Align():
             return _align(step, derivation)
-        case Combine(Combination.SUM, total):
+        case steps.Combine(Combination.SUM, total):
             return _sum(total, derivation, index)
-        case Combine(Combination.PRODUCT, product):
+        case steps.Combine(Combination.PRODUCT, product):
             return _product(product, derivation)
-        case Combine(Combination.REMAINDER, left):
+        case steps.Combine(Combination.REMAINDER, left):
             return _remainder(left, derivation, index)
-        case Combine(_, integer):
+        case steps.Combine(_, integer):
             if derivation.rounded is None or derivation.rounded.flags:
                 return [f"The integer goes on to be rounded into {fmt.name}, which does not hold it as it is."]
             return [f"The integer {brief(integer)} is a number of {fmt.name} already: what follows loses nothing."]
-        case Divide():
+        case steps.Divide():
             return _divide(step, derivation)
-        case Root(root, sticky):
+        case steps.Root(root, sticky):
             radicand = _data(derivation)[0].exact.exponent
             halved = f"A root's exponent is half the number's, rounded down: {radicand} gives {root.exponent}."
             end = (
                 f"The digits go on. {_STICKY}" if sticky else f"The root is exact: {brief(root)}, and no digit follows."
             )
             return [halved, end]
-        case Special():
+        case steps.Special():
             return _special(step, derivation)
-        case Round(format, rounded):
+        case steps.Round(format, rounded):
             return rounding_reason(rounded, format, context)
-        case Integral(rounded):
+        case steps.Integral(rounded):
             return integral_reason(rounded, context.rounding)
-        case Encode():
+        case steps.Encode():
             return encoding_reason(step, derivation, index)
     return []
 
@@ -137,12 +124,14 @@ def _decode(derivation: Derivation) -> list[str]:
             words.append(f"{name} was typed as {typed}, for which {own} has no code.")
         elif datum.is_finite:
             words.append(f"{name} was rounded on the way in: {own} has no {typed}, and {brief(datum)} is the nearest.")
-    if any(each.format != fmt for each in data) and not any(isinstance(each, Promote) for each in derivation.steps):
+    if any(each.format != fmt for each in data) and not any(
+        isinstance(each, steps.Promote) for each in derivation.steps
+    ):
         words.append(f"The result goes into {fmt.name}, rounded once.")
     return words
 
 
-def _align(step: Align, derivation: Derivation) -> list[str]:
+def _align(step: steps.Align, derivation: Derivation) -> list[str]:
     names = _terms(derivation)
     top, low = (step.left, step.right) if step.moved else (step.right, step.left)
     big, small = names if step.moved else names[::-1]
@@ -167,8 +156,8 @@ def _terms(derivation: Derivation) -> tuple[str, str]:
 
 def _sum(x: Exact, derivation: Derivation, index: int) -> list[str]:
     aligned, fmt = derivation.steps[index - 1], derivation.result.format
-    settled = next((each for each in derivation.steps[index + 1 :] if isinstance(each, Special)), None)
-    if not isinstance(aligned, Align):
+    settled = next((each for each in derivation.steps[index + 1 :] if isinstance(each, steps.Special)), None)
+    if not isinstance(aligned, steps.Align):
         if x.c:
             return ["One term is zero, so the sum is the other one."]
         signs = "with opposite signs; a rule gives the sign" if settled else "with the same sign, and so is the sum"
@@ -205,7 +194,7 @@ def _product(x: Exact, derivation: Derivation) -> list[str]:
 def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:
     a, b = (each.exact for each in _data(derivation)[:2])
     before = derivation.steps[index - 1]
-    n = before.quotient if isinstance(before, Divide) else Exact(False, 0, 0)
+    n = before.quotient if isinstance(before, steps.Divide) else Exact(False, 0, 0)
     if not n.c:
         return ["0 × b is subtracted, so a itself remains."]
     left = f"{brief(x)} remains" if x.c else "nothing remains, and the zero takes the sign of a"
@@ -216,7 +205,7 @@ def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:
     return [f"From a = {parts[0]} goes n × b = {parts[1]} × {parts[2]}, exactly: {left}."]
 
 
-def _divide(step: Divide, derivation: Derivation) -> list[str]:
+def _divide(step: steps.Divide, derivation: Derivation) -> list[str]:
     n = step.quotient
     if derivation.operation == "remainder":
         if not step.sticky:
@@ -241,7 +230,7 @@ def _odd_factor(dividend: int, divisor: int) -> int:
     return least // (least & -least)
 
 
-def _special(step: Special, derivation: Derivation) -> list[str]:
+def _special(step: steps.Special, derivation: Derivation) -> list[str]:
     if step.rule is Rule.FLUSHED_INPUT:
         formats = [each.format for each in _data(derivation) if each.is_subnormal]
         fmt = formats[0] if formats else derivation.result.format
