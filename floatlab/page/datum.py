@@ -5,22 +5,9 @@ from __future__ import annotations
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, NumberClass
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
+from floatlab.page import words
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Strip, line
-from floatlab.page.words import (
-    PAGE_DIGITS,
-    brief,
-    decision,
-    equals,
-    far_away,
-    flags_line,
-    in_words,
-    operand_text,
-    point,
-    read_line,
-    replaced_words,
-    tininess_words,
-    verdict_line,
-)
+from floatlab.page.words import PAGE_DIGITS
 
 
 def field_widths(format: Format) -> list[tuple[str, Role, int]]:
@@ -76,18 +63,18 @@ def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -
 def significand(datum: Datum) -> Line:
     """Write a finite datum as d.ddd × 2^e, the hidden digit included (0 for subnormals)."""
     fmt, x = datum.format, datum.exact
-    digits = point(f"{x.c:0{fmt.precision}b}")
+    digits = words.point(f"{x.c:0{fmt.precision}b}")
     return line("−" if x.negative else "", digits, f" × 2^{x.q + fmt.trailing_bits}")
 
 
 def coded(datum: Datum, value: str | None = None) -> Line:
     """Write a datum as its code and its value."""
-    return line(Span(hexadecimal_code(datum), Role.CODE), f" {brief(datum) if value is None else value}")
+    return line(Span(hexadecimal_code(datum), Role.CODE), f" {words.brief(datum) if value is None else value}")
 
 
 def datum_strip(datum: Datum, label: str, ruler: bool = False) -> Strip:
     """Draw a datum's bits beside its code and value."""
-    return bits_strip(datum, label, coded(datum, equals(datum)), ruler)
+    return bits_strip(datum, label, coded(datum, words.equals(datum)), ruler)
 
 
 def _exponent_words(datum: Datum) -> str:
@@ -117,31 +104,31 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
         blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
     if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
         blocks.append(_neighbours(datum))
-    if words := replaced_words(derivation):
-        blocks.append(Row("replaced", Span(words, Role.HINT)))
-    if words := in_words(datum):
-        blocks.append(Row("note", Span(words, Role.HINT)))
+    if note := words.replaced_words(derivation):
+        blocks.append(Row("replaced", Span(note, Role.HINT)))
+    if note := words.in_words(datum):
+        blocks.append(Row("note", Span(note, Role.HINT)))
     if interval:
         from floatlab.page.number_line import interval_rows, scale_rows  # here, since most pages have no number line
 
         blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)
-    return Page(tuple(blocks), f"{operand_text(derivation)} in {fmt.name}")
+    return Page(tuple(blocks), f"{words.operand_text(derivation)} in {fmt.name}")
 
 
 def _rounding(derivation: Derivation) -> list[Block]:
-    typed = line("from ", operand_text(derivation))
+    typed = line("from ", words.operand_text(derivation))
     rounded, direction = derivation.rounded, derivation.context.rounding
     if derivation.operation == "decode":
         return []
     if rounded is None:
-        return [Row("read", operand_text(derivation), flags_line(derivation.flags))]
-    seen = read_line(derivation)
+        return [Row("read", words.operand_text(derivation), words.flags_line(derivation.flags))]
+    seen = words.read_line(derivation)
     rows: list[Block] = [Row("read", seen, typed)]
-    far = far_away(derivation)
-    decided = line("larger than every number") if far and rounded.overflowed else decision(rounded, direction)
-    rows.append(Row(f"round {direction.value}", decided, verdict_line(derivation)))
-    if words := tininess_words(rounded):
-        rows.append(Row("", words))
+    far = words.far_away(derivation)
+    decided = line("larger than every number") if far and rounded.overflowed else words.decision(rounded, direction)
+    rows.append(Row(f"round {direction.value}", decided, words.verdict_line(derivation)))
+    if note := words.tininess_words(rounded):
+        rows.append(Row("", note))
     if rounded.carried and not rounded.overflowed and not far:
         rows.append(Row("", "the carry runs into the exponent"))
     return rows

@@ -228,6 +228,12 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
     return kept, rest[:_TAIL_SHOWN].ljust(_TAIL_SHOWN if more else 1, "0") + "…" if more else rest
 
 
+def rounded_digits(rounded: Rounded, format: Format) -> Line:
+    """Write a number as its rounding saw it: the digits kept, the cut, those cut off."""
+    kept, rest = cut(rounded, format)
+    return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
+
+
 def far_away(derivation: Derivation) -> str:
     """Say that a literal lies so far outside the range that another number stood in for it, or nothing."""
     fmt = derivation.result.format
@@ -247,8 +253,7 @@ def read_line(derivation: Derivation) -> Line:
         return ()
     if far := far_away(derivation):
         return line(far)
-    kept, rest = cut(rounded, derivation.result.format)
-    return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
+    return rounded_digits(rounded, derivation.result.format)
 
 
 def operand_text(derivation: Derivation) -> str:

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from floatlab.arith import (
-    Comparison,
-    Contrast,
-    IntegerResult,
-    compare,
-    contrast,
-    multiply_then_add,
-    parse_integer,
-    to_integer,
-)
+from floatlab import arith
+from floatlab.arith import Comparison, Contrast, IntegerResult
 from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
 from floatlab.arith.operands import DEFAULT_FORMAT, reading_context
 from floatlab.errors import FloatlabError, quoted
@@ -62,17 +54,19 @@ def operate(
         raise FloatlabError(f"{verb} takes {takes}, and got {got}")
     values = operands(texts, format, bits, context)
     if verb == "toint":
-        kind = parse_integer(integer)
-        return answer_of(to_integer(values[0], kind.width, kind.signed, format, context, exact))
+        kind = arith.parse_integer(integer)
+        return answer_of(arith.to_integer(values[0], kind.width, kind.signed, format, context, exact))
     if verb == "cmp":
         if format is None:  # no result asks for a format: text without one is read into the default format
             home, rules = parse_format(DEFAULT_FORMAT), reading_context(context)
             values = tuple(read_literal(read_operand(x)[0], home, rules) if isinstance(x, str) else x for x in values)
-        return answer_of(compare(values[0], values[1], format, context, signaling))
+        return answer_of(arith.compare(values[0], values[1], format, context, signaling))
     derivation = compute(verb, values, format, context, exact)
     if verb == "fma":
         a, b, c = values
-        return answer_of(contrast(derivation, multiply_then_add(a, b, c, format, context)), steps, brief, why)
+        return answer_of(
+            arith.contrast(derivation, arith.multiply_then_add(a, b, c, format, context)), steps, brief, why
+        )
     return answer_of(derivation, steps, brief, why)
 
 

@@ -8,26 +8,10 @@ from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Round
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import exact_decimal
 from floatlab.numbers.steps import Combination, Rule, Step
+from floatlab.page import words
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, heading, line, text_of
-from floatlab.page.words import (
-    GLANCE,
-    PAGE_DIGITS,
-    abbreviated,
-    bracketed,
-    cut,
-    decision,
-    equals,
-    error_words,
-    flags_line,
-    operand_text,
-    plural,
-    point,
-    replaced_words,
-    signed,
-    tininess_words,
-    verdict_line,
-)
+from floatlab.page.words import GLANCE, PAGE_DIGITS
 from floatlab.record import Record
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
@@ -72,8 +56,8 @@ def sentence(rule: Rule) -> str:
     >>> sentence(Rule.ZERO_TIMES_INFINITY)
     '0 × ∞ has no useful value: invalid (7.2 b, c)'
     """
-    words, clause = SENTENCES[rule]
-    return f"{words} ({clause})"
+    text, clause = SENTENCES[rule]
+    return f"{text} ({clause})"
 
 
 def expression(derivation: Derivation) -> str:
@@ -84,18 +68,18 @@ def expression(derivation: Derivation) -> str:
     '1.125 + 0.1'
     """
     typed = derivation.literals or (None,) * len(derivation.operands)
-    words = []
+    names = []
     for text, datum in zip(typed, derivation.operands, strict=True):
         if isinstance(datum, Datum):
             word = text.strip() if text is not None and len(text) <= GLANCE else shortest(datum)
-            words.append(word if datum.format == derivation.result.format else f"{word}@{datum.format.name}")
+            names.append(word if datum.format == derivation.result.format else f"{word}@{datum.format.name}")
     if derivation.operation in SYMBOLS:
-        left, right = words
-        return f"{left} {SYMBOLS[derivation.operation]} {bracketed(right)}"
+        left, right = names
+        return f"{left} {SYMBOLS[derivation.operation]} {words.bracketed(right)}"
     if derivation.operation in ("fma", "multiply_then_add"):
-        a, b, c = words
-        return f"{a} × {b} + {bracketed(c)}"
-    return f"{_FUNCTIONS.get(derivation.operation, derivation.operation)}({', '.join(words)})"
+        a, b, c = names
+        return f"{a} × {b} + {words.bracketed(c)}"
+    return f"{_FUNCTIONS.get(derivation.operation, derivation.operation)}({', '.join(names)})"
 
 
 def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
@@ -154,7 +138,7 @@ def align_blocks(step: steps.Align, fmt: Format, moved: int | None = None) -> li
     if moved is not None:
         note = f"the smaller term moves right: {moved} of {step.shift}"
     elif step.shift:
-        note = f"the smaller term moves right {step.shift} {plural(step.shift, 'place')}"
+        note = f"the smaller term moves right {step.shift} {words.plural(step.shift, 'place')}"
         if step.shift > fmt.precision + 1:
             note += ", wholly past the last digit"
     return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", note)]
@@ -170,26 +154,22 @@ def _combined(step: steps.Combine, fmt: Format, aligned: Step | None) -> list[Bl
     rows: list[Block] = [Row("sum", _frame(x, fmt, top), _value(x))]
     moved = top - x.exponent
     if moved:
-        words = f"{moved} leading {plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one digit more"
-        rows.append(Row("normalise", _frame(x, fmt), words))
+        note = f"{moved} leading {words.plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one digit more"
+        rows.append(Row("normalise", _frame(x, fmt), note))
     return rows
 
 
 def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list[Block]:
     """Say what a rounding kept, what it cut off with its guard, round and sticky digits, and what decided."""
     direction = derivation.context.rounding
-    kept, tail = cut(rounded, fmt)
-    grs = line(f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}") if tail else ()
+    grs = f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}" if words.cut(rounded, fmt)[1] else ()
+    carry = "the carry runs into the exponent" if rounded.carried else ()
     rows: list[Block] = [
-        Row(
-            f"round {direction.value}",
-            line(signed(rounded.negative, point(kept, tail)), f" × 2^{rounded.quantum + len(kept) - 1}"),
-            grs,
-        ),
-        Row("", decision(rounded, direction), line("the carry runs into the exponent") if rounded.carried else ()),
+        Row(f"round {direction.value}", words.rounded_digits(rounded, fmt), grs),
+        Row("", words.decision(rounded, direction), carry),
     ]
-    if words := tininess_words(rounded):
-        rows.append(Row("", words))
+    if note := words.tininess_words(rounded):
+        rows.append(Row("", note))
     return rows
 
 
@@ -217,7 +197,7 @@ def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], stri
         case steps.Integral(rounded):
             return integral_rows(rounded, derivation.context.rounding)
         case steps.Special(rule, flags):
-            return [Row("rule", sentence(rule), flags_line(flags) if flags else ())]
+            return [Row("rule", sentence(rule), words.flags_line(flags) if flags else ())]
         case steps.Round(_, rounded):
             return rounding_rows(rounded, derivation, fmt)
         case steps.Encode(datum):
@@ -250,9 +230,9 @@ def operand_rows(
         if strips:
             blocks.append(datum_strip(datum, name if datum.format == shared else f"{name} {datum.format.name}"))
         if reading is not None and reading.flags:
-            typed = line(f"read from {abbreviated(operand_text(reading), 30)}")
-            blocks.append(Row("" if strips else name, typed, verdict_line(reading)))
-            if replaced := replaced_words(reading):
+            typed = line(f"read from {words.abbreviated(words.operand_text(reading), 30)}")
+            blocks.append(Row("" if strips else name, typed, words.verdict_line(reading)))
+            if replaced := words.replaced_words(reading):
                 blocks.append(Row("", Span(replaced, Role.HINT)))
     return blocks
 
@@ -264,17 +244,17 @@ def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
     shown = tail[:TAIL] + "…" * (len(tail) > TAIL)
     digits = line(Span(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Span(shown, Role.LOST)) if shown else ())
     return [
-        Row("to integer", signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
-        Row("", line(f"{direction.value}: " if shown else "", decision(rounded, direction, integral=True))),
+        Row("to integer", words.signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
+        Row("", line(f"{direction.value}: " if shown else "", words.decision(rounded, direction, integral=True))),
     ]
 
 
 def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
     """Return the result: bits, code, value, error and flags, and what it stands in for."""
-    error = error_words(derivation) if derivation.result == datum else ""
-    flags = flags_line(derivation.flags)
+    error = words.error_words(derivation) if derivation.result == datum else ""
+    flags = words.flags_line(derivation.flags)
     rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
-    if replaced := replaced_words(derivation):
+    if replaced := words.replaced_words(derivation):
         rows.append(Row("", Span(replaced, Role.HINT)))
     return rows
 
@@ -330,15 +310,15 @@ def derivation_page(derivation: Derivation, steps: int | None = None, why: bool 
     blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
     left = len(derivation.steps) - len(derivation.steps[:steps])
     if left:
-        blocks.append(Row("", Span(f"{left} more {plural(left, 'step')}", Role.HINT)))
+        blocks.append(Row("", Span(f"{left} more {words.plural(left, 'step')}", Role.HINT)))
     return Page(tuple(blocks), text_of(title.content))
 
 
 def summary(derivation: Derivation) -> Line:
     """Return an operation in one line."""
     result = derivation.result
-    parts = [f"{expression(derivation)} {equals(result)} in {result.format.name} ("]
-    error = error_words(derivation)
+    parts = [f"{expression(derivation)} {words.equals(result)} in {result.format.name} ("]
+    error = words.error_words(derivation)
     rest = ", ".join(part for part in (error, ", ".join(derivation.flags.names).replace("_", " ")) if part)
     return line(*parts, Span(hexadecimal_code(result), Role.CODE), ")" + (f", {rest}" if rest else ""))
 

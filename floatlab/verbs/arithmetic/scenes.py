@@ -7,23 +7,16 @@ from floatlab.numbers import Derivation, Flags
 from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
 from floatlab.record import Record
+from floatlab.verbs.arithmetic import relations
 from floatlab.verbs.arithmetic.outcomes import comparison_reason, integer_reason, verdict_reason
 from floatlab.verbs.arithmetic.page import TAIL, StepGroup, align_blocks, operation_heading, step_groups
 from floatlab.verbs.arithmetic.reasons import reason
-from floatlab.verbs.arithmetic.relations import (
-    Result,
-    fused_and_separate,
-    page_of,
-    product_end,
-    side_by_side,
-    verdict_rows,
-)
 from floatlab.verbs.question import Scene
 
 Blocks = tuple[Block, ...]
 
 
-def scenes_of(result: Result, *, strips: bool = True) -> tuple[Scene, ...]:
+def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, ...]:
     """Return the scenes of what an operation gave, the last with the whole page.
 
     Fused and separate multiply-add go in step with each other, and a last scene compares them. Without `strips` the
@@ -47,7 +40,7 @@ def scenes_of(result: Result, *, strips: bool = True) -> tuple[Scene, ...]:
             name, why = "compare", comparison_reason(result)
         case _:
             name, why = "to integer", integer_reason(result)
-    return (_whole_scene(name, page_of(result), why, result.flags, strips),)
+    return (_whole_scene(name, relations.page_of(result), why, result.flags, strips),)
 
 
 def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], strips: bool) -> list[Scene]:
@@ -134,9 +127,9 @@ def _beats(fused: tuple[StepGroup, ...], separate: tuple[StepGroup, ...], ends: 
 
 def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
     fused, separate = contrast.fused, contrast.separate
-    found = fused_and_separate(contrast, strips=strips)
+    found = relations.fused_and_separate(contrast, strips=strips)
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
-    beats = _beats(found.fused, found.separate, (product, product_end(separate)))
+    beats = _beats(found.fused, found.separate, (product, relations.product_end(separate)))
     names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])
     shared = _scenes(fused, list(found.shared), names, strips)
     made = [scene.replace(separate_flags=Flags.NONE) for scene in shared]
@@ -160,14 +153,19 @@ def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
         page = Page((*top, _grown(left, right, *new)), title)
         made.append(Scene(name, page, _both(steps), fused_flags, tuple(frames), steps, separate_flags))
         left, right = (*left, *new[0]), (*right, *new[1])
-    whole = (*top, side_by_side(list(left), list(right)), Gap(), Fresh(tuple(verdict_rows(contrast))))
+    whole = (
+        *top,
+        relations.side_by_side(list(left), list(right)),
+        Gap(),
+        Fresh(tuple(relations.verdict_rows(contrast))),
+    )
     verdict = verdict_reason(contrast)
     return (*made, Scene("verdict", Page(whole, title), verdict, fused_flags, separate_flags=separate_flags))
 
 
 def _grown(left: Blocks, right: Blocks, more_left: Blocks, more_right: Blocks) -> Block:
     """Return two sides with what is new on each."""
-    return side_by_side([*left, *_fresh(more_left)], [*right, *_fresh(more_right)])
+    return relations.side_by_side([*left, *_fresh(more_left)], [*right, *_fresh(more_right)])
 
 
 def _is_product(step: Step) -> bool:
