@@ -292,22 +292,19 @@ def operation_heading(derivation: Derivation) -> Note:
     return heading(f"{expression(derivation)} in {derivation.result.format.name}")
 
 
-def with_reasons(derivation: Derivation, shown: list[StepGroup]) -> list[Block]:
-    """Return the rows of these stages, each followed by why it does what it does."""
+def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> list[Block]:
+    """Return the rows of these stages, each followed by the reason for what it does where `why` asks for that."""
+    if not why:
+        return [block for stage in shown for block in stage.blocks]
     from floatlab.verbs.arithmetic.reasons import reason
 
-    blocks: list[Block] = []
-    for stage in shown:
-        blocks += [*stage.blocks, Row("why", reason(derivation, stage.index))]
-    return blocks
+    return [each for stage in shown for each in (*stage.blocks, Row("why", reason(derivation, stage.index)))]
 
 
 def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
     """Return the page of an operation, or of its first steps; with `why`, each with the reason for what it does."""
     title = operation_heading(derivation)
-    blocks: list[Block] = [title]
-    shown = step_groups(derivation, stop=steps)
-    blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
+    blocks: list[Block] = [title, *stage_rows(derivation, step_groups(derivation, stop=steps), why)]
     left = len(derivation.steps) - len(derivation.steps[:steps])
     if left:
         blocks.append(Row("", Span(f"{left} more {words.plural(left, 'step')}", Role.HINT)))

@@ -11,7 +11,6 @@ from floatlab.numbers.steps import Combination, Combine, Decode, Encode, Promote
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Note, Page, Pair, Role, Row, Span, Strip, heading, line, text_of
 from floatlab.page.words import GLANCE, PAGE_DIGITS, equals, error_words, flags_line, plain_error, plural
-from floatlab.record import Record
 from floatlab.verbs.arithmetic import page as pages
 from floatlab.verbs.arithmetic.page import StepGroup, rounding_rows, sentence, step_groups
 
@@ -20,8 +19,6 @@ Result = Derivation | Contrast | Comparison | IntegerResult  # what an operation
 _SIGNS = {Relation.LESS: "<", Relation.EQUAL: "=", Relation.GREATER: ">", Relation.UNORDERED: "is unordered with"}
 
 _SYMBOLIC = 60  # characters of a difference in powers of two; longer ones are rounded
-FUSED = "fused: the product keeps all its digits"
-SEPARATE = "separate: the product is rounded first"
 
 
 def page_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Page:
@@ -118,14 +115,6 @@ def integer_page(result: IntegerResult) -> Page:
     return Page(tuple(blocks), title)
 
 
-class FusedAndSeparate(Record):
-    """Both ways in stages: what they share, then each its own."""
-
-    shared: tuple[StepGroup, ...]
-    fused: tuple[StepGroup, ...]
-    separate: tuple[StepGroup, ...]
-
-
 def product_end(separate: Derivation) -> int:
     """Return how many steps of the separate way make the product, its encoding included."""
     return next((i + 1 for i, step in enumerate(separate.steps) if isinstance(step, Encode)), len(separate.steps))
@@ -144,9 +133,10 @@ def _parting(contrast: Contrast) -> list[Block]:
     return [Row("", line(Span("here they part: ", Role.CHANGED), moved))]
 
 
-def _opening(derivation: Derivation) -> int:
-    """Return how many steps come before any arithmetic: operands decoded and promoted."""
-    return next(i for i, step in enumerate(derivation.steps) if not isinstance(step, (Decode, Promote)))
+def _opening(derivation: Derivation, start: int = 0) -> int:
+    """Return where arithmetic begins, from a step on: behind operands decoded and promoted."""
+    steps = enumerate(derivation.steps[start:], start)
+    return next((i for i, step in steps if not isinstance(step, Decode | Promote)), start)
 
 
 def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
@@ -164,14 +154,16 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
             found.append(StepGroup(last.name, rows, last.index))
         elif not isinstance(step, (Decode, Promote, Combine)):
             found.append(stage)
-    again = next(
-        (i for i, step in enumerate(derivation.steps[end:], end) if not isinstance(step, (Decode, Promote))), end
-    )
-    return found + step_groups(derivation, again, steps)
+    return found + step_groups(derivation, _opening(derivation, end), steps)
 
 
-def fused_and_separate(contrast: Contrast, steps: int | None = None, strips: bool = True) -> FusedAndSeparate:
-    """Return both ways in stages, or the first `steps` steps of each; without `strips` operands are not drawn."""
+def fused_and_separate(
+    contrast: Contrast, steps: int | None = None, strips: bool = True
+) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
+    """Return the stages that both ways share, those of the fused way and those of the separate one.
+
+    With `steps`, the first so many steps of each; without `strips` operands are not drawn.
+    """
     fused = contrast.fused
     opening = _opening(fused)
     shared = step_groups(fused, stop=opening, strips=strips)
@@ -179,23 +171,16 @@ def fused_and_separate(contrast: Contrast, steps: int | None = None, strips: boo
     product = isinstance(first, Combine) and first.kind is Combination.PRODUCT
     if product and (steps is None or steps > opening):
         shared += step_groups(fused, opening, opening + 1)
-    left = step_groups(fused, opening + product, steps)
-    return FusedAndSeparate(tuple(shared), tuple(left), tuple(_separate(contrast, steps)))
+    return shared, step_groups(fused, opening + product, steps), _separate(contrast, steps)
 
 
 def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = False) -> Page:
     """Return the page of both ways; with `steps`, only the first so many of each; with `why`, with their reasons."""
     fused, separate = contrast.fused, contrast.separate
-    found = fused_and_separate(contrast, steps)
-
-    def rows(derivation: Derivation, shown: tuple[StepGroup, ...]) -> list[Block]:
-        if why:
-            return pages.with_reasons(derivation, list(shown))
-        return [block for stage in shown for block in stage.blocks]
-
-    title = pages.operation_heading(fused)
-    blocks: list[Block] = [title, *rows(fused, found.shared)]
-    blocks += [side_by_side(rows(fused, found.fused), rows(separate, found.separate)), Gap()]
+    shared, left, right = fused_and_separate(contrast, steps)
+    title, rows = pages.operation_heading(fused), pages.stage_rows
+    sides = side_by_side(rows(fused, left, why), rows(separate, right, why))
+    blocks: list[Block] = [title, *rows(fused, shared, why), sides, Gap()]
     hidden = [max(len(way.steps) - (steps or len(way.steps)), 0) for way in (fused, separate)]
     if any(hidden):
         blocks.append(Row("", Span(f"{hidden[0]} more steps fused, {hidden[1]} separate", Role.HINT)))
@@ -210,7 +195,8 @@ def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = Fals
 
 def side_by_side(fused: list[Block], separate: list[Block]) -> Pair:
     """Put the rows of the two ways beside each other, each under its title."""
-    left, right = ([Gap(), heading(title)] for title in (FUSED, SEPARATE))
+    titles = "fused: the product keeps all its digits", "separate: the product is rounded first"
+    left, right = ([Gap(), heading(title)] for title in titles)
     return Pair((*left, *fused), (*right, *separate))
 
 

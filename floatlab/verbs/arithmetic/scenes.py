@@ -6,7 +6,6 @@ from floatlab.arith import Comparison, Contrast
 from floatlab.numbers import Derivation, Flags
 from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
-from floatlab.record import Record
 from floatlab.verbs.arithmetic import relations
 from floatlab.verbs.arithmetic.outcomes import comparison_reason, integer_reason, verdict_reason
 from floatlab.verbs.arithmetic.page import TAIL, StepGroup, align_blocks, operation_heading, step_groups
@@ -83,89 +82,65 @@ def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
 
 def _raised(derivation: Derivation, index: int) -> Flags:
     """Return the flags raised up to a step."""
-    raised = Flags.NONE
-    for step in derivation.steps[: index + 1]:
-        raised |= _raised_by(step)
     if index + 1 == len(derivation.steps):
         return derivation.flags
+    raised = Flags.NONE
+    for step in derivation.steps[: index + 1]:
+        if isinstance(step, Round | Integral):
+            raised |= step.rounded.flags
+        elif isinstance(step, Special):
+            raised |= step.flags
     # Rounding to an integer without `exact` keeps inexact to itself.
     return raised & derivation.flags
-
-
-def _raised_by(step: Step) -> Flags:
-    if isinstance(step, (Round, Integral)):
-        return step.rounded.flags
-    return step.flags if isinstance(step, Special) else Flags.NONE
-
-
-class _Beat(Record):
-    """What appears at once on the two sides of a contrast, and what it is called."""
-
-    name: str
-    fused: StepGroup | None
-    separate: StepGroup | None
 
 
 # Stages of the two ways that have the same rank appear together.
 _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
 
 
-def _beats(fused: tuple[StepGroup, ...], separate: tuple[StepGroup, ...], ends: tuple[int, int]) -> list[_Beat]:
+def _beats(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
     """Bring two ways in step: up to the product (the steps before `ends`), then from there on, rank by rank."""
-    sides: list[dict[tuple[int, int, int], StepGroup]] = []
-    for way, end in zip((fused, separate), ends, strict=True):
-        placed: dict[tuple[int, int, int], StepGroup] = {}
-        for stage in way:
+    placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
+    for side, places, end in zip(sides, placed, ends, strict=True):
+        for stage in side:
             key = (int(stage.index >= end), _RANKS[stage.name])
-            placed[*key, sum(other[:2] == key for other in placed)] = stage
-        sides.append(placed)
-    left, right = sides
-    keys = sorted({*left, *right})
-    names = [(left.get(key) or right[key]).name for key in keys]
-    return [_Beat(name, left.get(key), right.get(key)) for name, key in zip(names, keys, strict=True)]
+            places[*key, sum(other[:2] == key for other in places)] = stage
+    return [[places.get(key) for places in placed] for key in sorted({key for places in placed for key in places})]
 
 
 def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
-    fused, separate = contrast.fused, contrast.separate
-    found = relations.fused_and_separate(contrast, strips=strips)
+    ways = fused, separate = contrast.fused, contrast.separate
+    shared, *sides = relations.fused_and_separate(contrast, strips=strips)
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
-    beats = _beats(found.fused, found.separate, (product, relations.product_end(separate)))
-    names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])
-    shared = _scenes(fused, list(found.shared), names, strips)
-    made = [scene.replace(separate_flags=Flags.NONE) for scene in shared]
+    beats = _beats(sides, (product, relations.product_end(separate)))
+    named = [*shared, *(next(filter(None, beat)) for beat in beats)]
+    names = _distinct([stage.name for stage in named])
+    made = [scene.replace(separate_flags=Flags.NONE) for scene in _scenes(fused, shared, names, strips)]
     top, title = _opening(fused, strips), text_of(operation_heading(fused).content)
-    top += tuple(block for stage in found.shared for block in stage.blocks)
-    fused_flags = separate_flags = Flags.NONE
-    left: Blocks = ()
-    right: Blocks = ()
-    for beat, name in zip(beats, names[len(found.shared) :], strict=True):
-        moving = [_frames(fused, beat.fused), _frames(separate, beat.separate)]
-        new = [() if stage is None else stage.blocks for stage in (beat.fused, beat.separate)]
+    top += tuple(block for stage in shared for block in stage.blocks)
+    seen: list[Blocks] = [(), ()]
+    raised = [Flags.NONE, Flags.NONE]
+    for beat, name in zip(beats, names[len(shared) :], strict=True):
+        moving = [_frames(way, stage) for way, stage in zip(ways, beat, strict=True)]
+        new = [() if stage is None else stage.blocks for stage in beat]
         frames = []
         for moved in range(max(len(each) for each in moving)):
             now = [each[moved] if moved < len(each) else blocks for each, blocks in zip(moving, new, strict=True)]
-            frames.append(Page((*top, _grown(left, right, *now)), title))
-        steps = tuple(
-            (way, stage.index) for way, stage in ((fused, beat.fused), (separate, beat.separate)) if stage is not None
-        )
-        fused_flags |= _raised(fused, beat.fused.index) if beat.fused is not None else Flags.NONE
-        separate_flags |= _raised(separate, beat.separate.index) if beat.separate is not None else Flags.NONE
-        page = Page((*top, _grown(left, right, *new)), title)
-        made.append(Scene(name, page, _both(steps), fused_flags, tuple(frames), steps, separate_flags))
-        left, right = (*left, *new[0]), (*right, *new[1])
-    whole = (
-        *top,
-        relations.side_by_side(list(left), list(right)),
-        Gap(),
-        Fresh(tuple(relations.verdict_rows(contrast))),
-    )
-    verdict = verdict_reason(contrast)
-    return (*made, Scene("verdict", Page(whole, title), verdict, fused_flags, separate_flags=separate_flags))
+            frames.append(Page((*top, _grown(seen, now)), title))
+        steps = tuple((way, stage.index) for way, stage in zip(ways, beat, strict=True) if stage is not None)
+        for side, (way, stage) in enumerate(zip(ways, beat, strict=True)):
+            raised[side] |= Flags.NONE if stage is None else _raised(way, stage.index)
+        page = Page((*top, _grown(seen, new)), title)
+        made.append(Scene(name, page, _both(steps), raised[0], tuple(frames), steps, raised[1]))
+        seen = [(*old, *more) for old, more in zip(seen, new, strict=True)]
+    verdict = Fresh(tuple(relations.verdict_rows(contrast)))
+    whole = Page((*top, relations.side_by_side(*map(list, seen)), Gap(), verdict), title)
+    return (*made, Scene("verdict", whole, verdict_reason(contrast), raised[0], separate_flags=raised[1]))
 
 
-def _grown(left: Blocks, right: Blocks, more_left: Blocks, more_right: Blocks) -> Block:
+def _grown(seen: list[Blocks], more: list[Blocks]) -> Block:
     """Return two sides with what is new on each."""
-    return relations.side_by_side([*left, *_fresh(more_left)], [*right, *_fresh(more_right)])
+    return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
 
 def _is_product(step: Step) -> bool:
