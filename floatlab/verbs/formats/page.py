@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import log2
+
 from floatlab.arith import Lack, lacks
+from floatlab.errors import UnsupportedError
 from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import census
 from floatlab.numbers import Context, Datum, encode
@@ -12,11 +16,6 @@ from floatlab.page import model
 from floatlab.page.datum import bits_strip
 from floatlab.page.model import AxisInterval, Block, Line, Page, Role, Row, Span, Table, heading, hint, line
 from floatlab.page.words import brief, counted, listed, plural
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fractions import Fraction
-
 
 _CODE_TABLE_LIMIT = 256
 _CELL = 12  # characters of a value in a code table
@@ -36,8 +35,6 @@ def _rounded(value: Fraction) -> str:
 
 
 def _count(n: int) -> str:
-    from fractions import Fraction
-
     return f"{n}" if n < 10_000_000 else rounded_decimal(Fraction(n), 3, positional=range(0))
 
 
@@ -136,8 +133,6 @@ def _landmark(label: str, format: Format, magnitude: int) -> list[Block]:
 
 def _stands_for(format: Format, literal: str, context: Context | None = None) -> str:
     """Say what a literal becomes in the format, by asking."""
-    from floatlab.errors import UnsupportedError
-
     try:
         result = encode(literal, format, context or Context())
     except UnsupportedError as error:
@@ -357,9 +352,6 @@ def _value(value: Fraction) -> str:
 
 def _top(format: Format) -> float:
     """Return log2 of the largest number."""
-    from fractions import Fraction
-    from math import log2
-
     leading = format.largest / (Fraction(2) ** format.emax)
     return format.emax + log2(leading)
 
