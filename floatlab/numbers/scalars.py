@@ -58,12 +58,12 @@ def _ratio_of(value: Any) -> Ratio | Datum | Literal:
     raise _refusal(value)
 
 
-def _signed_zero(value: Any) -> bool:
+def _signed_zero(value: object) -> bool:
     """Say whether a zero of a NumPy type is −0; fractions have no such thing."""
     return hasattr(value, "dtype") and str(value).startswith("-")
 
 
-def _refusal(value: Any) -> LiteralError:
+def _refusal(value: object) -> LiteralError:
     return LiteralError(f"{type(value).__name__} {quoted(str(value))} is not a number floatlab can read")
 
 
