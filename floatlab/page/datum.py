@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, NumberClass
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
 from floatlab.page import words
@@ -10,23 +9,33 @@ from floatlab.page.model import Block, Line, Page, Role, Row, Span, Strip, line
 from floatlab.page.words import PAGE_DIGITS
 
 
-def field_widths(format: Format) -> list[tuple[str, Role, int]]:
-    """Return the fields from the left: name, role, and width in bits."""
-    fields = [
-        ("S", Role.SIGN, int(format.signed)),
-        ("exp", Role.EXPONENT, format.exponent_bits),
-        ("J", Role.IMPLICIT, int(format.explicit_integer_bit)),
-        ("mantissa", Role.SIGNIFICAND, format.trailing_bits),
-    ]
-    return [field for field in fields if field[2]]
+def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
+    """Return the fields from the left: name, role, and bits.
+
+    >>> from floatlab import decode
+    >>> [(name, bits) for name, _, bits in fields_of(decode(0x38, "e4m3"))]
+    [('S', '0'), ('exp', '0111'), ('mantissa', '000')]
+    """
+    fmt, fields, start = datum.format, [], 0
+    bits = f"{datum.code:0{fmt.width}b}"
+    for name, role, width in (
+        ("S", Role.SIGN, int(fmt.signed)),
+        ("exp", Role.EXPONENT, fmt.exponent_bits),
+        ("J", Role.IMPLICIT, int(fmt.explicit_integer_bit)),
+        ("mantissa", Role.SIGNIFICAND, fmt.trailing_bits),
+    ):
+        if width:
+            fields.append((name, role, bits[start : start + width]))
+        start += width
+    return fields
 
 
-def _ruler(fields: list[tuple[str, Role, int]], total: int, power: int) -> str:
+def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
     """Write one digit of each bit's number; above the units only where it changes, and at the first bit."""
     rows, bit = [], total
-    for _, _, width in fields:
-        shown = range(bit - 1, bit - width - 1, -1)
-        bit -= width
+    for _, _, bits in fields:
+        shown = range(bit - 1, bit - len(bits) - 1, -1)
+        bit -= len(bits)
         rows.append(
             "".join(
                 str(n // power % 10) if n == total - 1 or (n % power == 0 and (n >= power or power == 1)) else " "
@@ -39,16 +48,16 @@ def _ruler(fields: list[tuple[str, Role, int]], total: int, power: int) -> str:
 def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -> Strip:
     """Draw a datum's fields under a ruler of bit numbers."""
     fmt = datum.format
-    fields = field_widths(fmt)
-    bits = f"{datum.code:0{fmt.width}b}"
+    fields = fields_of(datum)
     names: list[Span | str] = []
     drawn: list[Span | str] = []
     breaks: list[int] = []
     taken = column = 0
-    for name, role, width in fields:
+    for name, role, bits in fields:
+        width = len(bits)
         shown = name if len(name) <= width else name[:4]
         names += [Span(shown[:width].ljust(width), role), " "]
-        drawn += [Span(bits[taken : taken + width], role), " "]
+        drawn += [Span(bits, role), " "]
         breaks += [column + i for i in range(width) if i == 0 or (fmt.width - taken - i) % 8 == 0]
         taken, column = taken + width, column + width + 1
     lines: list[Line] = []
