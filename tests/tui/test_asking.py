@@ -14,8 +14,7 @@ from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.registry import SCREENS, ScreenRow
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.task import SHARED_KEYS, TaskScreen
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.registry import VERBS
 from tests.tui.stage import driven, opened
 

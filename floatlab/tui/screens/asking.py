@@ -10,8 +10,7 @@ from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.history import History
 from floatlab.tui.widgets.boxes import mark_valid
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
 _POLL = 0.1  # seconds between looks at an answer under way

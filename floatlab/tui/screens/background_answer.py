@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event, Thread
 
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
 

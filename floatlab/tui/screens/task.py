@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from floatlab.errors import FloatlabError, printable_lines
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined

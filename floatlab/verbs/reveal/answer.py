@@ -6,8 +6,7 @@ import sys
 from contextlib import redirect_stdout
 
 from floatlab.reduce.reveal.revelation import Findings, examine
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.reveal.page import reveal_page
 
 TERMS, DTYPE = 64, "float32"  # what is asked unless told

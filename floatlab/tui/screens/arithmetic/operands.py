@@ -13,15 +13,14 @@ from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from floatlab.errors import FloatlabError
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Strip
 from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.boxes import fill
 from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.verbs.answer import Answer
 from floatlab.verbs.edits import edited, literal_of, with_bit
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 
 _NAMES = ("a", "b", "c")
 

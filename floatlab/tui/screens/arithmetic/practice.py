@@ -12,9 +12,8 @@ from textual.widgets import Input, Label
 
 from floatlab.formats import Format
 from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.verbs.answer import Answer
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 
 
 class Practice(Vertical):

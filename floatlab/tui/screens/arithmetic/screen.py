@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
 from floatlab.formats import Format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.page.model import Note, Page
 from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands
@@ -28,10 +28,9 @@ from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import StaticPage
 from floatlab.tui.widgets.pickers import Choice, choices_of
-from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.operands import ARITIES
 from floatlab.verbs.edits import EDITS
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question, Scene
 from floatlab.verbs.registry import verb_named
 
 _PRINTED = ("steps", "brief", "why")  # options that say how much is printed

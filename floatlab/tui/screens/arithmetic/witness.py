@@ -13,7 +13,7 @@ from textual.widgets import Label, ProgressBar
 
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
-from floatlab.verbs.arithmetic.fma.witness import no_witness, witness
+from floatlab.verbs.arithmetic.operands import no_witness, witness
 from floatlab.verbs.question import Question
 
 

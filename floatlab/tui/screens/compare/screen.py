@@ -15,7 +15,7 @@ from textual.widgets import Input, Label, Static
 from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.page.model import Axis, Gap, Page
 from floatlab.tui.screens.compare.bars import HistogramBars
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, Copies, TaskScreen

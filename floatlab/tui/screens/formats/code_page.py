@@ -11,16 +11,15 @@ from textual.message import Message
 from textual.widgets import Input, Label
 
 from floatlab.formats import Format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Strip
 from floatlab.tui.screens.formats.code_table import CodeTable
 from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.boxes import fill, mark_valid
 from floatlab.tui.widgets.cells import Cells
-from floatlab.verbs.answer import Answer
 from floatlab.verbs.edits import with_bit
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.registry import answer_question
 
 

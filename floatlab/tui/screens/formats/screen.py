@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from floatlab.formats import CATALOG, Format, catalog_row, parse_format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.code_page import CodePage

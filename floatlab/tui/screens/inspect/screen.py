@@ -14,7 +14,7 @@ from textual.widgets import Input, Label, Static
 
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
 from floatlab.tui.background import run_once

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from floatlab.confinement import confined
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.page.model import Page
 from floatlab.record import Record
 from floatlab.reduce import Reduction

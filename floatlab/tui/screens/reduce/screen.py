@@ -29,9 +29,8 @@ from floatlab.tui.widgets.cells import Cells
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import EMPTY, PageView, StaticPage
 from floatlab.tui.widgets.pickers import Choice, HelpWindow
-from floatlab.verbs.answer import Answer
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.reduce.node import node_page, roundings_at
 from floatlab.verbs.reduce.page import array_words, elements_of, place_of
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of

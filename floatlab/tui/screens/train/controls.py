@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from floatlab.formats import Format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.page.words import plural
 from floatlab.training.networks import USUAL as CONFIGURATIONS
 from floatlab.training.setup import REMEDIES

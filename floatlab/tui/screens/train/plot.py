@@ -9,8 +9,7 @@ from rich.segment import Segment
 from textual import events
 from textual.message import Message
 
-from floatlab.page.chart import Scale, scales_of
-from floatlab.page.chart_text import chart_lines
+from floatlab.page.chart import Scale, chart_lines, scales_of
 from floatlab.page.model import Chart, Line, Role, Span, cut_columns, line, text_of
 from floatlab.tui.themes import CURSOR
 from floatlab.tui.widgets.page_view import PageView

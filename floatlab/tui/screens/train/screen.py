@@ -28,8 +28,7 @@ from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.cells import Cells
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView, StaticPage, note_page
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question, words_of
 from floatlab.verbs.train.forms import PARTS, has, text_in, with_text
 from floatlab.verbs.train.live import Laboratory, laboratory_for, stage_questions
