@@ -15,7 +15,7 @@ from floatlab.cli.parser import read_question
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, Strip
 from floatlab.tui.screens.arithmetic import step_player
-from floatlab.tui.screens.arithmetic.witness import WitnessSearch
+from floatlab.tui.screens.arithmetic.operands import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.verbs.arithmetic.operands import ARITIES
 from floatlab.verbs.practice.answer import exercises
@@ -645,7 +645,7 @@ async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypat
                 ended.wait(0.005)
         ended.set()
 
-    monkeypatch.setattr("floatlab.tui.screens.arithmetic.witness.witness", search)
+    monkeypatch.setattr("floatlab.tui.screens.arithmetic.operands.witness", search)
     async with opened(FMA, size) as person:
         before = person.app.shown.question
         await person.press("w")
@@ -669,7 +669,7 @@ async def test_a_format_without_a_witness_says_so(monkeypatch):
         assert complaint(person) == "that needs one format: f chooses it"
         await person.press("N")
         assert complaint(person) == "that needs one format: f chooses it"
-        monkeypatch.setattr("floatlab.tui.screens.arithmetic.witness.witness", lambda *_, **__: None)
+        monkeypatch.setattr("floatlab.tui.screens.arithmetic.operands.witness", lambda *_, **__: None)
         await person.press("f")
         await pick(person, "e5m2")
         await person.press("w")

@@ -11,7 +11,7 @@ import floatlab.tui.app.clipboard
 from floatlab.cli.parser import read_question
 from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.settings import session_file
-from floatlab.tui.widgets.file_picker import FilePicker
+from floatlab.tui.widgets.array_box import FilePicker
 from tests.tui.stage import driven, opened
 
 

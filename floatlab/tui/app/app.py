@@ -24,8 +24,7 @@ from floatlab.tui.app.keys import keys_page
 from floatlab.tui.app.palette import Commands, Palette
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
-from floatlab.tui.background import run_once
-from floatlab.tui.base import ExplorerBase
+from floatlab.tui.base import ExplorerBase, run_once
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
 from floatlab.tui.themes import CYCLE, THEMES, role_colours

@@ -1,4 +1,4 @@
-"""A screen that asks one question: its answers, at once or from a background thread, and the questions before it."""
+"""A screen that asks one question: its answers, at once or from a background thread, and undo and redo."""
 
 from __future__ import annotations
 
@@ -8,13 +8,60 @@ from textual.widgets import Input
 from floatlab.errors import FloatlabError
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.background_answer import BackgroundAnswer
-from floatlab.tui.screens.history import History
 from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
 _POLL = 0.1  # seconds between looks at an answer under way
+_LIMIT = 500  # questions that are kept
+
+
+class History:
+    """The questions of one screen. Consecutive edits of one kind, such as typing in a box, are one step."""
+
+    def __init__(self) -> None:
+        """Start without a past."""
+        self._questions: list[Question] = []
+        self._at = -1
+        self._kind = ""
+
+    @property
+    def now(self) -> Question | None:
+        """The current question."""
+        return self._questions[self._at] if self._questions else None
+
+    def add(self, question: Question, kind: str = "") -> None:
+        """Add a question; it replaces the last one if both have the same kind, which is not empty."""
+        if question == self.now:
+            return
+        replaces = kind != "" and kind == self._kind and self._at > 0
+        self._questions[self._at + (not replaces) :] = [question]
+        del self._questions[:-_LIMIT]
+        self._at = len(self._questions) - 1
+        self._kind = kind
+
+    def settle(self) -> None:
+        """End a series of edits of one kind."""
+        self._kind = ""
+
+    def can_go(self, by: int) -> bool:
+        """Return whether there is a step forward (1), or back (-1)."""
+        return 0 <= self._at + by < len(self._questions)
+
+    def go(self, by: int) -> Question | None:
+        """Go a step forward or back, and return the question there; None if there is none."""
+        if not self.can_go(by):
+            return None
+        self._at += by
+        self.settle()
+        return self.now
+
+    def return_to(self, question: Question) -> None:
+        """Go forward, else back, to a question: steps that led nowhere are undone."""
+        for by in (1, -1):
+            while self.now != question and self.go(by):
+                pass
 
 
 class AskingScreen(Screen[None]):
@@ -196,15 +243,14 @@ class AskingScreen(Screen[None]):
         self._excuse = ""
         self.show_frame()
 
-    def action_undo(self) -> None:
+    def action_undo(self, by: int = -1) -> None:
         """Go one question back."""
-        if question := self.history.undo():
+        if question := self.history.go(by):
             self.open(question)
 
     def action_redo(self) -> None:
         """Go one question forward."""
-        if question := self.history.redo():
-            self.open(question)
+        AskingScreen.action_undo(self, 1)
 
     def action_escape(self) -> None:
         """Stop the answer under way, else leave a box."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.widgets import Input, Label
 
 from floatlab.formats import Format
@@ -35,15 +34,10 @@ class Practice(Vertical):
     }
     """
 
-    @dataclass
-    class Answered(Message):
-        """The question about a scene was answered, so that the scene can be shown."""
-
-        scene: int
-
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start switched off."""
+    def __init__(self, show: Callable[[int], None], *, id: str | None = None) -> None:
+        """Start switched off; `show` gets the scene about which a question was answered."""
         super().__init__(id=id)
+        self._show = show
         self.on = False
         self.right = self.asked = 0
         self._seed = 0
@@ -55,7 +49,7 @@ class Practice(Vertical):
     def compose(self) -> ComposeResult:
         """Compose the prompt, the choices and the box."""
         yield Label("", id="prompt", markup=False)
-        yield ChoiceBar(id="guesses")
+        yield ChoiceBar(self._take, id="guesses")
         with Horizontal():
             yield Label("answer", markup=False)
             yield Input(id="guess", compact=True, placeholder="Enter alone shows the step")
@@ -128,11 +122,6 @@ class Practice(Vertical):
         event.stop()
         self._take(event.value)
 
-    @on(ChoiceBar.Chosen)
-    def _clicked(self, event: ChoiceBar.Chosen) -> None:
-        event.stop()
-        self._take(event.name)
-
     def _take(self, text: str) -> None:
         scene = self._scene
         exercise = self.exercises[scene] if 0 <= scene < len(self.exercises) else None
@@ -147,4 +136,4 @@ class Practice(Vertical):
         verdict += "; that was the last one: N for other operands" if self.ended else "; n for the next"
         self.query_one("#prompt", Label).update(verdict)
         self.add_class("-told")
-        self.post_message(self.Answered(scene))
+        self._show(scene)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.binding import Binding
 from textual.containers import ScrollableContainer
-from textual.message import Message
 from textual.timer import Timer
 
 from floatlab.page.model import Page
@@ -27,12 +28,10 @@ class StepPlayer(PageView, can_focus=True):
         Binding("left,h", "screen.step(-1)", "Step before", id="film.back", show=False),
     ]
 
-    class Ticked(Message):
-        """The next step is due."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start without playing."""
+    def __init__(self, tick: Callable[[], None], *, id: str | None = None) -> None:
+        """Start without playing; `tick` is called when the next step is due."""
         super().__init__(id=id)
+        self._tick = tick
         self.speed = 1.0
         self._clock: Timer | None = None
         self._slider: Timer | None = None
@@ -44,9 +43,9 @@ class StepPlayer(PageView, can_focus=True):
         return self._clock is not None
 
     def play(self) -> None:
-        """Report at every tick that the next step is due."""
+        """Play the steps."""
         self.stop()
-        self._clock = self.set_interval(1 / self.speed, lambda: self.post_message(self.Ticked()))
+        self._clock = self.set_interval(1 / self.speed, self._tick)
 
     def stop(self) -> None:
         """Stop playing, and end a slide."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 from rich.segment import Segment
 from textual import events
-from textual.message import Message
 
 from floatlab.page.chart import Scale, scales_of
 from floatlab.page.chart_text import chart_lines
@@ -26,15 +24,10 @@ class Plot(PageView, can_focus=False):
     Plot { scrollbar-size: 0 0; }
     """
 
-    @dataclass
-    class Pointed(Message):
-        """A place was clicked, at this number of the horizontal scale."""
-
-        x: float
-
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start empty."""
+    def __init__(self, point: Callable[[float], None], *, id: str | None = None) -> None:
+        """Start empty; `point` gets the number of the horizontal scale that was clicked."""
         super().__init__(id=id)
+        self._point = point
         self._chart: Chart | None = None
         self._marks: tuple[float, ...] = ()
         self._at: float | None = None
@@ -110,7 +103,7 @@ class Plot(PageView, can_focus=False):
         offset = event.get_content_offset(self)
         number = self.number_at(offset.x - self._left) if offset is not None and offset.x >= self._left else None
         if number is not None:
-            self.post_message(self.Pointed(number))
+            self._point(number)
 
 
 def _put(runs: Line, column: int, run: Span) -> Line:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from textual import on
+from textual import getters
 
 from floatlab.errors import FloatlabError
-from floatlab.tui.background import run_each
+from floatlab.tui.base import run_each
 from floatlab.tui.screens.train.controls import TrainControls
 from floatlab.tui.screens.train.paced_run import PACES, PacedRun
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.widgets.choice_bar import ChoiceBar
+from floatlab.tui.widgets.pickers import Pick
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.live.laboratory import Laboratory, check_remedy
 from floatlab.verbs.train.live.page import Look
@@ -26,6 +27,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     While the laboratory runs, a background thread uses it. `when_free` does something with it between two frames.
     """
 
+    plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
     CONTROLS = {"slower": "pace(-1)", "faster": "pace(1)", "pace": "pace(1)", "where": "finish"}
 
     def __init__(self, question: Question) -> None:
@@ -158,7 +160,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             return
         noun, label = "configuration" if self.form == "network" else "remedy", self.labels[self.place]
         title = f"{label} goes on as: (any {noun} such as bf16+kahan)"
-        self.pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True)
+        self.pick(Pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True))
 
     def take_remedy(self, place: int, remedy: str) -> None:
         """Change the remedy of a row; at the start, ask another question instead."""
@@ -184,20 +186,20 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         self.complain("")
         self.draw_all()
 
-    def action_undo(self) -> None:
+    def action_undo(self, by: int = -1) -> None:
         """Take back the last change of a remedy; if there is none, go one question back."""
         laboratory = self.laboratory
         if laboratory is not None and laboratory.changes:
             self.run_to(laboratory.steps, None, partial(laboratory.restart, laboratory.changes[:-1]))
         else:
-            super().action_undo()
+            super().action_undo(by)
 
     # The line of buttons.
 
     def draw_transport(self) -> None:
         """Show the step, and the buttons to run and pause."""
-        laboratory, transport = self.laboratory, self.query_one("#transport", ChoiceBar)
-        transport.display = laboratory is not None
+        laboratory = self.laboratory
+        self.transport.display = laboratory is not None
         if laboratory is None or self.look is None:
             return
         runs = self.running is not None and not self.running.is_halted
@@ -216,21 +218,17 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         )
         short = sum(len(text) + 2 for _, text, _ in buttons) > self.app.size.width - _MARGINS
         texts = ((name, brief if short else text) for name, text, brief in buttons)
-        transport.options = tuple((name, text) for name, text in texts if text)
+        self.transport.options = tuple((name, text) for name, text in texts if text)
 
     # The cursor over the chart.
 
     def action_point(self, by: int) -> None:
         """Move the cursor by some columns."""
-        plot = self.query_one(Plot)
-        if self.look is not None and plot.display:
-            self._point(plot.moved(self.look.steps if self.at is None else self.at, by), by)
+        if self.look is not None and self.plot.display:
+            self.point(self.plot.moved(self.look.steps if self.at is None else self.at, by), by)
 
-    @on(Plot.Pointed)
-    def _pointed(self, event: Plot.Pointed) -> None:
-        self._point(event.x, 0)
-
-    def _point(self, x: float, by: int) -> None:
+    def point(self, x: float, by: int = 0) -> None:
+        """Move the cursor to a number of the horizontal scale, at least one step on in the direction `by`."""
         if self.look is None or self.laboratory is None:
             return
         every = self.laboratory.every

@@ -1,15 +1,19 @@
-"""The tree of a reduction as rows that can be folded."""
+"""The tables of Reduce: the tree, as rows that can be folded, and the same terms added in many orders."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from time import monotonic
 
 from textual.binding import Binding
-from textual.message import Message
 
 from floatlab.page.model import text_of
-from floatlab.tui.widgets.cells import cursor_keys
-from floatlab.tui.widgets.column_table import MARGIN, ColumnTable
+from floatlab.reduce import Reduction
+from floatlab.tui.base import ExplorerBase, run_each
+from floatlab.tui.widgets.cells import MARGIN, ColumnTable, cursor_keys
+from floatlab.tui.widgets.page_view import note_page
+from floatlab.verbs.orders.answer import OrderChoice, growing
+from floatlab.verbs.orders.page import orders_table
 from floatlab.verbs.reduce.tree import Tree, TreeRow
 
 _MOST = 4000  # rows that can be unfolded at once
@@ -37,15 +41,10 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         *cursor_keys("tree", "Row"),
     ]
 
-    @dataclass
-    class Refused(Message):
-        """The tree cannot do what was asked, for this reason."""
-
-        reason: str
-
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start empty."""
+    def __init__(self, refuse: Callable[[str], None], *, id: str | None = None) -> None:
+        """Start empty; `refuse` gets the reason why the tree cannot do what was asked."""
         super().__init__(id=id)
+        self._refuse = refuse
         self.tree_shown: Tree | None = None
         self.sprigs: list[TreeRow] = []
         self._unfolded: frozenset[tuple[str | int, ...]] = frozenset()
@@ -121,7 +120,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         if self._unfolded >= tree.everything:
             self._unfolded = frozenset({("part", tree.plan.root)})
         elif tree.plan.terms > _MOST // 2:
-            self.post_message(self.Refused(f"{tree.plan.terms:,} terms are too many to unfold all of them"))
+            self._refuse(f"{tree.plan.terms:,} terms are too many to unfold all of them")
             return
         else:
             self._unfolded = tree.everything
@@ -132,7 +131,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         tree = self.tree_shown
         worst = tree.worst if tree is not None else []
         if tree is None or not worst:
-            self.post_message(self.Refused("no addition here has missed anything"))
+            self._refuse("no addition here has missed anything")
             return
         self._worst = (self._worst + by) % len(worst) if self._worst >= 0 or by > 0 else len(worst) - 1
         id = worst[self._worst]
@@ -149,3 +148,48 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self.action_fold()
         else:
             super().clicked(cell, column, times)
+
+
+class OrderTable(ColumnTable):
+    """One row for each order: its result, its error, and how many bits differ."""
+
+    PLACE = "On the table of orders"  # its name in the list of keys
+    HELP = "The same terms in one order after another. Enter, or a double click, takes the order of the row."
+    BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
+    SHORT = 1 << 12  # terms; with more, even one order may take too long to wait for
+    app: ExplorerBase
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start empty."""
+        super().__init__(id=id)
+        self.ways: list[OrderChoice] = []
+        self._reduction: Reduction | None = None
+
+    @property
+    def way(self) -> OrderChoice | None:
+        """The order under the cursor."""
+        return self.ways[self.cursor] if self.cursor < len(self.ways) else None
+
+    def show_orders(self, reduction: Reduction, grace: float) -> None:
+        """Add the terms in all orders; after `grace` seconds, the rest is done on a background thread, row by row."""
+        if self._reduction is reduction:
+            return
+        self._reduction, self.ways = reduction, []
+        self.page = note_page("adding in other orders …")
+
+        def take(ways: list[OrderChoice]) -> bool:
+            if self._reduction is not reduction or not self.is_attached:  # it comes too late
+                return False
+            self.ways = ways
+            cells = [(way.names[0], way.same, way.result, way.error) for way in ways]
+            self.show(orders_table(cells, reduction.result))
+            return True
+
+        pieces, end = growing(reduction), monotonic() + grace
+        if len(reduction) <= self.SHORT:
+            for ways in pieces:
+                self.ways = ways
+                if monotonic() > end:
+                    break
+            take(self.ways)
+        run_each(self.app, pieces, take)
