@@ -14,7 +14,7 @@ from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, Strip
-from floatlab.tui.screens.arithmetic import step_player
+from floatlab.tui.screens.arithmetic import steps
 from floatlab.tui.screens.arithmetic.operands import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.verbs.arithmetic.operands import ARITIES
@@ -479,8 +479,8 @@ async def test_the_smaller_term_slides_to_its_place(size, monkeypatch):
         await until(person, lambda: player.page == pages[-1] and player._slider is None)
         assert turned == pages
         # A key ends it: the step that it goes to is drawn whole.
-        monkeypatch.setattr(step_player, "_FRAME", 30.0)
-        monkeypatch.setattr(step_player, "_SLIDE", 600.0)
+        monkeypatch.setattr(steps, "_FRAME", 30.0)
+        monkeypatch.setattr(steps, "_SLIDE", 600.0)
         player.speed = 0.001
         await person.press("p", "n")
         assert player.page == pages[0]
@@ -519,9 +519,9 @@ async def test_it_plays_pauses_and_changes_its_speed(size):
         await person.press("greater_than_sign")
         assert words(controls)["play"] == "play 0.5/s"
         await person.press(*["greater_than_sign"] * 9)
-        assert player.speed == step_player.SPEEDS[-1]
+        assert player.speed == steps.SPEEDS[-1]
         await person.press(*["less_than_sign"] * 9)
-        assert player.speed == step_player.SPEEDS[0]
+        assert player.speed == steps.SPEEDS[0]
         await person.choose("#controls", "play")
         assert player.playing
         await person.press("less_than_sign")

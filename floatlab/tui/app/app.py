@@ -18,12 +18,11 @@ from textual.worker import WorkerFailed
 
 from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
-from floatlab.tui.app import clipboard
-from floatlab.tui.app.harmless import HARMLESS
-from floatlab.tui.app.keys import keys_page
-from floatlab.tui.app.palette import Commands, Palette
+from floatlab.tui.app import terminal
+from floatlab.tui.app.palette import Commands, Palette, keys_page
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
+from floatlab.tui.app.terminal import HARMLESS
 from floatlab.tui.base import ExplorerBase, run_once
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
@@ -259,7 +258,7 @@ class Explorer(ExplorerBase):
         if self.is_headless or confined():  # this machine's clipboard is not the visitor's
             report("")
         else:
-            run_once(self, partial(clipboard.copy, text), report)
+            run_once(self, partial(terminal.copy, text), report)
 
     # The end.
 

@@ -78,7 +78,6 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
     DEFAULT_CSS = """
     TaskScreen {
-        layout: vertical;
         .entry { height: 1; padding: 0 1; }
         .entry Label { width: auto; color: $role-label; padding: 0 1; }
         .entry Input { width: 1fr; }

@@ -48,12 +48,7 @@ class ArrayBox(Horizontal):
     PLACE = _PLACE
     BINDINGS = [Binding("down", "pick", "Files", id="array.pick")]
     DEFAULT_CSS = """
-    ArrayBox {
-        height: 1;
-        padding: 0 1;
-        ChoiceBar { width: auto; padding: 0; }
-        Input { width: 1fr; }
-    }
+    ArrayBox ChoiceBar { width: auto; padding: 0; }
     """
 
     input = getters.query_one(Input)
@@ -67,7 +62,7 @@ class ArrayBox(Horizontal):
 
     def __init__(self, label: str, id: str, width: int = 0) -> None:
         """Pad the label to a width in columns."""
-        super().__init__(id=id)
+        super().__init__(id=id, classes="entry")
         self.label, self._width = label, width
 
     def compose(self) -> ComposeResult:

@@ -19,8 +19,7 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Note, Page
 from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
-from floatlab.tui.screens.arithmetic.practice import Practice
-from floatlab.tui.screens.arithmetic.step_player import StepPlayer
+from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, TaskScreen
 from floatlab.tui.widgets.boxes import mark_valid
 from floatlab.tui.widgets.choice_bar import ChoiceBar
@@ -68,17 +67,16 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     ArithmeticScreen {
-        #body { height: 1fr; overflow-y: hidden; }
+        #body { overflow-y: hidden; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
-        #title, #why, #flags { height: auto; scrollbar-size: 0 0; }
         #why { max-height: 6; }
-        #player { height: 1fr; }
-        &.-short #verbs, &.-narrow #verbs { display: none; }
-        &.-short #verb, &.-narrow #verb { display: block; }
-        &.-short #body, &.-narrow #body { overflow-y: auto; scrollbar-size-vertical: 1; }
-        &.-short #rows, &.-narrow #rows { max-height: 999; }
-        &.-short #player, &.-narrow #player { height: auto; }
-        &.-short #why, &.-narrow #why { max-height: 999; }
+        &.-short, &.-narrow {
+            #verbs { display: none; }
+            #verb { display: block; }
+            #body { overflow-y: auto; scrollbar-size-vertical: 1; }
+            #rows, #why { max-height: 999; }
+            #player { height: auto; }
+        }
     }
     """
 

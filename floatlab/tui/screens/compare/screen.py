@@ -8,7 +8,7 @@ from functools import partial
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, HorizontalGroup, Vertical, VerticalGroup
 from textual.widgets import Input, Label, Static
 
 from floatlab.arrays.compare.differences import ComparedElement, Differences
@@ -116,21 +116,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     CompareScreen {
-        #arrays, #inputs, #near { height: auto; }
-        &.-wide #arrays, &.-wide #inputs { layout: horizontal; }
-        &.-wide ArrayBox { width: 1fr; }
-        #near { layout: horizontal; }
-        &.-narrow #near { layout: vertical; }
+        &.-wide #arrays, &.-wide #inputs, &.-wide #body { layout: horizontal; }
         #tolerances { width: 42; }
-        &.-narrow #tolerances { width: 1fr; }
         #controls { width: 1fr; }
-        #body { height: 1fr; layout: vertical; }
-        &.-wide #body { layout: horizontal; }
+        &.-narrow #near { layout: vertical; }
+        &.-narrow #tolerances { width: 1fr; }
         #bar { max-height: 5; }
-        #bars, #details, #elements, #element { height: 1fr; }
         #element { border-top: hkey $panel; }
-        &.-wide #elements { width: 1fr; }
-        &.-wide #element { width: 1fr; border-top: none; border-left: vkey $panel; }
+        &.-wide #element { border-top: none; border-left: vkey $panel; }
     }
     """
 
@@ -144,10 +137,10 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes and the views."""
-        with Vertical(id="arrays"):
+        with VerticalGroup(id="arrays"):
             for name in _ARRAYS:
                 yield ArrayBox(name, name, len(_ARRAYS[1]))
-        with Horizontal(id="near"):
+        with HorizontalGroup(id="near"):
             with Horizontal(id="tolerances", classes="entry"):
                 for name, default in _TOLERANCES.items():
                     yield Label(name)
@@ -155,7 +148,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             yield ChoiceBar(self.control, id="controls")
         yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
-        with Vertical(id="inputs"):
+        with VerticalGroup(id="inputs"):
             for name in _INPUTS:
                 yield ArrayBox(name.upper(), name)
         yield StaticPage(id="bar")

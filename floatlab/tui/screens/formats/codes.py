@@ -7,7 +7,7 @@ from itertools import pairwise
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Label
 
 from floatlab.formats import Format
@@ -104,11 +104,8 @@ class CodePage(Vertical):
 
     DEFAULT_CSS = """
     CodePage {
-        #one { height: auto; layout: horizontal; padding: 0 1; }
-        #one Label { width: auto; color: $role-label; padding: 0 1; }
+        #one { height: auto; }
         #code { width: 7; padding: 0; }
-        #bits { width: 1fr; }
-        CodeTable { height: 1fr; }
     }
     """
 
@@ -121,7 +118,7 @@ class CodePage(Vertical):
 
     def compose(self) -> ComposeResult:
         """Compose the code under the cursor, and the table."""
-        with Vertical(id="one"):
+        with Horizontal(id="one", classes="entry"):
             yield Label("code", id="name-code")
             yield Input(id="code", compact=True, placeholder="0x38", max_length=4)
             yield BitRow(id="bits", ruler=False)

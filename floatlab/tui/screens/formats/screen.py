@@ -74,10 +74,8 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     FormatsScreen {
-        #body { height: 1fr; layout: vertical; }
         #table { height: 9fr; }
         #side { height: 11fr; }
-        #details, #codes { height: 1fr; }
         &.-codes #table { height: 4; }
         &.-compare #table { height: 7; }
         &.-compare.-short #table { height: 5; }
@@ -85,7 +83,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         &.-wide #body { layout: horizontal; }
         &.-wide #table { width: 44%; min-width: 51; height: 1fr; }
         &.-wide.-codes #table, &.-wide.-compare #table { width: 34; min-width: 34; height: 1fr; }
-        &.-wide #side { width: 1fr; height: 1fr; border-left: vkey $panel; }
+        &.-wide #side { height: 1fr; border-left: vkey $panel; }
     }
     """
 

@@ -122,17 +122,17 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     InspectScreen {
-        #body { height: 1fr; layout: vertical; }
         #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
-        #side, #details { height: 1fr; }
-        &.-narrow #body, &.-short #body { overflow-y: auto; scrollbar-size-vertical: 1; }
-        &.-narrow #rows, &.-short #rows { max-height: 999; }
-        &.-narrow #side, &.-short #side, &.-narrow #details, &.-short #details { height: auto; }
+        &.-narrow, &.-short {
+            #body { overflow-y: auto; scrollbar-size-vertical: 1; }
+            #rows { max-height: 999; }
+            #side, #details { height: auto; }
+        }
         &.-wide #body { layout: horizontal; }
-        &.-wide #left { width: 1fr; height: 1fr; }
+        &.-wide #left { height: 1fr; }
         &.-wide #rows { max-height: 80vh; }
-        &.-wide #side { width: 1fr; border-left: vkey $panel; }
+        &.-wide #side { border-left: vkey $panel; }
     }
     """
 

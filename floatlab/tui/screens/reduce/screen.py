@@ -8,7 +8,7 @@ from functools import partial
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container, Vertical
+from textual.containers import HorizontalGroup, Vertical, VerticalGroup
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -75,9 +75,6 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     ReduceScreen {
-        #arrays { height: 1; layout: horizontal; }
-        #arrays ArrayBox { width: 1fr; }
-        #top { height: auto; layout: vertical; }
         #figures { height: auto; max-height: 5; }
         &.-narrow #figures, &.-short #figures { display: none; }
         &.-reveal #figures { display: block; max-height: 9; }
@@ -85,9 +82,6 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         &.-reveal.-narrow #figures, &.-reveal.-short #figures { max-height: 5; }
         &.-wide #top { layout: horizontal; }
         &.-wide #figures { max-height: 7; }
-        &.-wide #result, &.-wide #figures { width: 1fr; }
-        #body { height: 1fr; }
-        #tree, #details, #orders { height: 1fr; }
     }
     """
 
@@ -102,12 +96,12 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the arrays, the controls, the result, and the views."""
-        with Container(id="arrays"):
+        with HorizontalGroup(id="arrays"):
             for name in _NAMES:
                 yield ArrayBox(name, id=name)
         yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.control, id="controls")
-        with Container(id="top"):
+        with VerticalGroup(id="top"):
             yield StaticPage(id="result")
             yield PageView(id="figures")
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")

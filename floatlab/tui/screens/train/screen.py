@@ -9,7 +9,7 @@ from time import monotonic
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
@@ -20,9 +20,8 @@ from floatlab.record import Record
 from floatlab.training.update.trace import UpdateTrace
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies
 from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
-from floatlab.tui.screens.train.paced_run import PacedRun, usual_pace
 from floatlab.tui.screens.train.plot import Plot
-from floatlab.tui.screens.train.runner import TrainRunner
+from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.cells import Cells
@@ -91,21 +90,15 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     TrainScreen {
-        #boxes { height: auto; layout: horizontal; }
         &.-narrow #boxes { layout: vertical; }
-        #arrays { height: 1; width: 1fr; }
-        #arrays ArrayBox { width: 1fr; }
         #numbers { width: auto; }
-        #numbers Label { padding: 0 1; }
         #numbers Input { width: 9; }
-        #body { height: 1fr; layout: vertical; }
-        #plot { height: 1fr; min-height: 5; padding: 0 1; }
+        #plot { min-height: 5; padding: 0 1; }
         #remedies { height: auto; max-height: 6; }
-        &.-wide #remedies { max-height: 12; }
         #roundings { height: auto; max-height: 9; }
+        &.-wide #remedies { max-height: 12; }
         &.-short #remedies { max-height: 4; }
         &.-short #roundings { max-height: 5; }
-        #details { height: 1fr; }
     }
     """
 
@@ -120,8 +113,8 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes, the controls, and the views."""
-        with Vertical(id="boxes"):
-            with Horizontal(id="arrays"):
+        with HorizontalGroup(id="boxes"):
+            with HorizontalGroup(id="arrays"):
                 for part in PARTS:
                     if part.is_array:
                         yield ArrayBox(part.label or part.name, id=part.name)
