@@ -40,10 +40,6 @@ class ExplorerBase(App[None]):
             self._inks = (self.theme, inks(self.theme_variables))
         return self._inks[1]
 
-    def is_slow(self, name: str) -> bool:
-        """Return whether a screen's questions may take long."""
-        raise NotImplementedError
-
     def default_question(self, name: str) -> Question:
         """Return the question at which a screen starts when nothing else was asked."""
         raise NotImplementedError

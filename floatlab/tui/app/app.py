@@ -27,7 +27,7 @@ from floatlab.tui.base import ExplorerBase, run_once
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
 from floatlab.tui.themes import CYCLE, THEMES, role_colours
-from floatlab.tui.widgets.pickers import HelpWindow
+from floatlab.tui.widgets import HelpWindow
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
 
@@ -125,6 +125,7 @@ class Explorer(ExplorerBase):
     def _open(self, row: ScreenRow) -> TaskScreen:
         start = self._starts.pop(row.name, None)
         task = self.opened[row.name] = row.load()(start or self._question_left(row))
+        task.NAME, task.slow = row.name, row.slow
         task.pending, self._pending = self._pending, None
         view = self._session_part("views").get(row.name)
         if start is None and view in dict(task.VIEWS):
@@ -189,10 +190,6 @@ class Explorer(ExplorerBase):
     def shown(self) -> TaskScreen | None:
         """The screen of the current mode, below any window."""
         return self.opened.get(self.current_mode)
-
-    def is_slow(self, name: str) -> bool:
-        """Return whether a screen's questions may take long."""
-        return SCREENS[name].slow
 
     def default_question(self, name: str) -> Question:
         """Return the question at which a screen starts when nothing else was asked."""

@@ -72,7 +72,8 @@ class AskingScreen(Screen[None]):
     under way. The first picture of a slow screen may be drawn without answers: `answers` is then empty.
     """
 
-    NAME = ""
+    NAME = ""  # set by the app, as `slow` is, which says whether answers may take long
+    slow = False
     GRACE = 0.15  # seconds to wait for an answer before the progress is shown
     app: ExplorerBase
 
@@ -125,11 +126,6 @@ class AskingScreen(Screen[None]):
     def question(self) -> Question:
         """The question that is shown, or under way."""
         return self.pending.question if self.pending else self.history.now or self._start
-
-    @property
-    def slow(self) -> bool:
-        """Whether answers may take long."""
-        return self.app.is_slow(self.NAME)
 
     def begin(self) -> None:
         """Ask the first question, or the screen's default if that is impossible."""

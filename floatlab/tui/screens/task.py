@@ -22,11 +22,8 @@ from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined
 from floatlab.page.svg import to_svg
 from floatlab.tui.screens.asking import AskingScreen
-from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, Picker
 from floatlab.tui.widgets.boxes import is_wrong
-from floatlab.tui.widgets.choice_bar import ChoiceBar, KeyBar
-from floatlab.tui.widgets.page_view import PageView
-from floatlab.tui.widgets.pickers import Choice, Pick, Picker
 from floatlab.verbs.edits import code_of, edited, with_bit
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
@@ -66,7 +63,6 @@ SHARED_KEYS = [
 class TaskScreen(AskingScreen, inherit_bindings=False):
     """A screen with one question. A subclass composes its body and draws answers; its keys are its BINDINGS."""
 
-    PLACE = ""  # its name in the list of keys
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and title of the pages to choose from
     ROUNDS = True  # whether rounding rules change anything here
     AUTOMATIC_FORMAT = ""  # what `automatic` means in the list of formats; empty: one must be chosen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -43,10 +45,7 @@ class Cells(PageView, can_focus=True):
     class Chosen(WidgetMessage):
         """The cell under the cursor was chosen."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start empty."""
-        super().__init__(id=id)
-        self.places: list[tuple[int, int, int]] = []  # the line, the column and the width of each cell
+    places: Sequence[tuple[int, int, int]] = ()  # the line, the column and the width of each cell
 
     @property
     def count(self) -> int:
@@ -173,10 +172,7 @@ class ColumnTable(Cells):
 
     turned: reactive[int] = reactive(0, init=False)  # columns after the first that are turned away
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start empty."""
-        super().__init__(id=id)
-        self._shown: list[int] = []  # columns
+    _shown: Sequence[int] = ()  # columns
 
     @property
     def table(self) -> Table | None:

@@ -17,10 +17,8 @@ from floatlab.formats import Format
 from floatlab.formats.names import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Strip
-from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets import BitRow, ChoiceBar, Window
 from floatlab.tui.widgets.boxes import fill
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.pickers import Window
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.arithmetic.fma.witness import no_witness, witness
 from floatlab.verbs.edits import literal_of

@@ -21,10 +21,8 @@ from floatlab.page.words import flags_blocks
 from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
 from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, TaskScreen
+from floatlab.tui.widgets import ChoiceBar, Pick, StaticPage
 from floatlab.tui.widgets.boxes import mark_valid
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import StaticPage
-from floatlab.tui.widgets.pickers import Pick
 from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.answer import DEFAULT_INTEGER, INTEGERS
 from floatlab.verbs.arithmetic.operands import ARITIES
@@ -38,8 +36,6 @@ _PRINTED = ("steps", "brief", "why")  # options that say how much is printed
 class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     """One operation, step by step, forward and back."""
 
-    NAME = "arithmetic"
-    PLACE = "In Arithmetic"
     AUTOMATIC_FORMAT = "the first usual one that holds all operands"
     CONTROLS = {"back": "step(-1)", "next": "step(1)"}
     HELP = (
@@ -84,11 +80,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     verbs, steps = getters.query_one("#verbs", ChoiceBar), getters.query_one("#steps", ChoiceBar)
     operands, player = getters.query_one(Operands), getters.query_one(StepPlayer)
     practice = getters.query_one(Practice)
-
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self.scenes: tuple[Scene, ...] = ()
+    scenes: tuple[Scene, ...] = ()
 
     def compose_task(self) -> ComposeResult:
         """Compose the operation, its operands, the steps and the flags."""

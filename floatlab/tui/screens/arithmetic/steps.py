@@ -13,8 +13,7 @@ from textual.widgets import Input, Label
 
 from floatlab.formats import Format
 from floatlab.page.model import Page
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import PageView
+from floatlab.tui.widgets import ChoiceBar, PageView
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
 from floatlab.verbs.question import Question

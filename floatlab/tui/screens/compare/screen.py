@@ -18,11 +18,9 @@ from floatlab.formats.names import short_name
 from floatlab.page.layout import set_page
 from floatlab.page.model import Axis, Gap, Line, Page
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.tui.widgets import EMPTY, Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.cells import Cells, ColumnTable, cursor_keys
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import EMPTY, PageView, StaticPage, note_page
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
 from floatlab.verbs.compare.page import bin_page, elements_table, histogram_blocks, summary_page, verdict_words
@@ -61,10 +59,11 @@ class HistogramBars(Cells):
     def set_lines(self, width: int) -> list[Line]:
         """Set one bar after the other; in a narrow widget the label of each stands above it."""
         lines: list[Line] = []
-        self.places = []
+        places = []
         for lane in self.axis.lanes if self.axis else ():
             lines += set_page(Page((Axis((lane,)),)), width)
-            self.places.append((len(lines) - 1, 0, width))
+            places.append((len(lines) - 1, 0, width))
+        self.places = places
         return lines
 
     def clicked(self, cell: int, column: int, times: int) -> None:
@@ -88,8 +87,6 @@ class ElementTable(ColumnTable):
 class CompareScreen(TaskScreen, inherit_bindings=False):
     """Two arrays and their differences. Each part of the page of `compare` is a view."""
 
-    NAME = "compare"
-    PLACE = "In Compare"
     VIEWS = (
         ("summary", "Summary"),
         ("histogram", "Ulps"),

@@ -15,9 +15,8 @@ from floatlab.formats.names import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.layout import set_page
 from floatlab.page.model import Grid, Line, Page, Role, Strip, text_of
-from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets import BitRow, Cells, cursor_keys
 from floatlab.tui.widgets.boxes import fill, mark_valid
-from floatlab.tui.widgets.cells import Cells, cursor_keys
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.edits import with_bit
 from floatlab.verbs.question import Question
@@ -111,10 +110,7 @@ class CodePage(Vertical):
 
     table, row, box = getters.query_one(CodeTable), getters.query_one(BitRow), getters.query_one(Input)
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start empty."""
-        super().__init__(id=id)
-        self._format: Format | None = None
+    _format: Format | None = None
 
     def compose(self) -> ComposeResult:
         """Compose the code under the cursor, and the table."""

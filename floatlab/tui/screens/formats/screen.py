@@ -19,10 +19,8 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
 from floatlab.tui.screens.formats.codes import CodePage
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.tui.widgets import MARGIN, Cells, ChoiceBar, ColumnTable, PageView, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.cells import MARGIN, Cells, ColumnTable
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import PageView, note_page
 from floatlab.verbs.formats.page import formats_table
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
@@ -57,8 +55,6 @@ class FormatTable(ColumnTable):
 class FormatsScreen(TaskScreen, inherit_bindings=False):
     """The formats. The question holds the marked ones, which are compared; the cursor chooses the one in full."""
 
-    NAME = "formats"
-    PLACE = "In Formats"
     VIEWS = (("format", "Format"), ("codes", "Codes"), ("compare", "Compare"))
     PARTS = "#side > #codes, #details"
     ROUNDS = False

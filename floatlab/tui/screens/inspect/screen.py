@@ -19,10 +19,8 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
 from floatlab.tui.base import run_once
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies, TaskScreen
-from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets import BitRow, ChoiceBar, PageView, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import PageView, note_page
 from floatlab.verbs.edits import EDITS, code_of, fields, literal_of, with_field
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
@@ -97,8 +95,6 @@ class FieldBox(Horizontal):
 class InspectScreen(TaskScreen, inherit_bindings=False):
     """One value in several formats. The row with the focus leads: edits change its datum."""
 
-    NAME = "inspect"
-    PLACE = "In Inspect"
     VIEWS = (
         ("details", "Details"),
         ("directions", "Directions"),

@@ -16,8 +16,8 @@ from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.machines import MACHINES
 from floatlab.reduce.timing.devices import DTYPES
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
+from floatlab.tui.widgets import Choice, Pick
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.pickers import Choice, Pick
 from floatlab.verbs.matmul.page import element_words
 from floatlab.verbs.orders.answer import SCHEDULES, taken_over, targets
 from floatlab.verbs.question import Question
@@ -51,13 +51,9 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
     """A screen whose question says how numbers are added."""
 
     prepared: PreparedReduction | None
-
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self.data: Question | None = None  # the last question about data
-        self.data_terms = 0
-        self.element = 0  # of a product, in C order
+    data: Question | None = None  # the last question about data
+    data_terms = 0
+    element = 0  # of a product, in C order
 
     @property
     def reduction(self) -> Reduction | None:

@@ -22,12 +22,9 @@ from floatlab.reduce.reveal.revelation import Findings
 from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls
 from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
 from floatlab.tui.screens.task import SHARED_KEYS
+from floatlab.tui.widgets import EMPTY, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import EMPTY, PageView, StaticPage
-from floatlab.tui.widgets.pickers import Choice, HelpWindow, Pick
 from floatlab.verbs.answer import Answer
 from floatlab.verbs.matmul.page import elements_of, place_of
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
@@ -52,8 +49,6 @@ class _Terms(Record):
 class ReduceScreen(ReduceControls, inherit_bindings=False):
     """How an array is added. The question is one of `sum`, `dot`, `matmul` or `reveal`."""
 
-    NAME = "reduce"
-    PLACE = "In Reduce"
     VIEWS = (("tree", "Tree"), ("summary", "Summary"), ("orders", "Side by side"))
     HELP = (
         "An array is a list (1.5,-2), a file, or random:normal:1000:seed=1. s changes the order, m fuses multiply and "
@@ -87,12 +82,9 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     tree_table, orders = getters.query_one(TreeTable), getters.query_one(OrderTable)
 
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self._last: tuple[_Terms, Reduction] | None = None  # the result that is shown
-        self._previous: Reduction | None = None  # another result of the same terms
-        self._pinned: tuple[_Terms, Reduction] | None = None
+    _last: tuple[_Terms, Reduction] | None = None  # the result that is shown
+    _previous: Reduction | None = None  # another result of the same terms
+    _pinned: tuple[_Terms, Reduction] | None = None
 
     def compose_task(self) -> ComposeResult:
         """Compose the arrays, the controls, the result, and the views."""

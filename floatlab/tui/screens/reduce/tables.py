@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from textual.binding import Binding
@@ -10,8 +10,7 @@ from textual.binding import Binding
 from floatlab.page.model import text_of
 from floatlab.reduce import Reduction
 from floatlab.tui.base import ExplorerBase, run_each
-from floatlab.tui.widgets.cells import MARGIN, ColumnTable, cursor_keys
-from floatlab.tui.widgets.page_view import note_page
+from floatlab.tui.widgets import MARGIN, ColumnTable, cursor_keys, note_page
 from floatlab.verbs.orders.answer import OrderChoice, growing
 from floatlab.verbs.orders.page import orders_table
 from floatlab.verbs.reduce.tree import Tree, TreeRow
@@ -158,12 +157,8 @@ class OrderTable(ColumnTable):
     BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
     SHORT = 1 << 12  # terms; with more, even one order may take too long to wait for
     app: ExplorerBase
-
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start empty."""
-        super().__init__(id=id)
-        self.ways: list[OrderChoice] = []
-        self._reduction: Reduction | None = None
+    ways: Sequence[OrderChoice] = ()
+    _reduction: Reduction | None = None
 
     @property
     def way(self) -> OrderChoice | None:
@@ -174,10 +169,10 @@ class OrderTable(ColumnTable):
         """Add the terms in all orders; after `grace` seconds, the rest is done on a background thread, row by row."""
         if self._reduction is reduction:
             return
-        self._reduction, self.ways = reduction, []
+        self._reduction, self.ways = reduction, ()
         self.page = note_page("adding in other orders …")
 
-        def take(ways: list[OrderChoice]) -> bool:
+        def take(ways: Sequence[OrderChoice]) -> bool:
             if self._reduction is not reduction or not self.is_attached:  # it comes too late
                 return False
             self.ways = ways

@@ -14,8 +14,7 @@ from floatlab.page.words import plural
 from floatlab.training.network.networks import USUAL as CONFIGURATIONS
 from floatlab.training.setup import REMEDIES
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
-from floatlab.tui.widgets.cells import ColumnTable
-from floatlab.tui.widgets.pickers import Choice, MarkingPicker, Pick, choices_of
+from floatlab.tui.widgets import Choice, ColumnTable, MarkingPicker, Pick, choices_of
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.check.functions import NAMES as FUNCTIONS
 from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned

@@ -11,7 +11,7 @@ from floatlab.page.chart import Scale, scales_of
 from floatlab.page.chart_text import chart_lines
 from floatlab.page.model import Chart, Line, Role, Span, cut_columns, line, text_of
 from floatlab.tui.themes import CURSOR
-from floatlab.tui.widgets.page_view import PageView
+from floatlab.tui.widgets import PageView
 
 _FRAME = 3  # lines that are not rows of the plot: its name, the horizontal scale, and the numbers below it
 _LEAST = 2  # rows of the plot

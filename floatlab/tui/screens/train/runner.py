@@ -13,8 +13,7 @@ from floatlab.errors import FloatlabError
 from floatlab.tui.base import run_each
 from floatlab.tui.screens.train.controls import TrainControls
 from floatlab.tui.screens.train.plot import Plot
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.pickers import Pick
+from floatlab.tui.widgets import ChoiceBar, Pick
 from floatlab.verbs.question import Question
 from floatlab.verbs.train.live.laboratory import Laboratory, check_remedy
 from floatlab.verbs.train.live.page import Look
@@ -45,17 +44,12 @@ class PacedRun:
         self.laboratory, self.to, self.pace = laboratory, to, pace
         self.error: Exception | None = None
         self._first = first
-        self._halted, self._dropped = Event(), Event()
+        self._halted = Event()
         self._size = 1  # steps of the next part, at no pace
         self.is_over = False
 
     def halt(self) -> None:
         """End soon, with a last frame."""
-        self._halted.set()
-
-    def drop(self) -> None:
-        """End soon, without another frame."""
-        self._dropped.set()
         self._halted.set()
 
     @property
@@ -73,8 +67,6 @@ class PacedRun:
             except Exception as error:
                 self.error, look, duration = error, None, 0.0
             done = self.laboratory.steps >= self.to or self.laboratory.has_ended
-            if self._dropped.is_set():
-                return
             self.is_over = self.is_halted or done or self.error is not None
             yield look
             self._halted.wait(max(begun + duration - monotonic(), 0.0))
@@ -158,9 +150,9 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         run_each(self.app, running.frames(), partial(self._take_frame, running))
 
     def drop_run(self) -> None:
-        """End the run under way without another frame."""
+        """End the run under way, whose last frame is not shown."""
         if self.running is not None:
-            self.running.drop()
+            self.running.halt()
         self.running = None
         self._waiting.clear()
 

@@ -22,11 +22,9 @@ from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies
 from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
+from floatlab.tui.widgets import Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import PageView, StaticPage, note_page
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question, words_of
@@ -58,8 +56,6 @@ class PreparedTraining(Record):
 class TrainScreen(TrainRunner, inherit_bindings=False):
     """Training under way. The question is one of `train`."""
 
-    NAME = "train"
-    PLACE = "In Train"
     WALKS = True
     VIEWS = (("chart", "Chart"), ("step", "Step"), ("table", "Table"))
     HELP = (
@@ -104,12 +100,8 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     roundings = getters.query_one(RoundingTable)
     prepared: PreparedTraining | None
-
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self._until: int | None = None  # how far to train before the first picture; None is the goal
-        self._trace: UpdateTrace | None = None  # of the step that is shown
+    _until: int | None = None  # how far to train before the first picture; None is the goal
+    _trace: UpdateTrace | None = None  # of the step that is shown
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes, the controls, and the views."""
