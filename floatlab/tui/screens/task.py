@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import ClassVar, TypeAlias
 
@@ -156,7 +157,7 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
             "undo": self.history.can_go(-1),
             "redo": self.history.can_go(1),
             "rules": self.ROUNDS,
-            "view": bool(self.VIEWS),
+            "view": len(self.shown_views) > 1,
         }
 
     # The frame.
@@ -197,6 +198,14 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         complaint.update(printable_lines(text if hint else f"! {text}"))
         complaint.set_class(bool(text), "-shown")
         complaint.set_class(hint, "-hint")
+
+    @contextmanager
+    def complaining(self, hint: bool = False) -> Iterator[None]:
+        """Complain about what the user asked for and cannot be done."""
+        try:
+            yield
+        except FloatlabError as error:
+            self.complain(str(error), hint)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide what cannot be done now."""
@@ -281,11 +290,10 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     def attempt(self, make: Callable[[], Question], kind: str = "") -> bool:
         """Make a question and ask it; if either fails, complain and return False."""
-        try:
-            return self.open(make(), kind)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return False
+        valid = False
+        with self.complaining():
+            valid = self.open(make(), kind)
+        return valid
 
     def action_edit(self, name: str) -> None:
         """Do an edit of EDITS."""
@@ -337,6 +345,16 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     # Views.
 
+    @property
+    def shown_views(self) -> tuple[tuple[str, str], ...]:
+        """The views to choose from now."""
+        return self.VIEWS
+
+    @property
+    def shown_view(self) -> str:
+        """The view that was chosen, or the first if it is not to choose now."""
+        return self.view if self.view in dict(self.shown_views) else self.shown_views[0][0]
+
     def watch_view(self) -> None:
         """Draw another view."""
         self.views.current = self.view
@@ -351,8 +369,8 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     def action_view(self, by: int) -> None:
         """Go to the next view."""
-        names = [name for name, _ in self.VIEWS]
-        self.view = names[(names.index(self.view) + by) % len(names)]
+        names = list(dict(self.shown_views))
+        self.view = names[(names.index(self.shown_view) + by) % len(names)]
 
     # Copying, pins, and other screens.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Size
+from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -34,25 +35,18 @@ class PageView(ScrollView):
     }
     """
     app: ExplorerBase
+    page = var(EMPTY, init=False)
 
     def __init__(self, page: Page = EMPTY, *, id: str | None = None) -> None:
         """Show a page, or nothing yet."""
         super().__init__(id=id)
-        self._page = page
+        self.set_reactive(PageView.page, page)
         self.lines: list[Line] = []  # as they are drawn
         self._width = 0
 
-    @property
-    def page(self) -> Page:
-        """The page that is shown."""
-        return self._page
-
-    @page.setter
-    def page(self, page: Page) -> None:
+    def watch_page(self) -> None:
         """Draw another page."""
-        if page != self._page:
-            self._page = page
-            self.reset()
+        self.reset()
 
     @property
     def text(self) -> str:
@@ -75,7 +69,7 @@ class PageView(ScrollView):
 
     def set_lines(self, width: int) -> list[Line]:
         """Set the page in lines of at most this width."""
-        return set_page(self._page, width)
+        return set_page(self.page, width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return how many lines the page needs at this width."""

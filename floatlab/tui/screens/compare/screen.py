@@ -87,13 +87,7 @@ class ElementTable(ColumnTable):
 class CompareScreen(TaskScreen, inherit_bindings=False):
     """Two arrays and their differences. Each part of the page of `compare` is a view."""
 
-    VIEWS = (
-        ("summary", "Summary"),
-        ("histogram", "Ulps"),
-        ("worst", "Worst"),
-        ("where", "Where"),
-        ("cause", "Cause"),
-    )
+    VIEWS = (("summary", "Summary"), ("histogram", "Ulps"), ("worst", "Worst"), ("where", "Where"), ("cause", "Cause"))
     PARTS = "#body > *, #bar, #inputs"
     WALKS = True
     ROUNDS = False

@@ -27,20 +27,8 @@ from floatlab.verbs.registry import answer_question
 
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
 _VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views here
-EDIT_KEYS = {
-    "down": "minus",
-    "up": "plus",
-    "negate": "s",
-    "halve": "less_than_sign",
-    "double": "greater_than_sign",
-    "zero": "z",
-    "one": "o",
-    "infinity": "i",
-    "nan": "n",
-    "largest": "m",
-    "normal": "w",
-    "subnormal": "g",
-}
+_KEYS = ["minus", "plus", "s", "less_than_sign", "greater_than_sign", "z", "o", "i", "n", "m", "w", "g"]
+EDIT_KEYS = dict(zip(EDITS, _KEYS, strict=True))
 
 
 class FieldBox(Horizontal):

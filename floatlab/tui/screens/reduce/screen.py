@@ -12,7 +12,6 @@ from textual.containers import HorizontalGroup, Vertical, VerticalGroup
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from floatlab.errors import FloatlabError
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Note, Page, line
 from floatlab.record import Record
@@ -255,11 +254,8 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             self.pick(Pick("Element, or any row,column", rows, take, (str(self.element),), free=True))
 
     def _take_element(self, product: Product, text: str) -> None:
-        try:
+        with self.complaining():
             self.element = place_of(product, text)
-        except FloatlabError as error:
-            self.complain(str(error))
-        else:
             self.prepared = self.prepare(self.question, self.answers)
             self.draw(self.question)
 

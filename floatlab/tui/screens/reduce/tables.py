@@ -69,33 +69,23 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         before = self.sprig
         self.sprigs = tree.rows(self._unfolded)
         self.show(tree.table(self.sprigs))
-        if before is not None:
-            self._go_to(before.key)
+        places = (i for i, sprig in enumerate(self.sprigs) if before is not None and sprig.key == before.key)
+        self.cursor = next(places, self.cursor)
 
     @property
     def sprig(self) -> TreeRow | None:
         """The row under the cursor."""
         return self.sprigs[self.cursor] if self.cursor < len(self.sprigs) else None
 
-    def _go_to(self, key: tuple[str | int, ...]) -> None:
-        place = next((i for i, sprig in enumerate(self.sprigs) if sprig.key == key), None)
-        if place is not None:
-            self.cursor = place
-
     def action_fold(self) -> None:
         """Fold or unfold the row under the cursor."""
-        sprig = self.sprig
-        key = Tree.folds(sprig) if sprig is not None else None
-        if key is not None:
+        if self.sprig is not None and (key := Tree.folds(self.sprig)) is not None:
             self._unfolded ^= {key}
             self._rows()
 
     def action_open(self) -> None:
         """Unfold the row, or go down if it is unfolded."""
-        sprig = self.sprig
-        if sprig is None:
-            return
-        if sprig.is_open is False:
+        if self.sprig is not None and self.sprig.is_open is False:
             self.action_fold()
         else:
             self.action_move(1)
@@ -103,13 +93,11 @@ class TreeTable(ColumnTable, inherit_bindings=False):
     def action_close(self) -> None:
         """Fold the row, or go up to its parent."""
         sprig = self.sprig
-        if sprig is None:
-            return
-        if sprig.is_open:
+        if sprig is not None and sprig.is_open:
             self.action_fold()
-            return
-        above = (i for i in range(self.cursor - 1, -1, -1) if self.sprigs[i].depth < sprig.depth)
-        self.cursor = next(above, self.cursor)
+        elif sprig is not None:
+            above = (i for i in range(self.cursor - 1, -1, -1) if self.sprigs[i].depth < sprig.depth)
+            self.cursor = next(above, self.cursor)
 
     def action_all(self) -> None:
         """Unfold the whole tree, or fold it again."""
@@ -118,11 +106,10 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             return
         if self._unfolded >= tree.everything:
             self._unfolded = frozenset({("part", tree.plan.root)})
-        elif tree.plan.terms > _MOST // 2:
-            self._refuse(f"{tree.plan.terms:,} terms are too many to unfold all of them")
-            return
-        else:
+        elif tree.plan.terms <= _MOST // 2:
             self._unfolded = tree.everything
+        else:
+            self._refuse(f"{tree.plan.terms:,} terms are too many to unfold all of them")
         self._rows()
 
     def action_worst(self, by: int) -> None:

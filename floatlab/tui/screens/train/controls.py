@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from textual import getters
@@ -77,12 +77,8 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     """A screen whose question says how weights are trained."""
 
     table = getters.query_one(RemedyTable)
-
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self.laboratory: Laboratory | None = None  # a training that advances while it is watched
-        self.last_in: dict[str, Question] = {}  # the last question in each form
+    laboratory: Laboratory | None = None  # a training that advances while it is watched
+    last_in: Mapping[str, Question] = {}
 
     @property
     def form(self) -> str:

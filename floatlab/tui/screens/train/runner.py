@@ -9,12 +9,10 @@ from time import monotonic
 
 from textual import getters
 
-from floatlab.errors import FloatlabError
 from floatlab.tui.base import run_each
 from floatlab.tui.screens.train.controls import TrainControls
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.widgets import ChoiceBar, Pick
-from floatlab.verbs.question import Question
 from floatlab.verbs.train.live.laboratory import Laboratory, check_remedy
 from floatlab.verbs.train.live.page import Look
 
@@ -120,16 +118,12 @@ class TrainRunner(TrainControls, inherit_bindings=False):
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
     CONTROLS = {"slower": "pace(-1)", "faster": "pace(1)", "pace": "pace(1)", "where": "finish"}
-
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self.look: Look | None = None  # the state of the laboratory that is shown
-        self.running: PacedRun | None = None
-        self.pace: int | None = None
-        self.at: int | None = None  # the step under the cursor of the chart; None is the newest
-        self._waiting: list[Callable[[], object]] = []  # calls for when the laboratory is free
-        self._in_frame = False  # whether it is free although it runs
+    look: Look | None = None  # the state of the laboratory that is shown
+    running: PacedRun | None = None
+    pace: int | None = None
+    at: int | None = None  # the step under the cursor of the chart; None is the newest
+    _waiting: tuple[Callable[[], object], ...] = ()  # calls for when the laboratory is free
+    _in_frame = False  # whether it is free although it runs
 
     def draw_all(self) -> None:
         """Show controls, state and view."""
@@ -143,7 +137,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             return
         if self.running is not None:
             self.running.halt()
-            self._waiting.append(partial(self.run_to, step, pace, first))
+            self._waiting += (partial(self.run_to, step, pace, first),)
             return
         running = self.running = PacedRun(self.laboratory, step, pace, first)
         self.draw_transport()
@@ -153,8 +147,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         """End the run under way, whose last frame is not shown."""
         if self.running is not None:
             self.running.halt()
-        self.running = None
-        self._waiting.clear()
+        self.running, self._waiting = None, ()
 
     def on_unmount(self) -> None:
         """End the run under way."""
@@ -170,7 +163,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         if look is not None:
             self.look = look
         self._in_frame = True
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, ()
         for do in waiting:
             do()
         self.draw_all()
@@ -181,16 +174,15 @@ class TrainRunner(TrainControls, inherit_bindings=False):
 
     def _fail(self, error: Exception) -> None:
         """Complain about an error of the user; raise any other, which ends the explorer."""
-        if not isinstance(error, FloatlabError):
+        with self.complaining():
             raise error
-        self.complain(str(error))
 
     def when_free(self, do: Callable[[], object]) -> None:
         """Call a function once no other thread uses the laboratory."""
         if self.running is None or self._in_frame:
             do()
         else:
-            self._waiting.append(do)
+            self._waiting += (do,)
 
     def action_play(self) -> None:
         """Run, or pause; at the goal, extend it by as many steps as were asked for."""
@@ -217,12 +209,10 @@ class TrainRunner(TrainControls, inherit_bindings=False):
 
     def _extend(self, steps: int) -> bool:
         assert self.laboratory is not None
-        try:
+        goal = self.laboratory.goal
+        with self.complaining(hint=True):
             self.laboratory.extend(steps)
-        except FloatlabError as error:
-            self.complain(str(error), hint=True)
-            return False
-        return True
+        return self.laboratory.goal > goal
 
     def action_begin(self) -> None:
         """Go back to the start, without changes of remedies."""
@@ -257,25 +247,19 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         """Change the remedy of a row; at the start, ask another question instead."""
         if self.laboratory is None or remedy == self.labels[place]:
             return
-        try:
+        with self.complaining():
             check_remedy(self.question, remedy)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return
-        if self.laboratory.steps == 0:
-            self.change(**{self.remedy_option: (*self.labels[:place], remedy, *self.labels[place + 1 :])})
-        else:
-            self.when_free(partial(self._change_remedy, self.laboratory, place, remedy))
+            if self.laboratory.steps == 0:
+                self.change(**{self.remedy_option: (*self.labels[:place], remedy, *self.labels[place + 1 :])})
+            else:
+                self.when_free(partial(self._change_remedy, self.laboratory, place, remedy))
 
     def _change_remedy(self, laboratory: Laboratory, place: int, remedy: str) -> None:
-        try:
+        with self.complaining():
             laboratory.change(place, remedy)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return
-        self.look = laboratory.look()
-        self.complain("")
-        self.draw_all()
+            self.look = laboratory.look()
+            self.complain("")
+            self.draw_all()
 
     def action_undo(self, by: int = -1) -> None:
         """Take back the last change of a remedy; if there is none, go one question back."""

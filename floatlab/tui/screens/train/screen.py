@@ -169,7 +169,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         drawn = self.prepared
         if drawn is None:
             return
-        self.last_in[self.form] = self.question
+        self.last_in = {**self.last_in, self.form: self.question}
         if drawn.laboratory is not self.laboratory or drawn.laboratory is None:
             self.drop_run()
             last, self.laboratory = self.laboratory, drawn.laboratory
@@ -212,25 +212,16 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     def draw_all(self) -> None:
         """Show controls, state and view."""
         self.controls.options = self.control_words()
-        self.views.options = tuple(view for view in self.VIEWS if view[0] in self.form_views)
-        self.views.current, self.views.display = self.shown_view, len(self.form_views) > 1
+        self.views.options = self.shown_views
+        self.views.current, self.views.display = self.shown_view, len(self.shown_views) > 1
         self.draw_transport()
         self.draw_view()
         self.refresh_bindings()
 
     @property
-    def form_views(self) -> tuple[str, ...]:
+    def shown_views(self) -> tuple[tuple[str, str], ...]:
         """The views of the form."""
-        return _VIEWS[self.form]
-
-    @property
-    def shown_view(self) -> str:
-        """The view that was chosen, or the first if the form lacks it."""
-        return self.view if self.view in self.form_views else self.form_views[0]
-
-    def action_view(self, by: int) -> None:
-        """Go to the next view of the form."""
-        self.view = self.form_views[(self.form_views.index(self.shown_view) + by) % len(self.form_views)]
+        return tuple(view for view in self.VIEWS if view[0] in _VIEWS[self.form])
 
     def draw_view(self) -> None:
         """Show the chart with the remedies, a step, or the page."""
@@ -281,13 +272,11 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     @on(Cells.Chosen, "#remedies")
     def _remedy_chosen(self) -> None:
-        if "step" in self.form_views:
+        if "step" in _VIEWS[self.form]:
             self.view = "step"
         elif self.laboratory is not None:
-            try:
+            with self.complaining(hint=True):
                 self.laboratory.next_step(self.place)
-            except FloatlabError as error:
-                self.complain(str(error), hint=True)
 
     @on(Cells.Chosen, "#roundings")
     def _rounding_chosen(self) -> None:
@@ -336,7 +325,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         laboratory, possible = self.laboratory, super().possible()
         runs = dict.fromkeys(("play", "advance", "begin", "finish", "pace", "remedy"), laboratory is not None)
         changed = laboratory is not None and bool(laboratory.changes)
-        return possible | runs | {"view": len(self.form_views) > 1, "undo": possible["undo"] or changed}
+        return possible | runs | {"undo": possible["undo"] or changed}
 
     def boxes(self) -> Iterator[Widget]:
         """Return the boxes of the form, the weight first."""
