@@ -212,8 +212,7 @@ class Explorer(ExplorerBase):
 
     def ask(self, question: Question) -> None:
         """Show the screen that answers a question."""
-        row = screen_for(question.verb)
-        if row is not None:
+        if row := screen_for(question.verb):
             self.go(row.name, question)
 
     def action_go(self, name: str) -> None:

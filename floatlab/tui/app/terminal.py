@@ -59,11 +59,10 @@ class Harmless(LineFilter):
         """Return the segments of a line without characters that are not printable."""
         if all(text.isprintable() for text, _, _ in segments):
             return segments
-        return [Segment(_harmless(text), style, control) for text, style, control in segments]
-
-
-def _harmless(text: str) -> str:
-    return "".join(ch if ch.isprintable() or ch == _SPACE else " " * cell_len(ch) for ch in text)
+        return [
+            Segment("".join(c if c.isprintable() or c == _SPACE else " " * cell_len(c) for c in text), style, control)
+            for text, style, control in segments
+        ]
 
 
 HARMLESS = Harmless()

@@ -290,10 +290,11 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     def attempt(self, make: Callable[[], Question], kind: str = "") -> bool:
         """Make a question and ask it; if either fails, complain and return False."""
-        valid = False
-        with self.complaining():
-            valid = self.open(make(), kind)
-        return valid
+        try:
+            return self.open(make(), kind)
+        except FloatlabError as error:
+            self.complain(str(error))
+            return False
 
     def action_edit(self, name: str) -> None:
         """Do an edit of EDITS."""

@@ -62,21 +62,18 @@ class Cells(PageView, can_focus=True):
             if row != y:
                 continue
             right = left + width
-            pieces += self._pieces(cut_columns(runs, x, left))
+            pieces += self.pieces(cut_columns(runs, x, left))
             cell = cut_columns(runs, left, right)
             cell = line(cell, " " * (right - left - len(text_of(cell))))
             # A wide cursor is one bar: reversed, the colours of the roles would make it a patchwork.
             is_bar = style is CURSOR and width > 1
-            pieces += [Segment(text_of(cell), style)] if is_bar else self._pieces(cell, style)
+            pieces += [Segment(text_of(cell), style)] if is_bar else self.pieces(cell, style)
             x = right
-        return pieces + self._pieces(cut_columns(runs, x, 1 << 16))
+        return pieces + self.pieces(cut_columns(runs, x, 1 << 16))
 
     def marks(self) -> dict[int, Style]:
         """Return the styles that are added to some cells."""
         return {self.hovered: HOVER, self.cursor: CURSOR if self.has_focus else LEFT}
-
-    def _pieces(self, runs: Line, style: Style | None = None) -> list[Segment]:
-        return [Segment(run.text, self.style_of(run.role) + style) for run in runs]
 
     def show_cursor(self) -> None:
         """Scroll to the cursor."""

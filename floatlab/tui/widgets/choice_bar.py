@@ -40,11 +40,7 @@ class ChoiceBar(Widget):
     """
 
     DEFAULT_CSS = """
-    ChoiceBar {
-        height: auto;
-        padding: 0 1;
-        color: $role-label;
-    }
+    ChoiceBar { height: auto; padding: 0 1; color: $role-label; }
     """
 
     app: ExplorerBase

@@ -84,8 +84,7 @@ class StepPlayer(PageView, can_focus=True):
     def stop_sliding(self) -> None:
         """Show the last page of a slide at once."""
         self._frames = self._frames[-1:]
-        if self._frames or self._slider is not None:
-            self._turn()
+        self._turn()
 
     def on_resize(self) -> None:
         """Keep what is new in sight."""
@@ -114,15 +113,12 @@ class Practice(Vertical):
 
     DEFAULT_CSS = """
     Practice {
-        height: auto;
-        display: none;
-        background: $surface;
-        padding: 0 1;
+        height: auto; display: none; background: $surface; padding: 0 1;
         &.-asking, &.-told { display: block; }
         &.-told Horizontal, &.-told ChoiceBar { display: none; }
         Horizontal { height: 1; }
-        #prompt { text-style: bold; height: auto; width: 1fr; padding: 0 1; }
-        Horizontal Label { width: auto; color: $role-label; padding: 0 1; }
+        #prompt { text-style: bold; width: 1fr; padding: 0 1; }
+        Horizontal Label { color: $role-label; padding: 0 1; }
         #guess { width: 1fr; }
     }
     """
@@ -137,7 +133,7 @@ class Practice(Vertical):
         self._answer: Answer | None = None
         self._made: tuple[Exercise | None, ...] | None = None
         self._answered: set[int] = set()
-        self._scene = -1
+        self._asking: tuple[int, Exercise] | None = None  # the scene, and the question about it
 
     def compose(self) -> ComposeResult:
         """Compose the prompt, the choices and the box."""
@@ -169,10 +165,9 @@ class Practice(Vertical):
         """Begin or end practice, with a new score."""
         self.on = on
         self.right = self.asked = 0
-        self._answered.clear()
-        self.hide()
+        self.prepare(self._answer)
 
-    def prepare(self, answer: Answer) -> None:
+    def prepare(self, answer: Answer | None) -> None:
         """Take the derivation that questions are asked about."""
         self._answer, self._made = answer, None
         self._answered.clear()
@@ -188,7 +183,7 @@ class Practice(Vertical):
         exercise = self.exercises[scene] if self.on and scene < len(self.exercises) else None
         if exercise is None or scene in self._answered:
             return False
-        self._scene = scene
+        self._asking = scene, exercise
         self.query_one("#prompt", Label).update(exercise.prompt)
         guesses = self.query_one("#guesses", ChoiceBar)
         guesses.options = tuple((choice, choice) for choice in exercise.choices)
@@ -207,7 +202,7 @@ class Practice(Vertical):
 
     def hide(self) -> None:
         """Hide the question, or the verdict on it."""
-        self._scene = -1
+        self._asking = None
         self.remove_class("-asking", "-told")
 
     @on(Input.Submitted)
@@ -216,10 +211,9 @@ class Practice(Vertical):
         self._take(event.value)
 
     def _take(self, text: str) -> None:
-        scene = self._scene
-        exercise = self.exercises[scene] if 0 <= scene < len(self.exercises) else None
-        if exercise is None:
+        if self._asking is None:
             return
+        scene, exercise = self._asking
         right = exercise.is_right(text)
         self.asked += 1
         self.right += right

@@ -102,10 +102,8 @@ class CodePage(Vertical):
     """One cursor over all codes, moved in the table, by typing a code, or by flipping its bits."""
 
     DEFAULT_CSS = """
-    CodePage {
-        #one { height: auto; }
-        #code { width: 7; padding: 0; }
-    }
+    CodePage #one { height: auto; }
+    CodePage #code { width: 7; padding: 0; }
     """
 
     table, row, box = getters.query_one(CodeTable), getters.query_one(BitRow), getters.query_one(Input)

@@ -94,9 +94,8 @@ class Plot(PageView, can_focus=False):
         before, here, after = (
             cut_columns(self.lines[y], *ends) for ends in ((0, column), (column, column + 1), (column + 1, 1 << 16))
         )
-        pieces = [Segment(run.text, self.style_of(run.role)) for run in before]
-        pieces += [Segment(run.text, CURSOR if run.text not in "┊ " else self.style_of(run.role)) for run in here]
-        return [*pieces, *(Segment(run.text, self.style_of(run.role)) for run in after)]
+        under = self.pieces(here) if text_of(here) in "┊ " else [Segment(text_of(here), CURSOR)]
+        return [*self.pieces(before), *under, *self.pieces(after)]
 
     def on_click(self, event: events.Click) -> None:
         """Report the number that was clicked."""
