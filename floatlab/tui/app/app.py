@@ -215,9 +215,7 @@ class Explorer(ExplorerBase):
         if row := screen_for(question.verb):
             self.go(row.name, question)
 
-    def action_go(self, name: str) -> None:
-        """Show a screen."""
-        self.go(name)
+    action_go = go
 
     def action_turn(self, by: int) -> None:
         """Show the next screen, or the one before."""

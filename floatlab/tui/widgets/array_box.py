@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input
 
@@ -53,17 +52,10 @@ class ArrayBox(Horizontal):
 
     input = getters.query_one(Input)
 
-    @dataclass
-    class Changed(Message):
-        """Another array was typed or picked."""
-
-        box: ArrayBox
-        picked: bool
-
-    def __init__(self, label: str, id: str, width: int = 0) -> None:
-        """Pad the label to a width in columns."""
+    def __init__(self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0) -> None:
+        """Pad the label to a width in columns; `take` gets the box, and whether the array in it was picked or typed."""
         super().__init__(id=id, classes="entry")
-        self.label, self._width = label, width
+        self.label, self._take, self._width = label, take, width
 
     def compose(self) -> ComposeResult:
         """Compose the label and the input."""
@@ -85,12 +77,12 @@ class ArrayBox(Horizontal):
             with self.prevent(Input.Changed):
                 self.input.value = word
             self.input.cursor_position = len(word)
-            self.post_message(self.Changed(self, picked=True))
+            self._take(self, True)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self.post_message(self.Changed(self, picked=False))
+        self._take(self, False)
 
 
 class FilePicker(Picker):

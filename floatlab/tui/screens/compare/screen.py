@@ -130,7 +130,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         """Compose the boxes and the views."""
         with VerticalGroup(id="arrays"):
             for name in _ARRAYS:
-                yield ArrayBox(name, name, len(_ARRAYS[1]))
+                yield ArrayBox(name, name, self._array_changed, len(_ARRAYS[1]))
         with HorizontalGroup(id="near"):
             with Horizontal(id="tolerances", classes="entry"):
                 for name, default in _TOLERANCES.items():
@@ -141,7 +141,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with VerticalGroup(id="inputs"):
             for name in _INPUTS:
-                yield ArrayBox(name.upper(), name)
+                yield ArrayBox(name.upper(), name, self._array_changed)
         yield StaticPage(id="bar")
         with Vertical(id="body"):
             yield PageView(id="details")
@@ -224,16 +224,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         value: float = self.app.read_question(["compare", "0", "0", f"--{name}={text.strip()}"]).option(name)
         return value
 
-    @on(ArrayBox.Changed)
-    def _array_changed(self, event: ArrayBox.Changed) -> None:
-        box = event.box
+    def _array_changed(self, box: ArrayBox, picked: bool) -> None:
         if box.id in _INPUTS:
             valid = self._ask_inputs()
         else:
             values = tuple(self._array(name).word for name in _ARRAYS)
-            valid = self.open(self.question.replace(values=values), "" if event.picked else f"{box.id}")
+            valid = self.open(self.question.replace(values=values), "" if picked else f"{box.id}")
         mark_valid(box.input, valid)
-        if event.picked and not valid:
+        if picked and not valid:
             box.input.focus()  # to correct it
 
     def _ask_inputs(self) -> bool:

@@ -26,6 +26,7 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
 _MARK = "•"
+_EXAMPLES = "fp16 bf16  e4m3  e5m10  p3109_k8p3se"
 
 
 class FormatTable(ColumnTable):
@@ -96,11 +97,8 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the box of names, the table, and the views."""
-        with Horizontal(classes="entry"):
-            yield Label("compare")
-            yield Input(
-                id="names", compact=True, select_on_focus=False, placeholder="fp16 bf16  e4m3  e5m10  p3109_k8p3se"
-            )
+        names = Input(id="names", compact=True, select_on_focus=False, placeholder=_EXAMPLES)
+        yield Horizontal(Label("compare"), names, classes="entry")
         yield Static(id="complaint", markup=False)
         with Vertical(id="body"):
             yield FormatTable(id="table")

@@ -25,6 +25,7 @@ from floatlab.verbs.edits import EDITS, code_of, fields, literal_of, with_field
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
 
+_EXAMPLES = "1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
 _VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views here
 _KEYS = ["minus", "plus", "s", "less_than_sign", "greater_than_sign", "z", "o", "i", "n", "m", "w", "g"]
@@ -136,11 +137,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the value box, the edits, the rows of bits, the fields and the details."""
-        with Horizontal(classes="entry"):
-            yield Label("value")
-            yield Input(
-                id="value", compact=True, placeholder="1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
-            )
+        yield Horizontal(Label("value"), Input(id="value", compact=True, placeholder=_EXAMPLES), classes="entry")
         yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.action_edit, tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
         with Vertical(id="body"):

@@ -89,7 +89,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         """Compose the arrays, the controls, the result, and the views."""
         with HorizontalGroup(id="arrays"):
             for name in _NAMES:
-                yield ArrayBox(name, id=name)
+                yield ArrayBox(name, name, self._array_changed)
         yield Static(id="complaint", markup=False)
         yield ChoiceBar(self.control, id="controls")
         with VerticalGroup(id="top"):
@@ -166,10 +166,9 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             if not (box.input.has_focus and is_wrong(box.input)):
                 fill(box.input, text)
 
-    @on(ArrayBox.Changed)
-    def _array_changed(self, event: ArrayBox.Changed) -> None:
+    def _array_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.base_question().replace(values=self.arrays()).having(preset=None)
-        mark_valid(event.box.input, self.open(question, "" if event.picked else f"array {event.box.id}"))
+        mark_valid(box.input, self.open(question, "" if picked else f"array {box.id}"))
 
     # The result, and another one below it.
 

@@ -109,7 +109,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             with HorizontalGroup(id="arrays"):
                 for part in PARTS:
                     if part.is_array:
-                        yield ArrayBox(part.label or part.name, id=part.name)
+                        yield ArrayBox(part.label or part.name, part.name, self._array_changed)
             with Horizontal(id="numbers", classes="entry"):
                 for part in PARTS:
                     if not part.is_array:
@@ -196,9 +196,8 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
                 fill(entry, text_in(self.question, part))
         self.query_one("#arrays").display = any(box.display for box in self.query(ArrayBox))
 
-    @on(ArrayBox.Changed)
-    def _array_changed(self, event: ArrayBox.Changed) -> None:
-        self._put(event.box.id or "", event.box.word, event.box.input)
+    def _array_changed(self, box: ArrayBox, picked: bool) -> None:
+        self._put(box.id or "", box.word, box.input)
 
     @on(Input.Changed, "#numbers Input")
     def _typed(self, event: Input.Changed) -> None:
