@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from textual.screen import Screen
-from textual.widgets import Input
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from floatlab.errors import FloatlabError
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from floatlab.errors import FloatlabError, printable_lines
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.widgets.boxes import mark_valid
@@ -110,15 +113,36 @@ class AskingScreen(Screen[None]):
         """Show the question and its answers; `before` is the question that was shown until now."""
         raise NotImplementedError
 
-    def complain(self, text: str, hint: bool = False) -> None:
-        """Show what is wrong, or a hint; an empty text clears the line."""
-        raise NotImplementedError
-
     def leave(self) -> None:
         """Leave a box."""
 
     def show_frame(self) -> None:
         """Show what stands around the answer."""
+
+    # What is wrong.
+
+    def complain(self, text: str, hint: bool = False) -> None:
+        """Show what is wrong, or a hint; an empty text clears the line."""
+        complaint = self.query_one("#complaint", Static)
+        complaint.update(printable_lines(text if hint else f"! {text}"))
+        complaint.set_class(bool(text), "-shown")
+        complaint.set_class(hint, "-hint")
+
+    @contextmanager
+    def complaining(self, hint: bool = False) -> Iterator[None]:
+        """Complain about what the user asked for and cannot be done."""
+        try:
+            yield
+        except FloatlabError as error:
+            self.complain(str(error), hint)
+
+    def attempt(self, make: Callable[[], Question], kind: str = "") -> bool:
+        """Make a question and ask it; if either fails, complain and return False."""
+        try:
+            return self.open(make(), kind)
+        except FloatlabError as error:
+            self.complain(str(error))
+            return False
 
     # The question.
 

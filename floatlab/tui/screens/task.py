@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from typing import ClassVar, TypeAlias
 
@@ -13,9 +12,8 @@ from textual.binding import Binding
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
-from floatlab.errors import FloatlabError, printable_lines
 from floatlab.formats import CATALOG, Format, parse_format
 from floatlab.formats.names import short_name
 from floatlab.numbers.datum import Datum
@@ -95,14 +93,17 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     def __init__(self, question: Question) -> None:
         """Open at a question."""
         super().__init__(question)
-        if self.VIEWS:
-            self.set_reactive(TaskScreen.view, self.VIEWS[0][0])
+        self.set_reactive(TaskScreen.view, self.first_view(question))
 
     # What a subclass may override.
 
     def compose_task(self) -> ComposeResult:
         """Compose what stands between the head line and the key bar."""
         yield from ()
+
+    def first_view(self, question: Question) -> str:
+        """Return the view to open at."""
+        return self.VIEWS[0][0] if self.VIEWS else ""
 
     def draw_view(self) -> None:
         """Show the view that was chosen."""
@@ -192,21 +193,6 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         """Show a page in the view with this id."""
         self.query_one(f"#{name}", PageView).page = page
 
-    def complain(self, text: str, hint: bool = False) -> None:
-        """Show what is wrong, or a hint; an empty text clears the line."""
-        complaint = self.query_one("#complaint", Static)
-        complaint.update(printable_lines(text if hint else f"! {text}"))
-        complaint.set_class(bool(text), "-shown")
-        complaint.set_class(hint, "-hint")
-
-    @contextmanager
-    def complaining(self, hint: bool = False) -> Iterator[None]:
-        """Complain about what the user asked for and cannot be done."""
-        try:
-            yield
-        except FloatlabError as error:
-            self.complain(str(error), hint)
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide what cannot be done now."""
         return self.possible().get(str(parameters[0]) if action == "pick" else action, True)
@@ -287,14 +273,6 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
         """Return the question with an edit of a number; raises FloatlabError."""
         raise NotImplementedError
-
-    def attempt(self, make: Callable[[], Question], kind: str = "") -> bool:
-        """Make a question and ask it; if either fails, complain and return False."""
-        try:
-            return self.open(make(), kind)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return False
 
     def action_edit(self, name: str) -> None:
         """Do an edit of EDITS."""

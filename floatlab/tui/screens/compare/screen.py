@@ -120,11 +120,9 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     bars, elements = getters.query_one(HistogramBars), getters.query_one(ElementTable)
 
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        if question.option("inputs"):
-            self.set_reactive(TaskScreen.view, "cause")
+    def first_view(self, question: Question) -> str:
+        """Return the causes if inputs are named, else the summary."""
+        return "cause" if question.option("inputs") else "summary"
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes and the views."""

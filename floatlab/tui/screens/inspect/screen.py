@@ -130,10 +130,11 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.data: dict[str, Datum] = {}
         self._lead = ""
         self._typing = False
-        if question.verb == "convert":
-            self.set_reactive(TaskScreen.view, "path")
-        elif asked := [name for name in ("directions", "dialects") if question.option(name)]:
-            self.set_reactive(TaskScreen.view, asked[0])
+
+    def first_view(self, question: Question) -> str:
+        """Return the view that the question asks for."""
+        asked = (name for name in ("directions", "dialects") if question.option(name))
+        return "path" if question.verb == "convert" else next(asked, "details")
 
     def compose_task(self) -> ComposeResult:
         """Compose the value box, the edits, the rows of bits, the fields and the details."""
