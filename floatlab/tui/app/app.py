@@ -58,8 +58,8 @@ class Explorer(ExplorerBase):
     COMMANDS = {Palette}
     BINDINGS = [
         *(
-            Binding(f"f{number}", f"go('{row.name}')", row.title, id=f"go.{row.name}", show=False)
-            for number, row in enumerate(SCREENS.values(), 2)
+            Binding(f"f{number}", f"go('{name}')", name.capitalize(), id=f"go.{name}", show=False)
+            for number, name in enumerate(SCREENS, 2)
         ),
         Binding("right_square_bracket", "turn(1)", "Next screen", id="go.next", key_display="]", show=False),
         Binding("left_square_bracket", "turn(-1)", "Screen before", id="go.last", key_display="[", show=False),
@@ -89,7 +89,7 @@ class Explorer(ExplorerBase):
         self.pins: dict[str, str] = {}
         self.opened: dict[str, TaskScreen] = {}
         self.failure: Exception | None = None
-        self.titles = tuple((row.name, row.title) for row in SCREENS.values())
+        self.titles = tuple((name, name.capitalize()) for name in SCREENS)
         last = SCREENS.get(str(self._session.get("screen"))) or next(iter(SCREENS.values()))
         first = (screen_for(start.verb) if start else None) or last
         self._starts = {first.name: start} if start else {}

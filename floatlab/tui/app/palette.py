@@ -30,7 +30,8 @@ def keys_page(screen: Screen[object]) -> Page:
         binding = active.binding
         if binding.description and not binding.action.startswith(_HIDDEN) and (key, binding.action) not in seen:
             seen.add((key, binding.action))
-            owner = getattr(active.node, "PLACE", f"In {getattr(active.node, 'NAME', '').capitalize() or 'input'}")
+            name = getattr(active.node, "NAME", "").capitalize() or type(active.node).__name__.lower()
+            owner = getattr(active.node, "PLACE", f"In {name}")
             rows = groups.setdefault(owner, {})
             rows.setdefault(binding.tooltip or binding.description, []).append(screen.app.get_key_display(binding))
     blocks: list[Block] = []

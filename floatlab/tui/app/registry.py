@@ -23,11 +23,6 @@ class ScreenRow(Record):
     load: Callable[[], type[TaskScreen]]
     slow: bool = False
 
-    @property
-    def title(self) -> str:
-        """The name as it is shown."""
-        return self.name.capitalize()
-
 
 def _inspect() -> type[TaskScreen]:
     from floatlab.tui.screens.inspect.screen import InspectScreen

@@ -50,7 +50,7 @@ class Window(ModalScreen[ScreenResultType]):
             padding: 0 1;
         }
         Label { width: 1fr; }
-        #title { text-style: bold; }
+        #title, #close { text-style: bold; }
         #nothing { color: $role-label; }
         Input { margin: 0; }
         OptionList { height: auto; max-height: 18; border: none; padding: 0; background: $surface; }

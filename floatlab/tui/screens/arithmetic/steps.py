@@ -84,7 +84,8 @@ class StepPlayer(PageView, can_focus=True):
     def stop_sliding(self) -> None:
         """Show the last page of a slide at once."""
         self._frames = self._frames[-1:]
-        self._turn()
+        if self._frames or self._slider is not None:
+            self._turn()
 
     def on_resize(self) -> None:
         """Keep what is new in sight."""
