@@ -45,4 +45,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 394
+LINES_WITH_ANY = 388
