@@ -36,7 +36,7 @@ PRODUCTS = SUMS | {
 OWN = {
     "sum": SUMS,
     "dot": PRODUCTS | {"--preset": ["forum", "x"], "--difference": NUMBERS},
-    "matmul": PRODUCTS | {"--ways": None, "--runs": ["1", "0", "x"]},
+    "matmul": PRODUCTS | {"--ways": None, "--runs": ["1", "0", "x"], "--block-size": ["1", "0", "x"]},
     "compare": {
         "--rtol": NUMBERS, "--atol": NUMBERS, "--equal-nan": None, "--dtype": ["f32", "e2m1", "O", "x"],
         "--shape": ["3", "2x4", "x", "99999999999999999999"], "--worst": NUMBERS, "--html": FILES, "--op": ["dot", "x"],

@@ -1,14 +1,14 @@
 """One matrix product on every installed library: how long it takes there, and how far the results are apart.
 
-Sending the matrices, multiplying them and fetching the product are timed separately, and the first product apart from
-the others, since libraries start, compile or choose an algorithm then. Every time ends when the device is done.
+Each run sends the matrices, multiplies them and fetches the product, which gives three times and their total. The
+backends take turns. The first product is timed apart from the others, since libraries start, compile or choose an
+algorithm then. Every time ends when the device is done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from time import perf_counter
 
 import numpy as np
 
@@ -36,7 +36,16 @@ from floatlab.reduce.timing.devices import (
     device_of,
     first_line,
 )
-from floatlab.reduce.timing.partitions import RUNS, Timing
+from floatlab.reduce.timing.measurement import (
+    RUNS,
+    Ranking,
+    Timing,
+    check_counts,
+    operations_of,
+    rank,
+    take_turns,
+    timed,
+)
 
 ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
@@ -47,14 +56,31 @@ class BackendTiming(Individual):
     name: str
     words: str  # the library and its device
     settings: tuple[str, ...]  # what is set there and decides about bits or time
-    sent: float
     first: float
-    rest: Timing
-    fetched: float
+    sending: Timing  # to the device
+    rest: Timing  # the products after the first
+    fetching: Timing  # from the device
+    gigaflops: float | None  # 2 · rows · terms · columns operations in the median time of a product
     codes: Array
-    repeats: bool  # the last product has the bits of the first
+    repeats: bool  # all products have the bits of the first
     errors: ProductErrors
     judgement: Judgement | None  # against the exact product; None where a number is not finite
+
+    @property
+    def sent(self) -> float:
+        """The median time of sending the matrices."""
+        return self.sending.median
+
+    @property
+    def fetched(self) -> float:
+        """The median time of fetching the product."""
+        return self.fetching.median
+
+    @property
+    def complete(self) -> Timing:
+        """Each run with its transfers."""
+        parts = zip(self.sending.runs, self.rest.runs, self.fetching.runs, strict=True)
+        return Timing(tuple(map(sum, parts)))
 
 
 class Absence(Record):
@@ -81,6 +107,7 @@ class BackendComparison(Answering, Record):
     format: Format
     shape: tuple[int, int, int]  # rows, terms, columns
     measured: int  # rows that q and errors are of
+    asked: int  # runs
     runs: tuple[BackendTiming, ...]
     absent: tuple[Absence, ...]
     pairs: tuple[BackendPair, ...]
@@ -97,13 +124,28 @@ class BackendComparison(Answering, Record):
         return self.shape[0] * self.shape[2]
 
     @property
-    def fastest(self) -> BackendTiming:
-        """The run whose products take the least time once the matrices are there."""
-        return min(self.runs, key=lambda run: run.rest.average)
+    def ranking(self) -> Ranking:
+        """Whose products take the least time once the matrices are there, as far as the runs can tell."""
+        return rank({run.name: run.rest for run in self.runs})
+
+    @property
+    def complete_ranking(self) -> Ranking:
+        """Who takes the least time with the transfers, as far as the runs can tell."""
+        return rank({run.name: run.complete for run in self.runs})
+
+    @property
+    def fastest(self) -> BackendTiming | None:
+        """The run whose products take the least time once the matrices are there; None where none can be named."""
+        return next((run for run in self.runs if run.name == self.ranking.fastest), None)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it after fewer runs than were asked for."""
+        return bool(self.runs) and self.ranking.runs < self.asked
 
     @property
     def nearest(self) -> BackendTiming:
-        """The run that is nearest to the exact product."""
+        """The run that is nearest to the exact product; the first of several that are equally near."""
         return min(self.runs, key=lambda run: run.errors.q_rms)
 
 
@@ -136,20 +178,21 @@ def multiply_on(
     backends: str | Sequence[str] = "all",
     runs: int = RUNS,
     started: Callable[[int, str], Callable[[int], None]] | None = None,
+    keep_interrupted: bool = False,
 ) -> BackendComparison:
     """Return a product of matrices a (rows, n) and b (n, columns) as every backend makes it, and what each took.
 
     Both are of one format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a first one;
     `started` is told how many steps there are. A backend that is not here is told as absent, and none is an error of
-    its own; what Python must not catch goes on. Raises UnsupportedError for other matrices and for unknown names.
+    its own; what Python must not catch goes on, but where `keep_interrupted` is set, Ctrl-C ends the timing and the
+    complete rounds are returned. Raises UnsupportedError for other matrices and for unknown names.
 
     >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
     >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)
     ('numpy', 0.0, 2)
     """
     names = parse_backends(backends)
-    if not isinstance(runs, int) or runs < 1:
-        raise UnsupportedError(f"runs is a number of products from 1 on, not {runs!r}")
+    check_counts(runs=runs)
     x, y = source_of(a, "a"), source_of(b, "b")
     check_factors(x.codes, y.codes)
     if not x.codes.size or not y.codes.size:
@@ -160,71 +203,98 @@ def multiply_on(
         raise UnsupportedError(f"both are of one of {' '.join(DTYPES)}, not {names_of_formats}")
     with DefaultMode() as mode:
         add = (lambda _: None) if started is None else started(len(names) * (runs + 2), "steps")
-        work = _Work(x, y, runs, add, mode)
-        made = [work.run(name) for name in names]
-        timed = tuple(each for each in made if isinstance(each, BackendTiming))
-        absent = tuple(each for each in made if isinstance(each, Absence))
-        pairs = tuple(work.pair(one, other) for one, other in combinations(timed, 2))
-    shape = (*x.codes.shape, y.codes.shape[1])
-    return BackendComparison(x.format, shape, len(work.exact.rows), timed, absent, pairs)
+        work = _Work(x, y, add, mode)
+        for name in names:
+            work.start(name)
+        times = take_turns([*work.started], work.run, runs, keep_interrupted)
+        timings = tuple(work.timing(name, times[name]) for name in work.started)
+        absent = tuple(work.absent[name] for name in names if name in work.absent)
+        pairs = tuple(work.pair(one, other) for one, other in combinations(timings, 2))
+    return BackendComparison(x.format, work.shape, len(work.exact.rows), runs, timings, absent, pairs)
+
+
+class _Started(Individual):
+    """A backend that has multiplied once: its device, its dtype, the time and the codes of that product."""
+
+    device: Device
+    own: Foreign
+    first: float
+    codes: Array
 
 
 class _Work:
     """Two matrices of one format, and what their products are measured and judged by."""
 
-    def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None], mode: DefaultMode) -> None:
+    def __init__(self, x: Source, y: Source, add: Callable[[int], None], mode: DefaultMode) -> None:
         self.multiply = mode.outside(_multiply)  # as the library does it in the caller's floating-point mode
-        self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add
+        self.format, self.dtype, self.add = x.format, DTYPES[x.format.name], add
+        self.shape = (*x.codes.shape, y.codes.shape[1])
         self.exact = ExactProduct(x, y, x.format)
         self.sides = self._values(x), self._values(y)
         finite = all(np.isfinite(side).all() for side in self.sides)
         self.judge = ProductJudge(*self.sides, x.format) if finite else None
+        self.started: dict[str, _Started] = {}
+        self.absent: dict[str, Absence] = {}
+        self.changing: set[str] = set()  # whose products have other bits than their first
 
     def _values(self, side: Source) -> Array:
         """Return the numbers of codes in the narrowest of NumPy's floats that has them."""
         return np.asarray(decode(side.codes, side.format, np.float32 if holds(SINGLE, side.format) else np.float64))
 
-    def run(self, name: str) -> BackendTiming | Absence:
-        """Multiply on one backend, or say why it is not there or refuses."""
+    def start(self, name: str) -> None:
+        """Multiply once on a backend, or note why it is not there or refuses."""
         library, _, place = name.partition(":")
         try:
             device = device_of(library, place)
             own = device.dtype(self.dtype)
-            with np.errstate(all="ignore"), device.scope(own):
-                return self._timed(name, device, own)
-        except AbsentDeviceError as trouble:
-            return Absence(name, str(trouble).partition(": ")[2])
-        except MissingPartError as trouble:
-            return Absence(name, str(trouble).removeprefix(f"{library} is "))
-        except Exception as trouble:  # whatever a library says that it cannot do, or has no memory for
-            return Absence(name, first_line(trouble))
-
-    def _timed(self, name: str, device: Device, own: Foreign) -> BackendTiming | Absence:
-        began = perf_counter()
-        x, y = (device.array(side, own) for side in self.sides)
-        device.wait(x)
-        device.wait(y)
-        sent = perf_counter() - began
-        self.add(1)
-        times: list[float] = []
-        made: list[Foreign] = []
-        for _ in range(1 + self.runs):
-            began = perf_counter()
-            product = self.multiply(device, x, y)
-            times.append(perf_counter() - began)
-            made = [*made[:1], product]  # the first and the last
             self.add(1)
-        began = perf_counter()
-        found = device.fetch(made[-1])
-        fetched = perf_counter() - began
-        if found.format != self.format:
-            return Absence(name, f"its product of {self.format.name} is in {found.format.name}")
-        codes = np.ascontiguousarray(found.codes)
+            found, (_, first, _) = self._cycle(device, own)
+            if found.format != self.format:
+                raise UnsupportedError(f"its product of {self.format.name} is in {found.format.name}")
+        except Exception as trouble:  # whatever a library says that it cannot do, or has no memory for
+            self.absent[name] = Absence(name, _reason(library, trouble))
+        else:
+            self.started[name] = _Started(device, own, first, np.array(found.codes, order="C"))
+
+    def run(self, name: str) -> tuple[float, float, float] | None:
+        """Return the seconds of sending, multiplying and fetching once more; None from a backend that fails."""
+        if name in self.absent:
+            return None
+        backend = self.started[name]
+        try:
+            found, seconds = self._cycle(backend.device, backend.own)
+        except Exception as trouble:
+            del self.started[name]
+            self.absent[name] = Absence(name, _reason(name.partition(":")[0], trouble))
+            return None
+        if not np.array_equal(found.codes, backend.codes):
+            self.changing.add(name)
+        return seconds
+
+    def _cycle(self, device: Device, own: Foreign) -> tuple[Source, tuple[float, float, float]]:
+        """Return a product, and the seconds of sending the matrices, multiplying them and fetching it."""
+        with np.errstate(all="ignore"), device.scope(own):
+            sides, sent = timed(self._send, device, own)
+            product, multiplied = timed(self.multiply, device, *sides)
+            found, fetched = timed(device.fetch, product)
+        self.add(1)
+        return found, (sent, multiplied, fetched)
+
+    def _send(self, device: Device, own: Foreign) -> list[Foreign]:
+        sides = [device.array(side, own) for side in self.sides]
+        for side in sides:
+            device.wait(side)
+        return sides
+
+    def timing(self, name: str, seconds: Sequence[tuple[float, float, float] | None]) -> BackendTiming:
+        """Return what a backend took and made."""
+        backend = self.started[name]
+        sending, rest, fetching = (Timing(part) for part in zip(*filter(None, seconds), strict=True))
         return BackendTiming(
-            name=name, words=device.words, settings=device.settings(self.dtype), sent=sent, first=times[0],
-            rest=Timing(tuple(times[1:])), fetched=fetched, codes=codes,
-            repeats=np.array_equal(device.fetch(made[0]).codes, codes), errors=self.exact.errors(codes),
-            judgement=self._judged(codes),
+            name=name, words=backend.device.words, settings=backend.device.settings(self.dtype), first=backend.first,
+            sending=sending, rest=rest, fetching=fetching, gigaflops=rest.gigaflops(operations_of(self.shape)),
+            codes=backend.codes, repeats=name not in self.changing, errors=self.exact.errors(backend.codes),
+            judgement=self._judged(backend.codes),
         )  # fmt: skip
 
     def _judged(self, *products: Array) -> Judgement | None:
@@ -239,6 +309,15 @@ class _Work:
         equal, farthest = int((one.codes == other.codes).sum()), int(np.max(ulps, initial=0))
         judgement = self._judged(one.codes, other.codes)
         return BackendPair((one.name, other.name), equal, farthest, rms, largest, judgement)
+
+
+def _reason(library: str, trouble: Exception) -> str:
+    """Return why a backend is absent, as its error says it."""
+    if isinstance(trouble, AbsentDeviceError):
+        return str(trouble).partition(": ")[2]
+    if isinstance(trouble, MissingPartError):
+        return str(trouble).removeprefix(f"{library} is ")
+    return first_line(trouble)
 
 
 def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:

@@ -1,14 +1,14 @@
-"""A matrix product computed whole and in three partitions: the time of each, its error, and how far they differ.
+"""A matrix product computed whole and in four partitions: the time of each, its error, and how far they differ.
 
-The partitions: each element as a dot product; a column at a time; and blocks along the inner dimension, whose partial
-products are added up. The work is NumPy's; splitting rows or columns keeps the bits of most libraries, splitting the
-inner dimension changes the order of the additions.
+The partitions: each element as a dot product; a row or a column at a time; and blocks along the inner dimension, whose
+partial products are added up. The work is NumPy's; splitting rows or columns keeps the bits of most libraries,
+splitting the inner dimension changes the order of the additions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
+from functools import partial
 
 import numpy as np
 
@@ -21,44 +21,55 @@ from floatlab.record import Record
 from floatlab.reduce.results.inputs import check_factors, check_size
 from floatlab.reduce.results.product_error import quotients
 from floatlab.reduce.simulate.exact_sum import matrix_totals
+from floatlab.reduce.timing.measurement import (
+    RUNS,
+    Ranking,
+    Timing,
+    check_counts,
+    operations_of,
+    rank,
+    take_turns,
+    timed,
+)
 
 BLOCK = 64
-RUNS = 5
-
-
-class Timing(Record):
-    """The seconds of each run, in order."""
-
-    runs: tuple[float, ...]
-
-    @property
-    def total(self) -> float:
-        """All runs together."""
-        return sum(self.runs)
-
-    @property
-    def average(self) -> float:
-        """One run, on average."""
-        return self.total / len(self.runs)
-
-    @property
-    def cumulative(self) -> tuple[float, ...]:
-        """The time that had passed at the end of each run.
-
-        >>> Timing((1.0, 2.0, 4.0)).cumulative
-        (1.0, 3.0, 7.0)
-        """
-        return tuple(np.cumsum(self.runs).tolist())
 
 
 class TimedProduct(Record):
-    """A product computed in one partition: its name, its time, and its errors against the exact product."""
+    """A product computed in one partition: its name, its times, and its errors against the exact product."""
 
     name: str
     product: Array
+    first: float  # seconds of a first run, in which memory is touched and threads start; not among the others
     timing: Timing
+    gigaflops: float | None  # 2 · rows · terms · columns operations in the median time
     largest_error: float
     largest_q: float  # the error in units of u·(|A|·|B|)
+
+
+class PartitionComparison(Record):
+    """One product in all partitions."""
+
+    shape: tuple[int, int, int]  # rows, terms, columns
+    block: int  # terms
+    asked: int  # runs
+    products: tuple[TimedProduct, ...]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it after fewer runs than were asked for."""
+        return self.ranking.runs < self.asked
+
+    @property
+    def ranking(self) -> Ranking:
+        """Which partition is fastest, as far as the runs can tell."""
+        return rank({each.name: each.timing for each in self.products})
+
+    @property
+    def nearest(self) -> tuple[str, ...]:
+        """The partitions nearest to the exact product; several where they are equally near."""
+        least = min(each.largest_q for each in self.products)
+        return tuple(each.name for each in self.products if each.largest_q == least)
 
 
 def _by_elements(a: Array, b: Array) -> Array:
@@ -66,19 +77,24 @@ def _by_elements(a: Array, b: Array) -> Array:
     return np.array([[np.dot(row, column) for column in columns] for row in a], a.dtype).reshape(len(a), len(columns))
 
 
+def _by_rows(a: Array, b: Array) -> Array:
+    return np.stack([row @ b for row in a])
+
+
 def _by_columns(a: Array, b: Array) -> Array:
     return np.stack([a @ column for column in np.ascontiguousarray(b.T)], axis=1)
 
 
-def _in_blocks(a: Array, b: Array) -> Array:
+def _in_blocks(a: Array, b: Array, block: int = BLOCK) -> Array:
     made = np.zeros((len(a), b.shape[1]), a.dtype)
-    for k in range(0, len(b), BLOCK):
-        made += a[:, k : k + BLOCK] @ b[k : k + BLOCK]
+    for k in range(0, len(b), block):
+        made += a[:, k : k + block] @ b[k : k + block]
     return made
 
 
 PARTITIONS: dict[str, Callable[[Array, Array], Array]] = {
     "by element": _by_elements,
+    "by row": _by_rows,
     "by column": _by_columns,
     "whole": np.matmul,
     "in blocks": _in_blocks,
@@ -86,41 +102,77 @@ PARTITIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 @in_default_mode
-def time_partitions(a: object, b: object, runs: int = RUNS) -> tuple[TimedProduct, ...]:
+def time_partitions(
+    a: object,
+    b: object,
+    runs: int = RUNS,
+    block: int = BLOCK,
+    started: Callable[[int, str], Callable[[int], None]] | None = None,
+    keep_interrupted: bool = False,
+) -> PartitionComparison:
     """Return a product of matrices a (rows, n) and b (n, columns) of one dtype, computed in each partition.
 
-    Raises UnsupportedError for what is no pair of such matrices.
+    Parameters
+    ----------
+    a, b
+        Matrices of float16, float32 or float64.
+    runs
+        Times each partition so often, after a first run; the partitions take turns.
+    block
+        Terms in a block. Of 1, each partial product is a column times a row.
+    started
+        Is told how many products there are, and returns what counts those that are done.
+    keep_interrupted
+        Whether Ctrl-C ends the timing and returns the complete rounds, instead of raising KeyboardInterrupt.
 
+    Raises
+    ------
+    UnsupportedError
+        For what is no pair of such matrices, and for less than 1 run or 1 term in a block.
+
+    Examples
+    --------
     >>> a, b = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
-    >>> [(each.name, each.largest_error) for each in time_partitions(a, b, 1)][:2]
-    [('by element', 0.0), ('by column', 0.0)]
+    >>> [(each.name, each.largest_error) for each in time_partitions(a, b, 1).products][:2]
+    [('by element', 0.0), ('by row', 0.0)]
     """
     x, y = np.asarray(a), np.asarray(b)
     check_factors(x, y)
+    check_counts(runs=runs, block=block)
     if x.dtype != y.dtype or x.dtype.name not in ("float16", "float32", "float64"):
         names = f"{x.dtype.name} and {y.dtype.name}"
         raise UnsupportedError(f"both are of one of float16, float32 and float64, not {names}")
+    if not x.size or not y.size:
+        raise UnsupportedError(f"a product of shapes {x.shape} and {y.shape} has nothing to multiply")
     check_size(len(x), y.shape[1])
+    ways = PARTITIONS | {"in blocks": partial(_in_blocks, block=block)}
+    add = (lambda _: None) if started is None else started(len(ways) * (1 + runs), "products")
+
+    def measure(name: str) -> tuple[Array, float]:
+        made = timed(ways[name], x, y)
+        add(1)
+        return made
+
+    first = {name: measure(name) for name in ways}
+    times = take_turns([*ways], lambda name: measure(name)[1], runs, keep_interrupted)
     high, low, size = matrix_totals(x, y)
+    shape = (*x.shape, y.shape[1])
     found = []
-    for name, multiply in PARTITIONS.items():
-        times = []
-        for _ in range(runs):
-            began = perf_counter()
-            made = multiply(x, y)
-            times.append(perf_counter() - began)
+    for name, (made, seconds) in first.items():
         error = np.abs((made.astype(np.float64) - high) - low)
         largest_q = float(np.max(quotients(error, size, parse_format(x.dtype.name)), initial=0))
-        found.append(TimedProduct(name, made, Timing(tuple(times)), float(np.max(error, initial=0)), largest_q))
-    return tuple(found)
+        timing = Timing(tuple(times[name]))
+        rate = timing.gigaflops(operations_of(shape))
+        found.append(TimedProduct(name, made, seconds, timing, rate, float(np.max(error, initial=0)), largest_q))
+    return PartitionComparison(shape, block, runs, tuple(found))
 
 
 @in_default_mode
 def ulps_apart(products: tuple[TimedProduct, ...]) -> list[list[int]]:
     """Return the largest distance in ulps between each two of the products.
 
-    >>> ulps_apart(time_partitions(np.ones((2, 2)), np.ones((2, 2)), 1))[0]
-    [0, 0, 0, 0]
+    >>> ulps_apart(time_partitions(np.ones((2, 2)), np.ones((2, 2)), 1).products)[0]
+    [0, 0, 0, 0, 0]
     """
     made = [each.product for each in products]
     return [[int(np.max(ulp_distance(one, other), initial=0)) for other in made] for one in made]

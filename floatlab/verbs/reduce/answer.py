@@ -70,7 +70,8 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
         runs = options.get("runs", timing.RUNS)
         if "ways" in options:
-            return [timing.partitions_answer(words, format or parse_format("binary32"), runs)]
+            block = options.get("block_size", timing.BLOCK)
+            return [timing.partitions_answer(words, format or parse_format("binary32"), runs, block, started)]
         return [timing.backends_answer(words, options["backends"], format, runs, started)]
     if question.context != DEFAULT:  # a machine rounds in its own way, and takes no context that was not asked for
         options["context"] = question.context

@@ -14,6 +14,7 @@ _ARRAYS = (
     "Of up to 16 terms every rounding is shown."
 )
 _MOST_RUNS = 1000
+_LARGEST_BLOCK = 10**9
 _RULES = tuple(option.name for option in ROUNDING)
 # Options that say how a sum is simulated.
 _SIMULATED = ("schedule", "adder", "accumulator", "products", "fma", "machine")
@@ -72,7 +73,7 @@ _TIMED = (
     Option(
         "ways",
         "",
-        "by element, column, whole, in blocks: time and errors",
+        "by element, row, column, whole, in blocks: time and errors",
         excludes=("backends", *_SIMULATED, *_RULES),
         reason="--ways times NumPy's own products",
     ),
@@ -85,9 +86,18 @@ _TIMED = (
         reason="--backends times the libraries' own products",
     ),
     Option(
+        "block_size",
+        "N",
+        "terms in a block of --ways (default 64)",
+        read=whole(1, _LARGEST_BLOCK),
+        needs=("ways",),
+        reason="it is the number of terms in a block",
+        also=("block", "blocksize", "tile"),
+    ),
+    Option(
         "runs",
         "N",
-        "time each way N times (default 5)",
+        "time each N times, in turns (default 5)",
         read=whole(1, _MOST_RUNS),
         needs=("ways", "backends"),
         reason="it is the number of timed runs",

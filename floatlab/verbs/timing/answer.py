@@ -9,7 +9,9 @@ from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import BackendComparison, in_one_format, multiply_on, parse_backends
-from floatlab.reduce.timing.partitions import RUNS as RUNS
+from floatlab.reduce.timing.measurement import RUNS as RUNS
+from floatlab.reduce.timing.measurement import Ranking
+from floatlab.reduce.timing.partitions import BLOCK as BLOCK
 from floatlab.reduce.timing.partitions import time_partitions
 from floatlab.verbs.named_arrays import operands_of
 from floatlab.verbs.question import Answer, Started, written
@@ -18,30 +20,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.wire.schema import Wire
 
+_INTERRUPTED = 130  # the exit status
+
 
 @in_default_mode
-def partitions_answer(words: tuple[str, ...], format: Format, runs: int) -> Answer:
+def partitions_answer(
+    words: tuple[str, ...], format: Format, runs: int, block: int, started: Started | None = None
+) -> Answer:
     """Return the answer that multiplies the matrices that two words name, whole and in parts; raises FloatlabError."""
     dtype = native_dtype(format)
     if dtype is None:
         raise UnsupportedError(f"--ways times NumPy's own products, and it has none in {format.name}: fp16, fp32, fp64")
     sides = in_one_format(operands_of("matmul", words, format), format)
     x, y = (decode(side.codes, side.format).astype(dtype) for side in sides)
-    products = time_partitions(x, y, runs)
-    fastest = [min(products, key=lambda product: product.timing.average).name]
+    found = time_partitions(x, y, runs, block, started, keep_interrupted=True)
 
     def page() -> Page:
         from floatlab.verbs.timing.page import partitions_page
 
-        return partitions_page(products, (x.shape, y.shape))
+        return partitions_page(found)
 
     def records() -> list[Wire]:
         from floatlab.verbs.timing.json import PARTITIONS
         from floatlab.wire.schema import write_document
 
-        return [write_document(PARTITIONS, products)]
+        return [write_document(PARTITIONS, found)]
 
-    return Answer(page, records, lambda: fastest, lambda: fastest)
+    fastest = _fastest(found.ranking)
+    status = _INTERRUPTED if found.interrupted else 0
+    return Answer(page, records, lambda: fastest, lambda: fastest, status=status)
 
 
 def backends_answer(
@@ -54,7 +61,7 @@ def backends_answer(
     """
     names = parse_backends(backends)  # before the files are read
     x, y = in_one_format(operands_of("matmul", words, format), format)
-    return answer_of(multiply_on(x, y, names, runs, started))
+    return answer_of(multiply_on(x, y, names, runs, started, keep_interrupted=True))
 
 
 def answer_of(found: BackendComparison) -> Answer:
@@ -65,6 +72,12 @@ def answer_of(found: BackendComparison) -> Answer:
 
         return backends_page(found)
 
-    fastest = [found.fastest.name] if found.runs else []
+    fastest = _fastest(found.ranking)
     missing = "" if found.runs else "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
-    return Answer(page, written(found), lambda: fastest, lambda: fastest, missing=missing, found=found)
+    status = _INTERRUPTED if found.interrupted else 0
+    return Answer(page, written(found), lambda: fastest, lambda: fastest, missing=missing, found=found, status=status)
+
+
+def _fastest(ranking: Ranking) -> list[str]:
+    """Return the fastest in one word; with commas, those of which none can be named."""
+    return [",".join(ranking.candidates)] if ranking.candidates else []

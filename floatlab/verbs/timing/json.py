@@ -11,6 +11,7 @@ from floatlab.wire.schema import (
     INTEGER,
     Schema,
     attributes,
+    constant,
     heading,
     listed,
     optional,
@@ -23,21 +24,53 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.reduce.results.judgements import Effect
     from floatlab.reduce.timing.backends import BackendPair, BackendTiming
+    from floatlab.reduce.timing.measurement import Ranking
 
+
+def _words(ranking: Ranking) -> str:
+    from floatlab.verbs.timing.page import fastest_words
+
+    return fastest_words(ranking) if ranking.names else "no backend"
+
+
+_STATISTICS = attributes("minimum", "median", "spread")
+_RUNS = shown(lambda timing: [*timing.runs])
+_TIMES = Schema(None, {"runs": _RUNS, **_STATISTICS})
+# What the page says below the times, for both comparisons.
+_MEASURES = {
+    "runs": shown("ranking.runs"),
+    "runs_asked": shown("asked"),
+    "interrupted": shown("interrupted"),
+    "measures": {
+        "spread": constant("interquartile range"),
+        "gflops": constant("2 * rows * terms * columns / median / 10^9"),
+    },
+}
+_RANKING = Schema(
+    None, {"name": shown("fastest"), "candidates": shown(lambda ranking: [*ranking.candidates]), "words": shown(_words)}
+)
 _PARTITION = {
     "name": shown("name"),
+    "first": shown("first"),
     "seconds": shown(lambda product: list(product.timing.runs)),
     "average": shown("timing.average"),
     "sum": shown("timing.total"),
     "cumulative": shown(lambda product: list(product.timing.cumulative)),
+    **within("timing", _STATISTICS),
+    "gflops": shown("gigaflops"),
     **attributes("largest_error", "largest_q"),
 }
 PARTITIONS = Schema(
     None,
     {
         **heading("matmul"),
-        "ways": shown(lambda products: products, listed(Schema(None, _PARTITION))),
-        "ulps_apart": shown(lambda products: ulps_apart(products), listed(listed(INTEGER))),
+        "shape": listed(INTEGER),
+        "block_size": shown("block"),
+        **_MEASURES,
+        "ways": shown("products", listed(Schema(None, _PARTITION))),
+        "ulps_apart": shown(lambda comparison: ulps_apart(comparison.products), listed(listed(INTEGER))),
+        "fastest": shown("ranking", _RANKING),
+        "nearest": shown(lambda comparison: [*comparison.nearest]),
     },
 )
 
@@ -60,8 +93,12 @@ _TIMING = {
         "rest": shown(lambda run: [*run.rest.runs]),
         "average": shown("rest.average"),
         "sum": shown("rest.total"),
+        **within("rest", _STATISTICS),
         "fetched": shown("fetched"),
     },
+    "transfers": {"to_device": shown("sending", _TIMES), "from_device": shown("fetching", _TIMES)},
+    "total": shown("complete", _TIMES),
+    "gflops": shown("gigaflops"),
     "repeats": shown("repeats"),
     **within("errors", {**attributes("nearest", "looked_at"), **SIZES_OF_ERRORS}),
     "causes": shown(_causes),
@@ -80,9 +117,12 @@ COMPARISON = Schema(
         "format": FORMAT,
         "shape": listed(INTEGER),
         "measured_rows": shown("measured"),
+        **_MEASURES,
         "backends": shown("runs", listed(Schema(None, _TIMING))),
         "absent": listed(schema_of(Absence)),
         "pairs": listed(Schema(None, _PAIR)),
+        "fastest": shown("ranking", _RANKING),
+        "fastest_with_transfers": shown("complete_ranking", _RANKING),
         "trials": shown(_effects, optional(EFFECTS)),
     },
 )

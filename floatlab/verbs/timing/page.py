@@ -2,45 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from floatlab.page.measures import factors_text, number, percent, seconds
-from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
-from floatlab.page.words import counted
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, heading, hint, line
+from floatlab.page.words import counted, listed
 from floatlab.reduce.results.judgements import Judgement
 from floatlab.reduce.timing.backends import BackendComparison, BackendPair
-from floatlab.reduce.timing.partitions import BLOCK, TimedProduct, ulps_apart
+from floatlab.reduce.timing.measurement import FEWEST, Ranking, Timing
+from floatlab.reduce.timing.partitions import PartitionComparison, ulps_apart
 from floatlab.verbs.judge.page import judgement_words
 
 _ROUNDED = 0.9  # of the elements as near to the exact ones as can be: added in more digits, and rounded once
 
 
-def partitions_page(products: tuple[TimedProduct, ...], shapes: tuple[tuple[int, ...], ...]) -> Page:
-    """Return the page of a product of matrices of these shapes, computed whole and in parts."""
-    title = f"matrix product {factors_text(*shapes)}, in four ways (blocks of {BLOCK} terms)"
-    timings = [each.timing for each in products]
-    passed = np.cumsum([timing.total for timing in timings])
+def fastest_words(ranking: Ranking) -> str:
+    """Return which of several timings is fastest, or why none can be named.
+
+    >>> from floatlab.reduce.timing.measurement import Timing, rank
+    >>> a, b = Timing((1.0, 2.0, 1.5, 1.0)), Timing((1.5, 2.0, 1.5, 2.0))
+    >>> fastest_words(rank({"a": a, "b": b}))
+    'a and b cannot be told apart: their medians differ by 500 ms, the spread is 625 ms'
+    >>> fastest_words(rank({"a": a, "c": Timing((3.0,) * 4)}))
+    'fastest a: 1.25 s in the median, then c with 3 s'
+    """
+    names, candidates = ranking.names, ranking.candidates
+    if len(names) < 2:
+        return f"only {names[0]} was timed"
+    if ranking.runs < FEWEST:
+        runs = "1 run does" if ranking.runs == 1 else f"{ranking.runs} runs do"
+        return f"{runs} not tell which is fastest: --runs {FEWEST} or more"
+    if ranking.fastest:
+        first, second = ranking.timings[:2]
+        return (
+            f"fastest {names[0]}: {seconds(first.median)} in the median, then {names[1]} with {seconds(second.median)}"
+        )
+    up_to = "" if len(candidates) == 2 else "up to "
+    reason = "their medians differ" if ranking.difference <= ranking.spread else "their runs overlap: medians differ"
+    said = f"{listed([*candidates])} cannot be told apart: {reason} by {up_to}{seconds(ranking.difference)}"
+    said += f", the spread is {up_to}{seconds(ranking.spread)}"
+    slower = [name for name in names if name not in candidates]
+    return f"{said}; slower: {', '.join(slower)}" if slower else said
+
+
+def partitions_page(found: PartitionComparison) -> Page:
+    """Return the page of a product computed whole and in parts."""
+    products, (rows, n, columns) = found.products, found.shape
+    factors = factors_text((rows, n), (n, columns))
+    title = f"matrix product {factors}, in {len(products)} ways (blocks of {counted(found.block, 'term')})"
+    timings = {each.name: each.timing for each in products}
+    passed = np.cumsum([timing.total for timing in timings.values()])
     times = [
-        (each.name, *map(seconds, (each.timing.average, each.timing.total, total)))
-        for each, total in zip(products, passed, strict=True)
+        (name, *map(seconds, (timing.average, timing.total, total)))
+        for (name, timing), total in zip(timings.items(), passed, strict=True)
     ]
     errors = [(each.name, number(each.largest_error), number(each.largest_q)) for each in products]
     apart = [
         (each.name, *(f"{ulps:,}" for ulps in row)) for each, row in zip(products, ulps_apart(products), strict=True)
     ]
-    fastest = min(products, key=lambda each: each.timing.average)
-    best = min(products, key=lambda each: each.largest_q)
+    runs = found.ranking.runs
     blocks: list[Block] = [
         heading(title),
-        Table(("way", "average", f"sum of {counted(len(timings[0].runs), 'run')}", "cumulative"), times, (1, 2, 3)),
+        *_interruption(runs, found.asked),
+        _statistics("way", timings, {each.name: each.gigaflops for each in products}),
+        Gap(),
+        Table(("way", "average", f"sum of {counted(runs, 'run')}", "cumulative"), times, (1, 2, 3)),
+        _measures("ways"),
         Gap(),
         heading("Against the exact product"),
         Table(("way", "largest error", "largest q"), errors, (1, 2)),
         Gap(),
         heading("How many ulps the ways are apart, at most"),
-        Table(("", *(each.name.split()[-1] for each in products)), apart, (1, 2, 3, 4)),
+        Table(("", *(each.name.split()[-1] for each in products)), apart, tuple(range(1, len(products) + 1))),
         Gap(),
-        Row("verdict", f"fastest {fastest.name}, nearest to the exact product {best.name}"),
+        Row("verdict", fastest_words(found.ranking)),
+        Row("nearest", f"{listed([*found.nearest])} to the exact product"),
     ]
     return Page(tuple(blocks), title)
 
@@ -59,7 +97,7 @@ def backends_page(found: BackendComparison) -> Page:
     title = f"matrix product {factors_text((rows, n), (n, columns))} in {found.format.name}, on {there}"
     blocks: list[Block] = [heading(title)]
     if found.runs:
-        blocks += [_times(found), Gap(), *_errors(found)]
+        blocks += [*_interruption(found.ranking.runs, found.asked), *_times(found), Gap(), *_errors(found)]
     if found.pairs:
         pairs = [
             (_named(pair), percent(pair.equal, found.elements), f"{pair.ulps:,}",
@@ -72,19 +110,57 @@ def backends_page(found: BackendComparison) -> Page:
     for run in found.runs:
         blocks.append(Row(run.name, ", ".join((run.words, *run.settings))))
         if not run.repeats:
-            blocks.append(Row("", Span("its last product has other bits than its first", Role.FLAG)))
+            blocks.append(Row("", Span("its products differ in bits from run to run", Role.FLAG)))
     blocks += [Row("absent", f"{each.name}: {each.reason}") for each in found.absent]
     if found.runs:
-        said = f"fastest {found.fastest.name}, nearest to the exact product {found.nearest.name}"
-        blocks += [Gap(), Row("verdict", said), *_verdicts(found)]
+        least = found.nearest.errors.q_rms
+        nearest = listed([run.name for run in found.runs if run.errors.q_rms == least])
+        blocks += [
+            Gap(),
+            Row("verdict", fastest_words(found.ranking)),
+            Row("in total", fastest_words(found.complete_ranking)),
+            Row("nearest", f"{nearest} to the exact product"),
+            *_verdicts(found),
+        ]
     return Page(tuple(blocks), title)
 
 
-def _times(found: BackendComparison) -> Table:
-    timed = counted(len(found.runs[0].rest.runs), "more call")
-    header = ("backend", "sent in", "first call", "average", f"sum of {timed}", "fetched in")
-    times = {run.name: (run.sent, run.first, run.rest.average, run.rest.total, run.fetched) for run in found.runs}
-    return Table(header, [(name, *map(seconds, row)) for name, row in times.items()], (1, 2, 3, 4, 5))
+def _times(found: BackendComparison) -> list[Block]:
+    runs, products = found.ranking.runs, {run.name: run.rest for run in found.runs}
+    calls = [(run.name, *map(seconds, (run.first, run.rest.average, run.rest.total))) for run in found.runs]
+    transfers = [
+        (run.name, seconds(run.sent), seconds(run.fetched), *_least_and_median(run.complete)) for run in found.runs
+    ]
+    return [
+        _statistics("backend", products, {run.name: run.gigaflops for run in found.runs}),
+        Gap(),
+        Table(("backend", "first call", "average", f"sum of {counted(runs, 'more call')}"), calls, (1, 2, 3)),
+        Gap(),
+        heading("With transfers: sent in and fetched in (medians), and the total"),
+        Table(("backend", "sent in", "fetched in", "minimum", "median", "spread"), transfers, (1, 2, 3, 4, 5)),
+        _measures("backends"),
+    ]
+
+
+def _statistics(noun: str, timings: Mapping[str, Timing], rates: Mapping[str, float | None]) -> Table:
+    rows = [(name, *_least_and_median(timing), number(rates[name])) for name, timing in timings.items()]
+    return Table((noun, "minimum", "median", "spread", "GFLOP/s"), rows, (1, 2, 3, 4))
+
+
+def _least_and_median(timing: Timing) -> tuple[str, str, str]:
+    spread = "unknown" if timing.spread is None else seconds(timing.spread)
+    return seconds(timing.minimum), seconds(timing.median), spread
+
+
+def _measures(noun: str) -> Note:
+    return hint(
+        "spread: the interquartile range. GFLOP/s: 2 × rows × terms × columns operations in the median time. "
+        f"The {noun} take turns."
+    )
+
+
+def _interruption(runs: int, asked: int) -> list[Block]:
+    return [Note(Span(f"interrupted after {runs} of {counted(asked, 'run')}", Role.FLAG))] if runs < asked else []
 
 
 def _errors(found: BackendComparison) -> list[Block]:

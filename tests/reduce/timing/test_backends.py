@@ -2,6 +2,7 @@
 
 import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from floatlab.arrays.conversion import quantize
 from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.reduce.results.judgements import DifferenceCause
+from floatlab.reduce.timing import measurement
 from floatlab.reduce.timing.backends import ALL, in_one_format, multiply_on, parse_backends
 from tests.reduce.timing.test_devices import Tensor, fake_cupy, fake_torch
 
@@ -80,10 +82,9 @@ def test_a_gpu_that_rounds_its_inputs_is_found_out(monkeypatch):
     assert DifferenceCause.TF32 in gpu.judgement.causes
     assert found.nearest.name == "numpy"
     assert "allow_tf32 True" in gpu.settings
-    # Sent, then each product waited for before the clock is read, then fetched: the last, and the first to compare.
-    waits = [i for i, each in enumerate(torch.log) if each == "synchronize 0"]
-    assert len(waits) == 1 + 2 + 3
-    assert torch.log[-2:] == ["cpu", "cpu"]
+    # Each run sends both matrices, and the clock is read only when they, and the product, are there.
+    sent = ["to float32", "to cuda"] * 2 + ["synchronize 0"] * 2
+    assert torch.log == ["synchronize 0", *[*sent, "synchronize 0", "cpu"] * (1 + 2)]
 
 
 def test_what_changes_from_run_to_run_is_told(monkeypatch):
@@ -95,6 +96,99 @@ def test_what_changes_from_run_to_run_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     found = multiply_on(A, B, "cupy,numpy", 2)
     assert [run.repeats for run in found.runs] == [False, True]
+
+
+def fake_clock(monkeypatch):
+    """A clock that stands still until somebody moves it on."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(measurement, "perf_counter", lambda: clock.now)
+    return clock
+
+
+def test_transfers_and_products_are_timed_apart(monkeypatch):
+    """A device of which sending, multiplying and fetching take known times, which a clock is moved on by."""
+    clock, cupy, products = fake_clock(monkeypatch), fake_cupy(), iter((100.0, 5.0, 8.0, 6.0, 7.0))
+
+    def multiply(x, y):
+        clock.now += next(products)
+        return Tensor(x.log, x.values @ y.values)
+
+    def asarray(values):
+        clock.now += 0.5
+        return Tensor(cupy.log, values)
+
+    def get(tensor):
+        clock.now += 0.25
+        return tensor.values
+
+    cupy.asarray = asarray
+    monkeypatch.setattr(Tensor, "__matmul__", multiply)
+    monkeypatch.setattr(Tensor, "get", get)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    found = multiply_on(A, B, "numpy,cupy", 4)
+    numpy, gpu = found.runs
+    assert (gpu.first, gpu.rest.runs) == (100.0, (5.0, 8.0, 6.0, 7.0))
+    assert (gpu.sending.runs, gpu.fetching.runs) == ((1.0,) * 4, (0.25,) * 4)
+    assert (gpu.sent, gpu.fetched) == (1.0, 0.25)
+    assert gpu.complete.runs == (6.25, 9.25, 7.25, 8.25)
+    assert (gpu.rest.minimum, gpu.rest.median, gpu.rest.spread) == (5.0, 6.5, 1.5)
+    assert gpu.gigaflops == 2 * 30 * 200 * 20 / 6.5 / 1e9
+    assert (numpy.rest.runs, numpy.gigaflops) == ((0.0,) * 4, None)  # its work moves no clock here
+    assert found.fastest is numpy
+    assert found.complete_ranking.fastest == "numpy"
+
+
+def test_a_product_that_is_faster_may_be_slower_with_its_transfers(monkeypatch):
+    clock = fake_clock(monkeypatch)
+    torch, cupy = fake_torch(), fake_cupy()
+    times = {id(torch.log): 3.0, id(cupy.log): 1.0}
+
+    def multiply(x, y):
+        clock.now += times[id(x.log)]
+        return Tensor(x.log, x.values @ y.values)
+
+    def asarray(values):
+        clock.now += 4.0
+        return Tensor(cupy.log, values)
+
+    cupy.asarray = asarray
+    monkeypatch.setattr(Tensor, "__matmul__", multiply)
+    for name, module in (("torch", torch), ("cupy", cupy)):
+        monkeypatch.setitem(sys.modules, name, module)
+    found = multiply_on(A, B, "torch:cuda,cupy", 4)
+    assert found.ranking.names == ("cupy", "torch:cuda")
+    assert (found.ranking.fastest, found.complete_ranking.fastest) == ("cupy", "torch:cuda")
+
+
+def test_a_backend_that_fails_later_is_absent(monkeypatch):
+    calls = iter(range(100))
+
+    def multiply(x, y):
+        if next(calls) == 2:
+            raise RuntimeError("the device was lost")
+        return Tensor(x.log, x.values @ y.values)
+
+    monkeypatch.setattr(Tensor, "__matmul__", multiply)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    found = multiply_on(A, B, "cupy,numpy", 5)
+    assert [(each.name, each.reason) for each in found.absent] == [("cupy", "the device was lost")]
+    assert [(run.name, len(run.rest.runs)) for run in found.runs] == [("numpy", 5)]
+    assert next(calls) == 3
+
+
+def test_an_interrupt_keeps_complete_rounds(monkeypatch):
+    calls = iter(range(100))
+
+    def multiply(x, y):
+        if next(calls) == 4:
+            raise KeyboardInterrupt
+        return Tensor(x.log, x.values @ y.values)
+
+    monkeypatch.setattr(Tensor, "__matmul__", multiply)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    found = multiply_on(A, B, "cupy,numpy", 20, keep_interrupted=True)
+    assert found.interrupted
+    assert [len(run.rest.runs) for run in found.runs] == [3, 3]
 
 
 def test_a_library_that_refuses_is_no_failure(monkeypatch):

@@ -34,7 +34,8 @@ _ADDERS = {
     "klein": "the same for what those additions lost",
     "double": "the sum is kept in two numbers",
 }
-_NO_SUM = ("observed", "difference", "ways", "backends", "runs")  # options that ask more than a simulated sum
+# Options that ask more than a simulated sum.
+_NO_SUM = ("observed", "difference", "ways", "block_size", "backends", "runs")
 _TERMS = (8, 16, 32, 64, 100, 128, 256, 1024, 4096)
 
 
