@@ -141,7 +141,9 @@ class _Jax(Device):
         # Without being told, jax makes float32 of float64.
         if np.dtype(dtype) != np.float64:
             return nullcontext()
-        enable = getattr(self.module, "enable_x64", None) or import_module("jax.experimental").enable_x64
+        # Not `or`: jax's own refuses to be true or false.
+        old = not hasattr(self.module, "enable_x64")
+        enable = (import_module("jax.experimental") if old else self.module).enable_x64
         wide: AbstractContextManager[Foreign] = enable(True)
         return wide
 

@@ -40,6 +40,28 @@ def test_jax_keeps_binary64():
     assert reveal("jax.numpy.sum", 9, "float64").terms == 9
 
 
+@pytest.mark.parametrize("place", ["jax", "jax.experimental"])
+def test_jax_is_told_to_keep_binary64_where_it_wants_to_be(monkeypatch, place):
+    """Newer versions have `jax.enable_x64`, which has no truth value; older ones `jax.experimental.enable_x64`."""
+
+    class State:
+        def __bool__(self):
+            raise TypeError("bool() not supported")
+
+        def __call__(self, wanted):
+            return nullcontext(wanted)
+
+    modules = {name: ModuleType(name) for name in ("jax", "jax.experimental")}
+    modules["jax"].devices = lambda kind: [kind]
+    modules[place].enable_x64 = State()
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    with device_of("jax").scope(np.float64) as wanted:
+        assert wanted is True
+    with device_of("jax").scope(np.float32) as wanted:
+        assert wanted is None
+
+
 @pytest.mark.parametrize(
     ("library", "name", "said"),
     [
