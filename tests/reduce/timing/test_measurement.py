@@ -1,6 +1,7 @@
 """Statistics of timings and what they allow to be said, on given times: no clock is read here."""
 
 import statistics
+from random import Random
 
 import pytest
 
@@ -47,13 +48,31 @@ def test_a_spread_as_large_as_the_difference_names_no_winner():
 
 
 def test_runs_that_overlap_name_no_winner():
-    """The medians differ by more than the spreads, but two of five runs of a are as slow as b."""
+    """The medians differ by more than the spreads, but one of five runs of a is slower than b."""
     ranking = rank({"a": Timing((1.0, 1.0, 1.0, 1.0, 9.0)), "b": Timing((2.0, 2.0, 2.0, 2.0, 2.0))})
     assert (ranking.difference, ranking.spread) == (1.0, 0.0)
     assert ranking.fastest is None
     assert fastest_words(ranking) == (
         "a and b cannot be told apart: their runs overlap: medians differ by 1 s, the spread is 0 µs"
     )
+
+
+@pytest.mark.parametrize(
+    ("runs", "slow", "named"),
+    [(4, 0, True), (4, 1, False), (5, 1, False), (10, 1, True), (10, 2, False), (20, 4, True), (20, 5, False)],
+)
+def test_the_more_runs_the_more_of_them_may_be_disturbed(runs, slow, named):
+    """Of a's runs, `slow` take longer than all of b's: as many as Mann and Whitney's test allows at 2 %."""
+    a, b = Timing((1.0,) * (runs - slow) + (90.0,) * slow), Timing((3.0,) * runs)
+    assert (rank({"a": a, "b": b}).fastest == "a") is named
+
+
+@pytest.mark.parametrize("runs", [4, 5, 8, 20])
+def test_chance_alone_rarely_names_a_winner(runs):
+    draw = Random(runs).lognormvariate
+    timings = [Timing(tuple(draw(0, 1) for _ in range(runs))) for _ in range(800)]
+    named = sum(rank({"a": a, "b": b}).fastest is not None for a, b in zip(timings[::2], timings[1::2], strict=True))
+    assert named <= 0.03 * 400
 
 
 def test_three_that_cannot_be_told_apart():
