@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from floatlab.cli.main import main
-from tests.reduce.timing.test_devices import fake_cupy
+from tests.reduce.timing.test_devices import Tensor, fake_cupy
 
 MATRICES = ("random:uniform:24x80:seed=1", "random:uniform:80x16:seed=2")
 
@@ -44,6 +44,29 @@ def test_who_is_there_is_timed_and_compared(capsys):
         "nearest numpy and cupy to the exact product",
     ):
         assert words in " ".join(out.split())
+
+
+@pytest.mark.usefixtures("_alone")
+@pytest.mark.parametrize("width", ["80", "40"])
+def test_the_page_fits(capsys, width):
+    out = matmul(capsys, *MATRICES, "--backends", "--runs", "5", "--width", width)[1]
+    assert max(map(len, out.splitlines())) <= int(width)
+
+
+@pytest.mark.usefixtures("_alone")
+def test_ctrl_c_shows_what_was_timed(capsys, monkeypatch):
+    calls = iter(range(100))
+
+    def multiply(x, y):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return Tensor(x.log, x.values @ y.values)
+
+    monkeypatch.setattr(Tensor, "__matmul__", multiply)
+    status, out, _ = matmul(capsys, *MATRICES, "--backends", "numpy,cupy", "--runs", "50", "--json")
+    wire = json.loads(out)
+    assert (status, wire["interrupted"], wire["runs"], wire["runs_asked"]) == (130, True, 2, 50)
+    assert [len(each["seconds"]["rest"]) for each in wire["backends"]] == [2, 2]
 
 
 @pytest.mark.usefixtures("_alone")
