@@ -17,7 +17,6 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.formats.names import format_called
 from floatlab.fpmode import DefaultMode, rounds_to_nearest
 from floatlab.presenter import Answering
 from floatlab.record import Record
@@ -26,11 +25,11 @@ from floatlab.reduce.plan.orders import ByHand, Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
-from floatlab.reduce.reveal.classes import Prober, values
+from floatlab.reduce.reveal.classes import Prober
 from floatlab.reduce.reveal.probing import NotASum
-from floatlab.reduce.reveal.targets import ROWS, Target, target_of
+from floatlab.reduce.reveal.sized_target import SizedTarget, values
+from floatlab.reduce.reveal.targets import COLUMNS, ROWS, Target, target_of
 
-MOST_TERMS = 1 << 16
 _TRIALS = 32
 
 
@@ -111,32 +110,26 @@ def reveal(
     """
     asked = target_of(target, kind, device)  # importing a library may change the mode
     with DefaultMode() as mode:
-        return prober_of(_outside(asked, mode), n, dtype).plan()
+        return prober_of(asked, n, dtype, mode).plan()
 
 
-def _outside(target: Target, mode: DefaultMode) -> Target:
-    """Return the target as it computes in the caller's own mode: it may flush subnormals there, which is told.
+def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
+    """Return what asks a target how it adds n terms; raises what `reveal` raises.
 
-    Raises UnsupportedError for a mode in which nothing is absorbed by a huge number.
+    The target computes in the caller's own mode: it may flush subnormals there, which is told. Raises UnsupportedError
+    for a mode in which nothing is absorbed by a huge number.
     """
-    if not mode.outside(rounds_to_nearest)():
+    return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
+
+
+def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
+    """Return the mode; raises UnsupportedError where its caller does not round to nearest."""
+    if mode is not None and not mode.outside(rounds_to_nearest)():
         raise UnsupportedError(
             f"{target.name} is probed with numbers that absorb others, and this thread does not round to nearest: "
             "fesetround(FE_TONEAREST)"
         )
-    return target.replace(call=mode.outside(target.call))
-
-
-def prober_of(target: Target, n: int, dtype: str) -> Prober:
-    """Return what asks a target how it adds n terms; raises what `reveal` raises."""
-    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_TERMS:
-        raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {n!r}")
-    if not isinstance(dtype, str):
-        raise UnsupportedError(f"dtype is a name such as float32, not {type(dtype).__name__}")
-    own = target.dtype(dtype)
-    format = format_called(str(own).rpartition(".")[2])
-    assert format is not None
-    return Prober(target, n, own, format)
+    return mode
 
 
 def examine(
@@ -179,7 +172,7 @@ def examine(
     began = perf_counter()
     asked = target_of(target, kind, device)
     with DefaultMode() as mode:
-        prober = prober_of(_outside(asked, mode), n, dtype)
+        prober = prober_of(asked, n, dtype, mode)
         plan = prober.plan()
         data = _Trials(prober, seed, trials)
         found = data.replays(plan)
@@ -190,7 +183,7 @@ def examine(
         agreeing = data.agreeing(found[0]) if found[0].fits else None
         return Findings(
             target=asked,
-            format=prober.format,
+            format=prober.sized.format,
             plan=plan,
             schedule=schedule_of(plan),
             replays=tuple(found),
@@ -208,24 +201,25 @@ class _Trials:
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:
-        target, self.trials, self.prober = prober.target, trials, prober
+        sized, target, self.trials, self.prober = prober.sized, prober.target, trials, prober
         rng = np.random.default_rng(seed)
-        x, y = rng.standard_normal((trials, prober.terms)), rng.standard_normal(prober.terms)
-        self.sides = [Source(np.asarray(encode(side, prober.format)), prober.format) for side in (x, y)]
-        rows, factors = (values(side) for side in self.sides)
-        if target.shape:
-            made = [target.product(rows[self._order(t)], factors, prober.dtype) for t in (*range(trials), 0)]
+        x, y = rng.standard_normal((trials, sized.terms)), rng.standard_normal(sized.terms)
+        self.sides = [Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y)]
+        rows, other = (values(side).astype(sized.carrier) for side in self.sides)
+        if sized.shape:
+            y_side = np.broadcast_to(other[:, None], (len(other), COLUMNS)) if target.kind == "matmul" else other
+            made = [sized.multiply(rows[self._order(t)], y_side) for t in (*range(trials), 0)]
             codes = np.stack([each.codes for each in made])
             steady = np.array_equal(codes[0], codes[-1])
             self.whole = Source(codes[:-1], made[0].format)
             self.real = Source(codes[:-1].reshape(trials, -1)[:, 0], made[0].format)
         else:
-            self.real, again = (target.sums(rows, factors, prober.dtype) for _ in range(2))
+            self.real, again = (sized.sums(iter(rows.copy()), other) for _ in range(2))
             steady = np.array_equal(self.real.codes, again.codes)
             self.whole = self.real
         if not steady:
             raise NotASum(f"{target.name} gives two results for the same terms")
-        first, column = self.sides[0], Source(self.sides[1].codes[:, None], prober.format)
+        first, column = self.sides[0], Source(self.sides[1].codes[:, None], sized.format)
         self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
@@ -234,7 +228,7 @@ class _Trials:
 
     def replays(self, plan: Plan) -> list[Explanation]:
         """Return how many of the first elements each way along a plan gives, the best way first."""
-        found = replay_along(self.evaluator, ByHand(plan), self.real, fused=lambda: self.prober.fused(plan))
+        found = replay_along(self.evaluator, ByHand(plan), self.real, fused=lambda: self.prober.reader.fused(plan))
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:
@@ -250,6 +244,6 @@ class _Trials:
 
 def _flushes(prober: Prober) -> bool:
     """Say whether subnormal results become zero."""
-    rows = np.zeros((1, prober.terms))
-    rows[0, 0] = float(prober.format.smallest)
-    return bool(prober.values(rows)[0] == 0)
+    rows = np.zeros((1, prober.sized.terms))
+    rows[0, 0] = float(prober.sized.format.smallest)
+    return bool(prober.reader.values(rows)[0] == 0)

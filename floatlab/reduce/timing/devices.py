@@ -68,8 +68,8 @@ class Device:
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        """Return values, which the dtype holds, as an array of the library, on the device."""
-        return values.astype(dtype)
+        """Return values, which the dtype holds, as a new array of the library, in C order, on the device."""
+        return np.array(values, dtype, order="C")
 
     def wait(self, made: Foreign) -> None:
         """Return when an array that was asked for is there."""
@@ -102,7 +102,7 @@ class _Torch(Device):
         return getattr(self.module, name)
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        return self.module.from_numpy(np.ascontiguousarray(values)).to(dtype).to(self.name)
+        return self.module.from_numpy(np.array(values, order="C")).to(dtype).to(self.name)
 
     def wait(self, made: Foreign) -> None:
         if self.kind == "mps":
@@ -181,7 +181,7 @@ class _CuPy(Device):
         return found
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        return self.module.asarray(values.astype(dtype))
+        return self.module.asarray(np.array(values, dtype, order="C"))
 
     def wait(self, made: Foreign) -> None:
         self.module.cuda.Device(self.index).synchronize()
