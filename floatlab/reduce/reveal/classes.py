@@ -18,7 +18,7 @@ from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
 from floatlab.reduce.reveal.sized_target import SizedTarget
 
-_PROBES_A_TERM = 64  # on average; more, and the order is too irregular
+PROBES_A_TERM = 64  # on average; more, and the order is too irregular
 _WORK = 1 << 36  # multiply-adds that one element alone is probed with
 _RANDOM_PAIRS = 12
 _QUIET = 12  # vectors in a row that tell no new classes apart; then no more are tried
@@ -30,27 +30,26 @@ class Classes:
     """A partition of the elements of a result by their bits for equal sums; `labels` number the classes from 0."""
 
     def __init__(self, sized: SizedTarget, seed: int = 754) -> None:
-        self.sized, self.products = sized, 0
+        self.sized = sized
         self._rng = np.random.default_rng(seed)
         self.labels = np.zeros(sized.shape, np.int64)
         self._first = np.zeros(1, np.int64)  # of each class, the place of an element in C order
 
-    def split(self, least: int = 0) -> None:
-        """Try masks, and then random vectors until some in a row tell nothing apart, but `least` at least."""
+    def split(self, masks: bool = True) -> None:
+        """Try masks, and then random vectors until some in a row tell nothing apart."""
         sized = self.sized
-        if not sized.is_gram:  # whose diagonal has no negative terms
+        if masks and not sized.is_gram:  # whose diagonal has no negative terms
             for x in _mask_vectors(sized, _pairs(sized.terms)):
                 self._refine(x, np.ones(sized.terms))
         quiet = 0
         for k in range(_MOST_VECTORS):
             quiet = 0 if self._refine(*_random_vectors(self._rng, sized.terms, k)) else quiet + 1
-            if quiet >= _QUIET and k >= least:
+            if quiet >= _QUIET:
                 break
 
     def _refine(self, x: Array, y: Array) -> bool:
         """Divide classes by the bits of one sum; say whether any was divided."""
         codes = equal_sums(self.sized, x, y)
-        self.products += 1
         if (codes == codes.reshape(-1)[self._first][self.labels]).all():
             return False
         _, codes = np.unique(codes, return_inverse=True)
@@ -110,7 +109,7 @@ class Prober:
         return self._search(_WORK // self.sized.work)
 
     def _search(self, most: int | None = None) -> Plan:
-        usual = _PROBES_A_TERM * self.sized.terms + 1000
+        usual = PROBES_A_TERM * self.sized.terms + 1000
         return plan_of(self.reader.meetings, self.sized.terms, usual if most is None else min(usual, most))
 
     def _survey(self) -> None:

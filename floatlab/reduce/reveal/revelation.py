@@ -15,9 +15,8 @@ import numpy as np
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.fpmode import DefaultMode, rounds_to_nearest
+from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.plan.matching import schedule_of
@@ -27,7 +26,7 @@ from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
 from floatlab.reduce.reveal.classes import Prober
 from floatlab.reduce.reveal.probing import NotASum
-from floatlab.reduce.reveal.sized_target import SizedTarget, values
+from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode, values
 from floatlab.reduce.reveal.targets import COLUMNS, ROWS, Target, target_of
 
 _TRIALS = 32
@@ -120,16 +119,6 @@ def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = Non
     for a mode in which nothing is absorbed by a huge number.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
-
-
-def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
-    """Return the mode; raises UnsupportedError where its caller does not round to nearest."""
-    if mode is not None and not mode.outside(rounds_to_nearest)():
-        raise UnsupportedError(
-            f"{target.name} is probed with numbers that absorb others, and this thread does not round to nearest: "
-            "fesetround(FE_TONEAREST)"
-        )
-    return mode
 
 
 def examine(

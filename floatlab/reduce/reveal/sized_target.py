@@ -12,7 +12,7 @@ from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats.names import format_called
-from floatlab.fpmode import DefaultMode
+from floatlab.fpmode import DefaultMode, rounds_to_nearest
 from floatlab.reduce.reveal.targets import Target
 from floatlab.reduce.timing.devices import Foreign
 
@@ -52,7 +52,7 @@ class SizedTarget:
             )
         if layout != LAYOUTS[0] and target.kind != "matmul":
             raise UnsupportedError(f"only products of two matrices have layouts, and {target.name} takes others")
-        self._mode = mode
+        self._mode, self.products = mode, 0
         self.target, self.terms, self.layout = target, terms, layout
         self.dtype = target.dtype(dtype)
         format = format_called(str(self.dtype).rpartition(".")[2])
@@ -76,6 +76,7 @@ class SizedTarget:
         target that raises or returns another shape.
         """
         array, dtype, target = self.target.device.array, self.dtype, self.target
+        self.products += 1
         with target.device.scope(dtype), np.errstate(all="ignore"):  # masks overflow in what is no sum
             if self.layout in ("A.T@B", "A.T@B.T", "A.T@A"):
                 stored = array(x.T, dtype)
@@ -124,6 +125,16 @@ class SizedTarget:
         if found.codes.size != 1:
             raise UnsupportedError(f"{self.target.name} returns the shape {found.codes.shape}, not one number")
         return found
+
+
+def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
+    """Return the mode; raises UnsupportedError where its caller does not round to nearest."""
+    if mode is not None and not mode.outside(rounds_to_nearest)():
+        raise UnsupportedError(
+            f"{target.name} is probed with numbers that absorb others, and this thread does not round to nearest: "
+            "fesetround(FE_TONEAREST)"
+        )
+    return mode
 
 
 def values(source: Source) -> Array:

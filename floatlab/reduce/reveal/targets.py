@@ -89,8 +89,16 @@ def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Tar
     place = device_of(library if library in LIBRARIES else "numpy", "" if device == "cpu" else device)
     if last == "einsum":
         whole = call
-        call = lambda *given: whole("i,i" if len(given) == 2 else "i->", *given)  # noqa: E731
+        call = lambda *given: whole(_SPECIFICATIONS[tuple(map(_axes, given))], *given)  # noqa: E731
     return Target(name, call, kind or _KNOWN.get(last, "sum"), place)
+
+
+# What `einsum` is told for operands of so many axes.
+_SPECIFICATIONS = {(1,): "i->", (1, 1): "i,i", (2, 1): "ij,j", (2, 2): "ij,jk"}
+
+
+def _axes(operand: Foreign) -> int:
+    return int(operand.ndim)
 
 
 def _name_of(call: object) -> str:
