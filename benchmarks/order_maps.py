@@ -2,10 +2,10 @@
 
     python benchmarks/order_maps.py [--shapes N] [--most-terms N] [--kernels NAME,...] [--threads 1,2] [--markdown]
 
-Each kernel runs in a process of its own (`OPENBLAS_CORETYPE`), which reads back what OpenBLAS has chosen; kernels that
-it does not give are left out. Shapes are random: 1 to 600 rows and columns, 1 to `--most-terms` terms, half of them of all
-magnitudes, half evenly spread; and the three fixed ones. For each the map is made, and then two products of fresh random matrices are
-replayed: `explained` is the share of elements that the map claims, `replayed` the share that has the very bits.
+Each kernel runs in a process of its own (`OPENBLAS_CORETYPE`), which reads back what OpenBLAS has chosen. Shapes are
+random: 1 to 600 rows and columns, 1 to `--most-terms` terms, half of them of all magnitudes, half evenly spread; and
+the three fixed ones. For each the map is made, and then two products of fresh random matrices are replayed:
+`explained` is the share of elements that the map claims, `replayed` the share that has the very bits.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ a class of their own, which is divided and probed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from math import prod
 from time import perf_counter
@@ -18,6 +18,7 @@ from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
 from floatlab.reduce.plan.orders import ByHand
 from floatlab.reduce.plan.plan import Plan
@@ -31,12 +32,14 @@ from floatlab.reduce.reveal.readers import Lines, ProbeReader
 from floatlab.reduce.reveal.sized_target import LAYOUTS, MOST_ELEMENTS, SizedTarget, check_mode
 from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
+from floatlab.reduce.simulate.adders import Adder, PartlyFused
 
 # Multiply-adds that may be spent on probing one class: so many, and as many for all classes by their share.
 _WORK, _WORK_SHARED = 1 << 35, 1 << 39
 _SAMPLE = 256  # elements of a class on which all ways to compute a node are tried
-_TRIALS, _MOST_TRIALS = 2, 32  # random products that are replayed
-_REPLAYED = 64  # elements of a class in all trials, at least
+_TRIALS, _MOST_TRIALS = 2, 64  # random products that are replayed
+_REPLAYED = 1024  # elements of a class in all trials, at least, where the work is not more than so many multiply-adds
+_REPLAY_WORK = 1 << 32
 _MEMORY = 1 << 25  # numbers of trials that stand in memory
 _DEPTH = 6  # how often a class is divided
 
@@ -143,36 +146,50 @@ class _Mapping:
 
     def _claimed(self, plan: Plan, reader: ProbeReader | None, places: Array) -> Array:
         """Find out what nodes do; label the elements that a replay gives in all trials, and return where they are."""
-        count = int(places.sum())
-        self._try_more(-(-_REPLAYED // count))
-        candidate, is_sure = self._best(plan, reader, places)
-        fits = np.zeros_like(places)
-        if candidate is None:
+        self._try_more(-(-_REPLAYED // int(places.sum())))
+        ways = [*self._ways(plan, reader)]
+        failed, fits = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
+        candidate, before = self._best(ways, places, failed), None
+        while candidate is not None and candidate != before:
+            failed = np.stack([places & ~self._replayed(candidate, places, trial) for trial in self.trials])
+            fits, before = places & ~failed.any(axis=0), candidate
+            if (fits == places).all():
+                break
+            candidate = self._best(ways, places, failed)  # with those that failed in the sample
+        if before is None:
             return fits
-        fits |= places
-        for trial in self.trials:
-            fits &= self._replayed(candidate, fits, trial)
-        if not is_sure or not (fits == places).all():  # some elements may have been given by chance
-            for trial in self._try_more(_MOST_TRIALS // 2):
-                fits &= self._replayed(candidate, fits, trial)
+        if not (fits == places).all():  # some elements may have been given by chance
+            for trial in self._try_more(2 * len(self.trials)):
+                fits &= self._replayed(before, fits, trial)
         if fits.any():
-            self._add(plan, candidate, fits, "")
+            self._add(plan, before, fits, "")
         return fits
+
+    def _ways(self, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
+        """Give ways to add along a plan: first that in which the probed products are fused, then all usual ones."""
+        format, schedule = self.sized.format, ByHand(plan)
+        fused = None if reader is None else cache(lambda: reader.fused(plan))
+        binary = all(len(node) == 2 for node in plan.nodes)
+        if fused is not None and binary and self.into == format and plan.nodes:
+            yield Candidate(schedule, _adder_of(schedule.tree, frozenset(fused()), format))
+        yield from candidates_along(schedule, plan.terms, (format, format), self.into, "", fused=fused)
 
     def _try_more(self, wanted: int) -> list[_Trial]:
         """Make random products until there are as many as wanted; return the new ones."""
         rows, columns = self.shape
         numbers = rows * columns + self.sized.terms * (rows + columns)
-        wanted = min(max(wanted, _TRIALS), _MOST_TRIALS, max(_TRIALS, _MEMORY // numbers))
-        made = [_Trial(self.sized, self.rng) for _ in range(wanted - len(self.trials))]
+        most = min(_MOST_TRIALS, _MEMORY // numbers, _REPLAY_WORK // self.sized.work)
+        made = [_Trial(self.sized, self.rng) for _ in range(max(_TRIALS, min(wanted, most)) - len(self.trials))]
         self.trials += made
         return made
 
-    def _best(self, plan: Plan, reader: ProbeReader | None, places: Array) -> tuple[Candidate | None, bool]:
-        """Return the way to add along a plan that gives most elements of a sample, and whether it gives all."""
+    def _best(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
+        """Return the way that gives most elements of a sample, in which some are that failed before."""
         rows, columns = np.nonzero(places)
         total = len(rows) * len(self.trials)
-        chosen = np.arange(total) if total <= _SAMPLE else np.sort(self.rng.choice(total, _SAMPLE, replace=False))
+        chosen = np.arange(total) if total <= _SAMPLE else self.rng.choice(total, _SAMPLE, replace=False)
+        missed = np.flatnonzero(failed[:, rows, columns])
+        chosen = np.union1d(chosen, missed[:: max(1, len(missed) // _SAMPLE)])
         which, place = np.divmod(chosen, len(rows))
         x, y, goal = [], [], []
         for number, trial in enumerate(self.trials):
@@ -183,15 +200,14 @@ class _Mapping:
         format = self.sized.format
         left, right = np.ascontiguousarray(np.concatenate(x).T), np.concatenate(y, axis=1)
         sides, wanted = (Source(left, format), Source(right, format)), Source(np.concatenate(goal), self.into)
-        fused = None if reader is None else cache(lambda: reader.fused(plan))
         best, most = None, 0
-        for candidate in candidates_along(ByHand(plan), plan.terms, (format, format), self.into, "", fused=fused):
+        for candidate in ways:
             matching = int(agreement(candidate_codes(candidate, sides, self.into), wanted, self.into).sum())
             if matching > most:
                 best, most = candidate, matching
             if most == len(wanted.codes):
                 break
-        return best, most == len(wanted.codes)
+        return best
 
     def _replayed(self, candidate: Candidate, places: Array, trial: _Trial) -> Array:
         """Return which elements a candidate gives in a trial."""
@@ -223,6 +239,28 @@ class _Mapping:
 
 
 _UNCLEAR = "its tree is known, but no way to add along it that was tried gives the results"
+
+
+def _adder_of(plan: Plan, fused: frozenset[int], format: Format) -> Adder | PartlyFused:
+    """Return the simplest adder that fuses these products of a plan, and rounds the others.
+
+    >>> from floatlab.formats import parse_format
+    >>> serial, single = Plan(3, ((0, 1), (3, 2))), parse_format("fp32")
+    >>> [_adder_of(serial, frozenset(fused), single).fma for fused in ((), (1, 2))]
+    [False, True]
+    >>> _adder_of(serial, frozenset((0, 2)), single).fused
+    (0, 2)
+    """
+    n = plan.terms
+    lone = {min(node) for node in plan.nodes if min(node) < n <= max(node)}
+    last = {node[1] for node in plan.nodes if node[0] < n > node[1]}
+    if not fused:
+        return Adder(format)
+    if fused == lone | last:
+        return Adder(format, fma=True)
+    if fused == lone and last:
+        return Adder(format, fma=True, pairs=False)
+    return PartlyFused(format, tuple(sorted(fused)))
 
 
 def matrix_shape(sized: SizedTarget) -> tuple[int, int]:

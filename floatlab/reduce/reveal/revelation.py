@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from math import prod
 from time import perf_counter
+from typing import overload
 
 import numpy as np
 
@@ -25,8 +26,10 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
 from floatlab.reduce.reveal.classes import Prober
+from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.probing import NotASum
-from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode, values
+from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, values
 from floatlab.reduce.reveal.targets import COLUMNS, ROWS, Target, target_of
 
 _TRIALS = 32
@@ -63,12 +66,29 @@ class Findings(Answering, Record):
         return best if best is not None and best.fits else None
 
 
+@overload
 def reveal(
-    target: object, n: int = 64, dtype: str = "float32", *, kind: str | None = None, device: str = "cpu"
-) -> Plan:
-    """Return the plan in which a function adds n terms, found by probing it.
+    target: object, n: int = ..., dtype: str = ..., *, kind: str | None = ..., device: str = ..., shape: None = ...
+) -> Plan: ...
+@overload
+def reveal(
+    target: object, *, dtype: str = ..., kind: str | None = ..., device: str = ..., shape: tuple[int, ...],
+    layout: str = ...,
+) -> OrderMap: ...  # fmt: skip
+def reveal(
+    target: object,
+    n: int = 64,
+    dtype: str = "float32",
+    *,
+    kind: str | None = None,
+    device: str = "cpu",
+    shape: tuple[int, ...] | None = None,
+    layout: str = LAYOUTS[0],
+) -> Plan | OrderMap:
+    """Return the plan in which a function adds n terms, found by probing it; or, of a shape, that of every element.
 
-    The function is a sum, a dot product or a matrix product; of a matrix product, the plan is the first element's.
+    The function is a sum, a dot product or a matrix product; of a matrix product without `shape`, the plan is that of
+    the first element of a product of 64 rows and columns.
 
     Parameters
     ----------
@@ -82,12 +102,17 @@ def reveal(
         What the function takes, if its name does not tell.
     device : str
         The device on which its library computes, such as "cuda:1".
+    shape : tuple of int, optional
+        Rows, terms and columns (M, K, N) of a matrix product, or (M, K) of a matrix and a vector, instead of `n`.
+    layout : str
+        With `shape`: how the operands lie in memory (see `order_map`).
 
     Returns
     -------
-    Plan
-        The order that the probes see. `fl.examine` returns it with the verdict of a replay on random data: whether
-        a simulation along this plan gives the bits of the function.
+    Plan or OrderMap
+        The order that the probes see; with `shape` that of every element, replayed on random data. `fl.examine`
+        returns the former with the verdict of a replay on random data: whether a simulation along this plan gives the
+        bits of the function.
 
     Raises
     ------
@@ -106,7 +131,11 @@ def reveal(
     --------
     >>> reveal(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).text
     '(((0 1) 2) 3)'
+    >>> reveal(lambda a, b: a[:, :1] * b[:1] + a[:, 1:] * b[1:], kind="matmul", shape=(3, 2, 2)).plan
+    Plan((0 1))
     """
+    if shape is not None:
+        return order_map(target, shape, dtype, kind=kind, layout=layout, device=device)
     asked = target_of(target, kind, device)  # importing a library may change the mode
     with DefaultMode() as mode:
         return prober_of(asked, n, dtype, mode).plan()
