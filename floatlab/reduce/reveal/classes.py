@@ -9,21 +9,24 @@ show the rest, and fused products.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
+from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import NUMPY
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
-from floatlab.reduce.reveal.sized_target import SizedTarget
+from floatlab.reduce.reveal.sized_target import SizedTarget, values
 
 PROBES_A_TERM = 64  # on average; more, and the order is too irregular
 _WORK = 1 << 36  # multiply-adds that one element alone is probed with
 _RANDOM_PAIRS = 12
 _QUIET = 12  # vectors in a row that tell no new classes apart; then no more are tried
 _MOST_VECTORS = 96
-_FEW_VECTORS = 3  # where only the first element's class is wanted
+_FEW_VECTORS = 2  # where only the first element's class is wanted
 
 
 class Classes:
@@ -49,7 +52,7 @@ class Classes:
 
     def _refine(self, x: Array, y: Array) -> bool:
         """Divide classes by the bits of one sum; say whether any was divided."""
-        codes = equal_sums(self.sized, x, y)
+        codes = equal_sums(self.sized, x, y).codes
         if (codes == codes.reshape(-1)[self._first][self.labels]).all():
             return False
         _, codes = np.unique(codes, return_inverse=True)
@@ -69,6 +72,7 @@ class Prober:
         self.sized, self.target = sized, sized.target
         self.alike = np.ones(sized.shape, np.bool_)
         self._asked = 0
+        self._from_last: bool | None = None  # whether the last terms lie deeper than the first ones
         self.reader = self._reader(self.alike)
 
     def _reader(self, places: Array) -> ProbeReader:
@@ -109,29 +113,41 @@ class Prober:
         return self._search(_WORK // self.sized.work)
 
     def _search(self, most: int | None = None) -> Plan:
-        usual = PROBES_A_TERM * self.sized.terms + 1000
-        return plan_of(self.reader.meetings, self.sized.terms, usual if most is None else min(usual, most))
+        n = self.sized.terms
+        usual = PROBES_A_TERM * n + 1000
+        # What is supposed is proved by as many probes as the plan has nodes.
+        supposed = _numpy_plan(n) if self.target.kind == "sum" else None
+        return plan_of(self.reader.meetings, n, usual if most is None else min(usual, most), supposed, self._from_last)
 
     def _survey(self) -> None:
         """Find the elements that are computed as the first one is."""
         n = self.sized.terms
         rng = np.random.default_rng(754)
-        pairs = [(0, 1), (n - 2, n - 1), (0, n // 2)]
-        sums = [(x, np.ones(n)) for x in _mask_vectors(self.sized, [(i, j) for i, j in pairs if 0 <= i < j])]
-        for x, y in [*sums, *(_random_vectors(rng, n, k) for k in range(_FEW_VECTORS))]:
-            codes = equal_sums(self.sized, x, y)
+        ends = [(0, 1), (n - 2, n - 1)] if n > 2 else []
+        masked = [(x, np.ones(n)) for x in _mask_vectors(self.sized, ends)]
+        left = []
+        for x, y in [*masked, *(_random_vectors(rng, n, k) for k in range(_FEW_VECTORS))]:
+            made = equal_sums(self.sized, x, y)
             self._asked += 1
-            self.alike &= codes == codes.flat[0]
+            self.alike &= made.codes == made.codes.flat[0]
+            left.append(values(made).flat[0])
+        if ends and n <= self.reader.masks.most:  # the more is left, the fewer terms are lost: the deeper the pair lies
+            self._from_last = bool(left[1] > left[0])
         self._asked += self.reader.probes
         self.reader = self._reader(self.alike)
 
 
-def equal_sums(sized: SizedTarget, x: Array, y: Array) -> Array:
+@lru_cache(maxsize=64)
+def _numpy_plan(n: int) -> Plan:
+    return NUMPY.plan(n)
+
+
+def equal_sums(sized: SizedTarget, x: Array, y: Array) -> Source:
     """Return the codes of a product all of whose elements are the sum of the products of x and y."""
     rows, *columns = sized.shape
     left = np.broadcast_to(x.astype(sized.carrier), (rows, sized.terms))
     right = y.astype(sized.carrier)
-    return sized.multiply(left, np.broadcast_to(right[:, None], (sized.terms, *columns)) if columns else right).codes
+    return sized.multiply(left, np.broadcast_to(right[:, None], (sized.terms, *columns)) if columns else right)
 
 
 def _mask_vectors(sized: SizedTarget, pairs: list[tuple[int, int]]) -> Iterator[Array]:

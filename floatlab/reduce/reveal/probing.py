@@ -14,6 +14,7 @@ of as many terms as both have, then that subtree is the two of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -34,17 +35,24 @@ class NotASum(PlanError):
     """What was probed does not add its terms up along a tree."""
 
 
-def plan_of(meetings: Meetings, terms: int, most_probes: int | None = None) -> Plan:
+def plan_of(
+    meetings: Meetings,
+    terms: int,
+    most_probes: int | None = None,
+    supposed: Plan | None = None,
+    from_last: bool | None = None,
+) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
-    Takes n − 1 probes for a serial sum, and about 2·n for one whose parts are alike, such as a pairwise one. Raises
+    Takes n − 1 probes for a serial sum or for the supposed plan, and about 2·n for one whose parts are alike, such as a
+    pairwise one. `from_last` says whether the last terms lie deeper than the first ones, where this is known. Raises
     NotASum where the sizes are those of no tree, or after `most_probes`.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text
     '((0 1) (2 3))'
     """
-    return _Search(meetings, terms, most_probes).plan()
+    return _Search(meetings, terms, most_probes).plan(supposed, from_last)
 
 
 class _Shape(NamedTuple):
@@ -67,13 +75,18 @@ class _Search:
         self.nodes: list[tuple[int, ...]] = []
         self.known: dict[int, int | _Shape] = {}  # by the number of terms: a root, or its shape once it was needed
 
-    def plan(self) -> Plan:
+    def plan(self, supposed: Plan | None, from_last: bool | None) -> Plan:
         """Find the whole plan, with a stack of our own: a tree may be as deep as it has terms."""
-        n, from_last = self.terms, False
-        if n > 2:
+        n = self.terms
+        if supposed is not None and n > 2:
+            self.known[n] = _shape_of(supposed)
+            if self._supposed(np.arange(n)[None], n + 1) != [None]:
+                return supposed
+            del self.known[n]
+        if from_last is None and n > 2:
             near, far = self._ask(np.array([0, n - 1]), np.array([1, n - 2]))
             from_last = bool(far < near)
-        stack: list[_Forest] = [self._forest(np.arange(n), n + 1, from_last)]
+        stack: list[_Forest] = [self._forest(np.arange(n), n + 1, bool(from_last))]
         answer: list[int] | None = None
         while stack:
             try:
@@ -228,21 +241,7 @@ class _Search:
         place = {id: i for i, id in enumerate(ids)}  # the terms come first
         local = place.__getitem__
         nodes: list[tuple[int, ...]] = [tuple(map(local, self.nodes[id - self.terms])) for id in ids[m:]]
-        lowest, sizes = list(range(m)), [1] * m
-        pairs: list[tuple[int, int, int]] = []
-        for node in nodes:
-            size = 0
-            for child in node:
-                size += sizes[child]
-            sizes.append(size)
-            first = lowest[node[0]]
-            lowest.append(first)  # any term will do
-            if len(node) == 2:
-                pairs.append((first, lowest[node[1]], size))
-            else:
-                pairs += ((lowest[one], lowest[other], size) for one, other in combinations(node, 2))
-        shape = _Shape(nodes, *np.array(pairs).T)
-        self.known[m] = shape
+        self.known[m] = shape = _shape_over(m, nodes)
         return shape
 
     def _ask(self, first: Array, second: Array) -> Array:
@@ -251,3 +250,26 @@ class _Search:
             if self.left < 0:
                 raise NotASum("the order is too irregular to be found in so many probes")
         return self.meetings(first, second)
+
+
+@lru_cache(maxsize=64)
+def _shape_of(plan: Plan) -> _Shape:
+    return _shape_over(plan.terms, [*plan.nodes])
+
+
+def _shape_over(m: int, nodes: list[tuple[int, ...]]) -> _Shape:
+    """Return a form given its nodes over terms 0 … m−1."""
+    lowest, sizes = list(range(m)), [1] * m
+    pairs: list[tuple[int, int, int]] = []
+    for node in nodes:
+        size = 0
+        for child in node:
+            size += sizes[child]
+        sizes.append(size)
+        first = lowest[node[0]]
+        lowest.append(first)  # any term will do
+        if len(node) == 2:
+            pairs.append((first, lowest[node[1]], size))
+        else:
+            pairs += ((lowest[one], lowest[other], size) for one, other in combinations(node, 2))
+    return _Shape(nodes, *np.array(pairs).T)
