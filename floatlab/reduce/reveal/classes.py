@@ -71,17 +71,13 @@ class Prober:
     def __init__(self, sized: SizedTarget) -> None:
         self.sized, self.target = sized, sized.target
         self.alike = np.ones(sized.shape, np.bool_)
-        self._asked = 0
         self._from_last: bool | None = None  # whether the last terms lie deeper than the first ones
-        self.reader = self._reader(self.alike)
-
-    def _reader(self, places: Array) -> ProbeReader:
-        return ProbeReader(self.sized, Lines(places, self.sized.is_gram) if self.sized.shape else None)
+        self.reader = ProbeReader(sized, Lines(self.alike) if sized.shape else None)
 
     @property
     def probes(self) -> int:
         """How many probes have been made."""
-        return self._asked + self.reader.probes
+        return self.reader.probes
 
     @property
     def shares(self) -> bool:
@@ -108,8 +104,7 @@ class Prober:
         if self.shares:
             only = np.zeros_like(self.alike)
             only.flat[0] = True
-            self._asked += self.reader.probes
-            self.reader = self._reader(only)
+            self.reader.lines = Lines(only)
         return self._search(_WORK // self.sized.work)
 
     def _search(self, most: int | None = None) -> Plan:
@@ -117,7 +112,8 @@ class Prober:
         usual = PROBES_A_TERM * n + 1000
         # What is supposed is proved by as many probes as the plan has nodes.
         supposed = _numpy_plan(n) if self.target.kind == "sum" else None
-        return plan_of(self.reader.meetings, n, usual if most is None else min(usual, most), supposed, self._from_last)
+        most = usual if most is None else min(usual, most)
+        return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
 
     def _survey(self) -> None:
         """Find the elements that are computed as the first one is."""
@@ -128,13 +124,12 @@ class Prober:
         left = []
         for x, y in [*masked, *(_random_vectors(rng, n, k) for k in range(_FEW_VECTORS))]:
             made = equal_sums(self.sized, x, y)
-            self._asked += 1
+            self.reader.probes += 1
             self.alike &= made.codes == made.codes.flat[0]
             left.append(values(made).flat[0])
         if ends and n <= self.reader.masks.most:  # the more is left, the fewer terms are lost: the deeper the pair lies
             self._from_last = bool(left[1] > left[0])
-        self._asked += self.reader.probes
-        self.reader = self._reader(self.alike)
+        self.reader.lines = Lines(self.alike)
 
 
 @lru_cache(maxsize=64)

@@ -137,7 +137,8 @@ class _Mapping:
             return None, None, "too few of these elements can be probed at a time"
         reader = ProbeReader(sized, lines)
         try:
-            return plan_of(reader.meetings, sized.terms, PROBES_A_TERM * sized.terms + 1000), reader, ""
+            most_probes = PROBES_A_TERM * sized.terms + 1000
+            return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
         except NotASum as trouble:
             self.refusal = self.refusal or trouble
             return None, reader, str(trouble)

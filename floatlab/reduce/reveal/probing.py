@@ -41,18 +41,19 @@ def plan_of(
     most_probes: int | None = None,
     supposed: Plan | None = None,
     from_last: bool | None = None,
+    batch: int = 1,
 ) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
     Takes n − 1 probes for a serial sum or for the supposed plan, and about 2·n for one whose parts are alike, such as a
-    pairwise one. `from_last` says whether the last terms lie deeper than the first ones, where this is known. Raises
-    NotASum where the sizes are those of no tree, or after `most_probes`.
+    pairwise one. `from_last` says whether the last terms lie deeper than the first ones, where this is known; `batch`
+    is how many probes are as cheap as one. Raises NotASum where the sizes are those of no tree, or after `most_probes`.
 
     >>> halves = {(0, 1): 2, (2, 3): 2}
     >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text
     '((0 1) (2 3))'
     """
-    return _Search(meetings, terms, most_probes).plan(supposed, from_last)
+    return _Search(meetings, terms, most_probes, batch).plan(supposed, from_last)
 
 
 class _Shape(NamedTuple):
@@ -70,9 +71,10 @@ _Forest = Generator["_Forest", list[int], list[int]]  # yields a forest to be fo
 class _Search:
     """The nodes found so far, and the sizes of trees whose form is known."""
 
-    def __init__(self, meetings: Meetings, terms: int, most_probes: int | None) -> None:
+    def __init__(self, meetings: Meetings, terms: int, most_probes: int | None, batch: int) -> None:
         self.meetings, self.terms, self.left = meetings, terms, most_probes
         self.nodes: list[tuple[int, ...]] = []
+        self.long = max(_LONG, 4 * batch)
         self.known: dict[int, int | _Shape] = {}  # by the number of terms: a root, or its shape once it was needed
 
     def plan(self, supposed: Plan | None, from_last: bool | None) -> Plan:
@@ -141,18 +143,21 @@ class _Search:
         if (sizes[ends - 1] != covered).any():
             bad = int(np.flatnonzero(sizes[ends - 1] != covered)[0])
             raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result says {sizes[ends[bad] - 1]}")
-        if len(ends) == len(others):  # a chain
-            self._chain(pivot, others.tolist())
-            return [self.terms + len(self.nodes) - 1]
+        single = ends == np.arange(1, len(ends) + 1)  # as long as terms come in alone, they form a chain
+        start = int(single.sum())
+        current = self._chain(pivot, others[:start].tolist()) if start else pivot
+        if start == len(others):
+            return [current]
         # If the pivot lies near the root, the other end of the terms may lie far from it.
         turned = from_last ^ (4 * int(ends[-1] - ends[-2] if len(ends) > 1 else ends[-1]) > 3 * len(others) > 6)
-        roots: list[list[int]] = [[]] * len(ends)
+        covered = covered[start:]
+        roots: list[list[int]] = [[]] * len(covered)
         places: dict[int, list[int]] = {}
         groups: list[Array] = []
-        for place, (low, high) in enumerate(pairwise([0, *ends.tolist()])):
+        for place, (low, high) in enumerate(pairwise([start, *ends[start:].tolist()])):
             groups.append(others[low:high])
             places.setdefault(high - low, []).append(place)
-        current, joined = pivot, 0
+        joined = 0
         for size in sorted(places):
             first, *rest = places[size]
             if size == 1:
@@ -169,14 +174,15 @@ class _Search:
                 joined += 1
         return [current]
 
-    def _chain(self, pivot: int, others: list[int]) -> None:
-        """Add the nodes in which others are added to a pivot one by one."""
+    def _chain(self, pivot: int, others: list[int]) -> int:
+        """Add the nodes in which others are added to a pivot one by one; return the last one."""
         first = self.terms + len(self.nodes)
         self.nodes.append((pivot, others[0]))
         self.nodes += zip(range(first, first + len(others) - 1), others[1:], strict=True)
         is_serial = pivot < others[0] and others == sorted(others)
         for size in range(2, len(others) + 2):
             self.known[size] = _SERIAL if is_serial else first + size - 2
+        return first + len(others) - 1
 
     def _alike(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
         """Return the roots of groups of one size that have the form known for it; none of groups that do not.
@@ -206,7 +212,7 @@ class _Search:
             return [None] * count
         fits = np.ones(count, np.bool_)
         last = len(shape.sizes)
-        for part in (slice(last - _FIRST, last), slice(0, last - _FIRST)) if last > _LONG else (slice(0, last),):
+        for part in (slice(last - _FIRST, last), slice(0, last - _FIRST)) if last > self.long else (slice(0, last),):
             some = groups[fits]
             if len(some):
                 first, second = some[:, shape.first[part]], some[:, shape.second[part]]

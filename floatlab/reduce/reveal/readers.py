@@ -74,6 +74,11 @@ class ProbeReader:
             self._units.append(units)
         self._ones = np.ones(sized.terms, sized.carrier)
 
+    @property
+    def batch(self) -> int:
+        """How many probes are as cheap as one."""
+        return 1 if self.lines is None else len(self.lines)
+
     def check(self) -> None:
         """Raise NotASum for a target that does not even count its units, and twice the same."""
         name, terms = self.sized.target.name, self.sized.terms
@@ -105,9 +110,9 @@ class ProbeReader:
         parts, count = [], len(self.lines)
         for low in range(0, len(wide), count):
             part = wide[low : low + count]
-            mine, theirs = self._operands(other.astype(self.sized.carrier))
+            x, y, mine = self._operands(other.astype(self.sized.carrier))
             mine[self.lines.each[: len(part)]] = part
-            parts.append(self._read(mine, theirs, len(part)))
+            parts.append(self._read(x, y, len(part)))
         return np.concatenate(parts)
 
     def fused(self, plan: Plan) -> tuple[int, ...]:
@@ -149,28 +154,27 @@ class ProbeReader:
         if self.lines is None:
             return values(self.sized.sums(_masks(units, huge, first, second), self._ones))
         lines, parts, count = self.lines.each, [], len(self.lines)
-        mine, theirs = self._operands(self._ones)
+        x, y, mine = self._operands(self._ones)
         mine[lines] = units
         for low in range(0, len(first), count):
             i, j = first[low : low + count], second[low : low + count]
             some = lines[: len(i)]
             mine[some, i], mine[some, j] = huge, -huge
-            parts.append(self._read(mine, theirs, len(i)))
+            parts.append(self._read(x, y, len(i)))
             mine[some, i], mine[some, j] = units[i], units[j]
         return np.concatenate(parts)
 
-    def _operands(self, other: Array) -> tuple[Array, Array]:
-        """Return the operand that has the lines, a vector a row, and the other one; all vectors are `other`."""
+    def _operands(self, other: Array) -> tuple[Array, Array, Array]:
+        """Return both operands, all vectors of which are `other`, and that which has the lines, a vector a row."""
         assert self.lines is not None
-        x, y = (np.empty((count, len(other)), other.dtype) for count in (*self.sized.shape, 1)[:2])
-        x[...], y[...] = other, other
-        return (x, y) if self.lines.axis == 0 else (y, x)
+        rows, *columns = self.sized.shape
+        x, y = np.empty((rows, len(other)), other.dtype), np.empty((len(other), *columns), other.dtype)
+        x[...], y[...] = other, other[:, None] if columns else other
+        return x, y, x if self.lines.axis == 0 else y.T
 
-    def _read(self, mine: Array, theirs: Array, count: int) -> Array:
+    def _read(self, x: Array, y: Array, count: int) -> Array:
         assert self.lines is not None
-        x, y = (mine, theirs) if self.lines.axis == 0 else (theirs, mine)
-        made = self.sized.multiply(x, y.T if len(self.sized.shape) > 1 else y[0])
-        found: Array = values(made)[tuple(place[:count] for place in self.lines.places)]
+        found: Array = values(self.sized.multiply(x, y))[tuple(place[:count] for place in self.lines.places)]
         return found
 
 
