@@ -333,7 +333,7 @@ def order_map(
     40 % (rows 3–4, all columns): reversed
     """
     began = perf_counter()
-    numbers = _checked(shape)
+    numbers = checked_shape(shape)
     asked = target_of(target, kind or ("matmul" if len(numbers) == 3 else "matvec"), device)
     rows, terms, *columns = numbers
     if len(numbers) != {"matmul": 3, "matvec": 2}.get(asked.kind):
@@ -365,7 +365,8 @@ def order_map(
         )
 
 
-def _checked(shape: object) -> tuple[int, ...]:
+def checked_shape(shape: object) -> tuple[int, ...]:
+    """Return the shape of a product: (rows, terms, columns) or (rows, terms); raises UnsupportedError for others."""
     numbers = tuple(shape) if isinstance(shape, tuple | list) else ()
     if len(numbers) not in (2, 3) or not all(type(each) is int and each > 0 for each in numbers):
         raise UnsupportedError(f"a shape is (rows, terms, columns), or (rows, terms) of a matvec, not {shape!r}")

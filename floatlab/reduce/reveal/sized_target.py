@@ -88,7 +88,12 @@ class SizedTarget:
                 turned = self.layout.endswith("B.T")
                 right = array(y.T if turned else y, dtype)
                 right = right.T if turned else right
-            made = target.fetch(self._outside(lambda: target.call(left, right)))
+            return self.apply(left, right)
+
+    def apply(self, left: Foreign, right: Foreign) -> Source:
+        """Return the codes that the target gives for operands of its library; raises what `multiply` raises."""
+        target = self.target
+        made = target.fetch(self._outside(lambda: target.call(left, right)))
         if made.codes.shape != self.shape:
             raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {self.shape}")
         return made

@@ -6,10 +6,13 @@ A device returns an array before it has computed it, so that a clock read withou
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,6 +81,18 @@ class Device:
         """Return an array's codes, in the memory of NumPy; raises UnsupportedError, which calls it by its name."""
         return source_of(made, name)
 
+    def set_threads(self, count: int) -> int | None:
+        """Let the library's products use so many threads; return how many it was before, None where it cannot be set.
+
+        Of NumPy's libraries OpenBLAS is known, as it is packed into NumPy's wheels.
+        """
+        library = _openblas()
+        if library is None:
+            return None
+        before = int(library.scipy_openblas_get_num_threads64_())
+        library.scipy_openblas_set_num_threads64_(count)
+        return before
+
     @property
     def words(self) -> str:
         """What the library and the device are called."""
@@ -109,6 +124,13 @@ class _Torch(Device):
             self.module.mps.synchronize()
         elif self.kind != "cpu":
             getattr(self.module, self.kind).synchronize(self.index)
+
+    def set_threads(self, count: int) -> int | None:
+        if self.kind != "cpu":
+            return None
+        before = int(self.module.get_num_threads())
+        self.module.set_num_threads(count)
+        return before
 
     @property
     def words(self) -> str:
@@ -156,6 +178,9 @@ class _Jax(Device):
     def wait(self, made: Foreign) -> None:
         made.block_until_ready()
 
+    def set_threads(self, count: int) -> int | None:
+        return None
+
     @property
     def words(self) -> str:
         version = f"jax {self.module.__version__}"
@@ -194,6 +219,9 @@ class _CuPy(Device):
         name = self.module.cuda.runtime.getDeviceProperties(self.index)["name"]
         return f"CuPy {self.module.__version__} on {name.decode() if isinstance(name, bytes) else name}"
 
+    def set_threads(self, count: int) -> int | None:
+        return None
+
     def settings(self, dtype: str) -> tuple[str, ...]:
         return _environment(("CUPY_TF32", "CUPY_ACCELERATORS", *_GPU_SETTINGS))
 
@@ -223,6 +251,17 @@ def device_of(library: str, name: str = "") -> Device:
     """
     check_device(library, name)
     return DEVICES[library](name)
+
+
+@cache
+def _openblas() -> Foreign | None:
+    """Return the OpenBLAS of NumPy's wheel; None where NumPy has another library."""
+    for path in (Path(np.__file__).parents[1] / "numpy.libs").glob("*scipy_openblas*"):
+        with suppress(OSError):
+            library = ctypes.CDLL(str(path))
+            if hasattr(library, "scipy_openblas_set_num_threads64_"):
+                return library
+    return None
 
 
 def _imported(library: str, install: str) -> Foreign:
