@@ -16,7 +16,7 @@ TALL_FILES: set[str] = set()
 WIDE_FOLDERS: set[str] = set()
 
 # How many files above floor 1, which `floatlab show` does not load, still import for types alone (`TYPE_CHECKING`).
-GUARDED_MODULES = 39
+GUARDED_MODULES = 36
 
 # Public functions without NumPy's sections: Parameters (all of them), Returns, Examples.
 UNTOLD_FUNCTIONS: set[str] = {
@@ -45,4 +45,4 @@ UNTOLD_FUNCTIONS: set[str] = {
 }
 
 # How many lines mention `Any`: at most so many.
-LINES_WITH_ANY = 394
+LINES_WITH_ANY = 356

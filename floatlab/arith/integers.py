@@ -73,8 +73,8 @@ def parse_integer(name: str) -> Integer:
     """
     found = _INTEGER.fullmatch(name.strip().lower())
     if not found or not (found[1] or found[2]):
-        hint = f"; did you mean 'i{found[3]}' or 'u{found[3]}'?" if found else ""
-        raise FormatError(f"an integer type is i or u and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
+        hint = f"; did you mean 'i{found[3]}' or 'ui{found[3]}'?" if found else ""
+        raise FormatError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
     return INTEGERS[f"{found[1]}i{found[3]}"]
 
 

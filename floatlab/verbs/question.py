@@ -10,6 +10,7 @@ from floatlab.errors import FloatlabError, LiteralError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.names import SHORTHANDS, short_name
 from floatlab.numbers.context import DEFAULT, Context
+from floatlab.numbers.datum import Datum, hexadecimal_code
 from floatlab.numbers.literals import Code, Literal, parse_literal
 from floatlab.record import Record
 from floatlab.verbs.option import Option, UsageError
@@ -205,6 +206,16 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
         if not part.strip():
             raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a {noun} {side} the @")
     return parse_literal(value, bits), parse_format(name)
+
+
+def code_of(datum: Datum) -> str:
+    """Return the datum as a code with its format, which reads back whatever it is.
+
+    >>> from floatlab import decode
+    >>> code_of(decode(0x3C7C, "fp16"))
+    'bits:0x3c7c@fp16'
+    """
+    return f"bits:{hexadecimal_code(datum)}@{short_name(datum.format)}"
 
 
 def as_code(literal: Literal, option: str) -> Code:

@@ -18,10 +18,10 @@ from floatlab.tui.screens.arithmetic import step_player
 from floatlab.tui.screens.arithmetic.witness import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.verbs.arithmetic.operands import ARITIES
+from floatlab.verbs.option import RULES
 from floatlab.verbs.practice.answer import exercises
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
-from floatlab.verbs.rules import RULES
 from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
 
 START = "add 1.125 0.12457275390625 --fp16"

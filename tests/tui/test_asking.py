@@ -72,8 +72,8 @@ class Work:
 def work(monkeypatch):
     work = Work()
     start = ("block", "quick", "--to", "mxfp4")
-    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", ("block",), start, lambda: Slow, slow=True))
-    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers))
+    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", start, lambda: Slow, slow=True))
+    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers, screen="slow"))
     yield work
     for gate in work.gates.values():
         gate.set()
@@ -270,7 +270,7 @@ def test_what_is_wrong_is_said_before_the_screen_is_taken(work, monkeypatch):
     monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 5)
     for value in ("bad", "late"):
         with pytest.raises(FloatlabError, match=f"{value} is wrong"):
-            floatlab.cli.explorer.run_explorer(["block", value, "--to", "mxfp4"])
+            floatlab.cli.explorer.run(["block", value, "--to", "mxfp4"])
 
 
 def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
@@ -281,7 +281,7 @@ def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
     monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 0)
     monkeypatch.setattr(floatlab.cli.explorer, "_check_terminal", lambda: None)
     monkeypatch.setattr(floatlab.tui.app.app, "open_explorer", lambda *_, pending, **__: taken.append(pending) or 0)
-    assert floatlab.cli.explorer.run_explorer(["block", "slowly", "--to", "mxfp4"]) == 0
+    assert floatlab.cli.explorer.run(["block", "slowly", "--to", "mxfp4"]) == 0
     assert not taken[0].ends(0)
     work.gate("slowly").set()
     assert taken[0].result()[0][0].found == "slowly"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from floatlab.arrays.operands import is_floating
-from floatlab.arrays.sources import Source
+from floatlab.arrays.sources import Source, is_floating
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode

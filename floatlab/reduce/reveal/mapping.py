@@ -22,7 +22,7 @@ from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
 from floatlab.reduce.plan.orders import ByHand
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.replay.candidates import Candidate, candidates_along
+from floatlab.reduce.replay.candidates import Candidate, adders_along
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.replay.explanations import agreement
 from floatlab.reduce.reveal.classes import PROBES_A_TERM, Classes
@@ -173,7 +173,8 @@ class _Mapping:
         binary = all(len(node) == 2 for node in plan.nodes)
         if fused is not None and binary and self.into == format and plan.nodes:
             yield Candidate(schedule, _adder_of(schedule.tree, frozenset(fused()), format))
-        yield from candidates_along(schedule, plan.terms, (format, format), self.into, "", fused=fused)
+        for adder in adders_along(schedule, plan.terms, (format, format), self.into, fused=fused):
+            yield Candidate(schedule, adder)
 
     def _try_more(self, wanted: int) -> list[_Trial]:
         """Make random products until there are as many as wanted; return the new ones."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError

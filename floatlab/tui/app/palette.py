@@ -14,8 +14,8 @@ from floatlab.tui.app.registry import screen_for
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.task import Command, TaskScreen
 from floatlab.tui.themes import CYCLE
+from floatlab.verbs.option import RULES
 from floatlab.verbs.registry import VERBS, verb_named
-from floatlab.verbs.rules import RULES
 
 
 class Palette(Provider):

@@ -27,10 +27,9 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.key_bar import KeyBar
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import Choice, Picker
-from floatlab.verbs.edits import code_of
-from floatlab.verbs.question import Question
+from floatlab.verbs.option import RULES, context_words
+from floatlab.verbs.question import Question, code_of
 from floatlab.verbs.registry import command_of
-from floatlab.verbs.rules import RULES, context_words
 
 Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, and what to do
 Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # what can be copied: its description and its text

@@ -163,7 +163,7 @@ VERBS = {
         _operation(
             "toint",
             "convert to an integer",
-            ("toint 2.5 --fp16", "toint 3e9 --fp32 --to u32"),
+            ("toint 2.5 --fp16", "toint 3e9 --fp32 --to ui32"),
             _INTEGER,
             _INEXACT,
             also=("int integer toi → toint VALUE --to i32",),

@@ -66,7 +66,7 @@ def compare_libraries(
             ]
         return wires
 
-    plain = answer_for([ours for ours, _ in found])
+    plain, hints = answer_for([ours for ours, _ in found]), tuple(missing.values())
     if len(missing) == len(libraries):
-        return Answer(page, records, plain.words, plain.codes, missing=next(iter(missing.values())))
-    return Answer(page, records, plain.words, plain.codes, tuple(missing.values()))
+        return Answer(page, records, plain.words, plain.codes, missing=hints[0])
+    return Answer(page, records, plain.words, plain.codes, hints)

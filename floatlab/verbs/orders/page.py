@@ -59,11 +59,10 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
     blocks: list[Block] = [bits_strip(result, "result", coded(result, shortest(result)), ruler=False)]
     if before is None:
         return Page(tuple(blocks))
-    same = before.format == result.format
-    if same and before == result:
+    if before == result:
         return Page((*blocks, Row(name, line(Span("the same bits", Role.GOOD), f" as {words}" if words else ""))))
     blocks.append(bits_strip(before, name, coded(before, shortest(before)), ruler=False))
-    if same:
+    if before.format == result.format:
         blocks = with_changes_marked(blocks)
         bits = differing(result, before)
         apart = f"{counted(bits, 'bit')} {'differs' if bits == 1 else 'differ'}"

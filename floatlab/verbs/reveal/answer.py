@@ -28,14 +28,8 @@ def answer_of(found: Findings) -> Answer:
     """Return the answer that shows what was found."""
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
     status = 0 if found.claim is not None else 1
-    return Answer(
-        page=lambda: reveal_page(found),
-        records=written(found),
-        words=lambda: words,
-        codes=lambda: words,
-        found=found,
-        status=status,
-    )
+    page, records = (lambda: reveal_page(found)), written(found)
+    return Answer(page, records, lambda: words, lambda: words, found=found, status=status)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

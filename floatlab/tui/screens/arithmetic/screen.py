@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
 from floatlab.formats import Format
 from floatlab.formats.names import short_name
 from floatlab.page.model import Note, Page
@@ -28,7 +29,6 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import StaticPage
 from floatlab.tui.widgets.pickers import Choice, choices_of
 from floatlab.verbs.answer import Scene
-from floatlab.verbs.arithmetic.answer import DEFAULT_INTEGER, INTEGERS
 from floatlab.verbs.arithmetic.operands import ARITIES
 from floatlab.verbs.edits import EDITS
 from floatlab.verbs.question import Question

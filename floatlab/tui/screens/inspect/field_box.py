@@ -50,7 +50,7 @@ class FieldBox(Horizontal):
 
     def show(self, datum: Datum) -> None:
         """Show the fields of a datum. A box that has the focus keeps its text."""
-        texts = {field.name: field.text for field in fields(datum)}
+        texts = fields(datum)
         self._names.options = tuple((name, f"{name} {text}") for name, text in texts.items())
         if self._names.current and self._names.current not in texts:
             self._close()

@@ -24,8 +24,8 @@ from floatlab.tui.widgets.bit_row import BitRow
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView, note_page
-from floatlab.verbs.edits import EDITS, code_of, edited, literal_of, with_bit, with_field
-from floatlab.verbs.question import Question
+from floatlab.verbs.edits import EDITS, edited, literal_of, with_bit, with_field
+from floatlab.verbs.question import Question, code_of
 from floatlab.verbs.registry import answer_question, command_of
 
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")

@@ -11,7 +11,7 @@ from floatlab.tui.background import run_each
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.widgets.column_table import ColumnTable
 from floatlab.tui.widgets.page_view import note_page
-from floatlab.verbs.orders.answer import OrderChoice, growing
+from floatlab.verbs.orders.answer import OrderChoice, compare_orders
 from floatlab.verbs.orders.page import orders_table
 
 
@@ -50,7 +50,7 @@ class OrderTable(ColumnTable):
             self.show(orders_table(cells, reduction.result))
             return True
 
-        pieces, end = growing(reduction), monotonic() + grace
+        pieces, end = compare_orders(reduction), monotonic() + grace
         if len(reduction) <= self.SHORT:
             for ways in pieces:
                 self.ways = ways

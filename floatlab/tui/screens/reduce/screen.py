@@ -30,12 +30,10 @@ from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import EMPTY, PageView, StaticPage
 from floatlab.tui.widgets.pickers import Choice, HelpWindow
 from floatlab.verbs.answer import Answer
-from floatlab.verbs.matmul.page import elements_of, place_of
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
 from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node.page import node_page
-from floatlab.verbs.reduce.node.questions import roundings_at
-from floatlab.verbs.reduce.page import array_words
+from floatlab.verbs.reduce.node import node_page, roundings_at
+from floatlab.verbs.reduce.page import array_words, elements_of, place_of
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 
 _NAMES = ("x", "y")

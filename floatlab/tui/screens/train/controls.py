@@ -8,18 +8,18 @@ from functools import partial
 from floatlab.formats import Format
 from floatlab.formats.names import short_name
 from floatlab.page.words import plural
-from floatlab.training.network.networks import USUAL as CONFIGURATIONS
+from floatlab.training.networks import USUAL as CONFIGURATIONS
 from floatlab.training.setup import REMEDIES
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
 from floatlab.tui.screens.train.marking_picker import MarkingPicker
 from floatlab.tui.screens.train.tables import RemedyTable
 from floatlab.tui.widgets.pickers import Choice, choices_of
 from floatlab.verbs.question import Question
-from floatlab.verbs.train.check.functions import NAMES as FUNCTIONS
-from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned
-from floatlab.verbs.train.live.laboratory import Laboratory
-from floatlab.verbs.train.network.answer import NETWORKS
-from floatlab.verbs.train.options import VERB
+from floatlab.verbs.train.answer import NETWORKS
+from floatlab.verbs.train.forms import FORMS, in_form, turned
+from floatlab.verbs.train.functions import NAMES as FUNCTIONS
+from floatlab.verbs.train.live import Laboratory
+from floatlab.verbs.train.options import VERB, form_of
 
 STAGES = {
     name: VERB.option(name).help.partition(" (")[0]

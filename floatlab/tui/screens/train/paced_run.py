@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from threading import Event
 from time import monotonic
 
-from floatlab.verbs.train.live.laboratory import Laboratory
-from floatlab.verbs.train.live.page import Look
+from floatlab.verbs.train.live import Laboratory
+from floatlab.verbs.train.live_page import Look
 
 PACES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000, None)  # steps a second; None: as fast as possible
 _FRAME = 0.1  # seconds between two pictures

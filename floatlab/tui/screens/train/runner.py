@@ -14,8 +14,8 @@ from floatlab.tui.screens.train.paced_run import PACES, PacedRun
 from floatlab.tui.screens.train.plot import Plot
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.verbs.question import Question
-from floatlab.verbs.train.live.laboratory import Laboratory, check_remedy
-from floatlab.verbs.train.live.page import Look
+from floatlab.verbs.train.live import Laboratory, check_remedy
+from floatlab.verbs.train.live_page import Look
 
 _MARGINS = 2  # columns beside a line of choices
 

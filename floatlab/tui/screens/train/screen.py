@@ -17,7 +17,7 @@ from floatlab.errors import FloatlabError
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
-from floatlab.training.update.trace import UpdateTrace
+from floatlab.training.trace import UpdateTrace
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies
 from floatlab.tui.screens.train.paced_run import PacedRun, usual_pace
 from floatlab.tui.screens.train.plot import Plot
@@ -31,10 +31,11 @@ from floatlab.tui.widgets.page_view import PageView, StaticPage, note_page
 from floatlab.verbs.answer import Answer, Started
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question, words_of
-from floatlab.verbs.train.forms import PARTS, form_of, has, text_in, with_text
-from floatlab.verbs.train.live.laboratory import Laboratory, laboratory_for, stage_questions
-from floatlab.verbs.train.live.page import Look, without_chart
-from floatlab.verbs.train.step.page import stage_table, step_page
+from floatlab.verbs.train.forms import PARTS, has, text_in, with_text
+from floatlab.verbs.train.live import Laboratory, laboratory_for, stage_questions
+from floatlab.verbs.train.live_page import Look, without_chart
+from floatlab.verbs.train.options import form_of
+from floatlab.verbs.train.step_page import stage_table, step_page
 
 _PARTS = {part.name: part for part in PARTS}
 # The views of each form.
