@@ -16,6 +16,7 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import DefaultMode
+from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.reveal.mapping import checked_shape
 from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode
@@ -54,13 +55,14 @@ class Circumstance(Record):
         return others[0] if others else None
 
 
-class Invariance(Record):
+class Invariance(Answering, Record):
     """What changes the bits of a row of a target's product, and what does not."""
 
     target: str
     shape: tuple[int, int, int]
     dtype: str
     circumstances: tuple[Circumstance, ...]
+    _ASKS = ".is_invariant"
 
     @property
     def is_invariant(self) -> bool:

@@ -13,6 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import methods_in_default_mode
+from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.orders import Schedule
@@ -90,7 +91,7 @@ class OrderClass(Record):
 
 
 @methods_in_default_mode
-class OrderMap(Individual):
+class OrderMap(Answering, Individual):
     """The orders of a product, element by element.
 
     `shape` is (rows, terms, columns). `labels` (rows, columns) has for each element the number of its class, and
@@ -108,6 +109,7 @@ class OrderMap(Individual):
     probes: int
     products: int
     seconds: float
+    _ASKS = ".share or .classes"
 
     def __repr__(self) -> str:
         """Show the shape and the number of orders."""

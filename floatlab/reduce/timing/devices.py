@@ -163,12 +163,12 @@ class _Jax(Device):
         # Without being told, jax makes float32 of float64.
         if np.dtype(dtype) != np.float64:
             return nullcontext()
-        enable = getattr(self.module, "enable_x64", None) or import_module("jax.experimental").enable_x64
-        wide: AbstractContextManager[Foreign] = enable(True)
+        source = self.module if hasattr(self.module, "enable_x64") else import_module("jax.experimental")
+        wide: AbstractContextManager[Foreign] = source.enable_x64(True)
         return wide
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        return self.module.device_put(values.astype(dtype), self.device)
+        return self.module.device_put(np.array(values, dtype, order="C"), self.device)
 
     def wait(self, made: Foreign) -> None:
         made.block_until_ready()
