@@ -16,8 +16,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from floatlab import train
-from floatlab.page.chart_svg import chart_to_svg
 from floatlab.page.model import Chart
+from floatlab.page.svg import chart_to_svg
 from floatlab.training.gradient_check import sweep_steps
 from floatlab.training.learner import compare_learnings, learn
 from floatlab.verbs.train.check_page import errors_chart

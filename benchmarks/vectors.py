@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from floatlab.cli.main import main as floatlab
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.vectors import generate_lines, parse_function
 
 FUNCTIONS = ("f16_add", "f32_mulAdd", "f64_div", "f128_sqrt")

@@ -6,18 +6,16 @@ from floatlab.arith.operands import begin
 from floatlab.arith.operations import add, fma, multiply
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import Datum
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.numbers.steps import Derivation, Encode, Round
 from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
     from floatlab.numbers.projection import Rounded
+    from floatlab.numbers.rounding import AnyContext
 
 
 class Contrast(Answering, Record):
@@ -49,7 +47,7 @@ class Contrast(Answering, Record):
 
 
 def multiply_then_add(
-    a: Any, b: Any, c: Any, format: Format | str | None = None, context: AnyContext = DEFAULT
+    a: object, b: object, c: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
     """Return a·b rounded, then + c rounded: two roundings, as without a fused operation.
 

@@ -25,7 +25,7 @@ from floatlab.formats.blocks import BlockFormat, TwosComplement
 from floatlab.formats.format import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 
 _SINGLES, _DOUBLES = WORDS
 _KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}

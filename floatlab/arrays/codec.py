@@ -16,8 +16,8 @@ from floatlab.arrays.types import Array, DType, Work
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Direction, Flags
-from floatlab.numbers.context import DEFAULT, Absent, AnyContext, as_context
-from floatlab.numbers.reading import whole_number
+from floatlab.numbers.rounding import DEFAULT, Absent, AnyContext, as_context
+from floatlab.numbers.scalars import whole_number
 
 _FLAGS = tuple(Flags)
 # How many elements raised each flag, for each set of flags.

@@ -10,7 +10,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 
 _OF_BLOCKS = ("axis", *BlockOptions.__annotations__)
 _ROUNDING = tuple(CallOptions.__annotations__)

@@ -28,7 +28,7 @@ from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 from floatlab.record import Individual
 
 

@@ -18,7 +18,7 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import format_called
+from floatlab.formats.catalog import format_called
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 

@@ -7,7 +7,7 @@ import argparse
 from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, add_verb
 from floatlab.errors import MissingPartError
-from floatlab.formats.names import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS
 from floatlab.verbs.completion.options import VERB
 from floatlab.verbs.registry import VERBS, verb_named
 

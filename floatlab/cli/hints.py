@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.errors import FloatlabError, guess, quoted
-from floatlab.formats.names import SHORTHANDS, family
+from floatlab.formats.catalog import SHORTHANDS, family
 from floatlab.numbers import parse_literal
 from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, verb_named

@@ -28,8 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from floatlab.verbs.answer import Answer, Started
-    from floatlab.verbs.question import Question
+    from floatlab.verbs.question import Answer, Question, Started
 
 DONE, CHECK_FAILED, BAD_USAGE, MISSING_PART, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from floatlab.page.model import Page
-    from floatlab.verbs.answer import Answer
-    from floatlab.verbs.question import Question
+    from floatlab.verbs.question import Answer, Question
 
 _HTML_WIDTH = 100
 _TO_OUTPUT = ("svg", "csv")  # options that name a file to write, or - for standard output

@@ -8,7 +8,7 @@ from functools import partial
 
 from floatlab.cli.output import put
 from floatlab.errors import quoted
-from floatlab.formats.names import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS
 from floatlab.verbs.option import UsageError, formats_named
 from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, asks, verb_named

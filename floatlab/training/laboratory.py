@@ -19,7 +19,7 @@ from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, as_context
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.gradients import numbers_of

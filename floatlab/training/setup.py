@@ -20,7 +20,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, Direction, as_context
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 from floatlab.record import Record
 from floatlab.training.validation import check_needs, checked_number, set_fields
 

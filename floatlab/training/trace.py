@@ -17,7 +17,7 @@ from floatlab.errors import UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
-from floatlab.numbers.context import Flags
+from floatlab.numbers.rounding import Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.program import COMPENSATION, GRADIENT, SGD, WEIGHTS, Optimizer, Program, Updates, is_drawn

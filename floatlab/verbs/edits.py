@@ -7,12 +7,11 @@ from collections.abc import Callable
 from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexadecimal_code
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal, shortest
 from floatlab.numbers.decimals import decimal_within
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.literals import parse_code
-from floatlab.numbers.reading import read_literal
+from floatlab.numbers.reading import parse_code, read_literal
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.verbs.question import code_of
 

@@ -6,9 +6,8 @@ import re
 
 from floatlab.errors import FloatlabError, FormatError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import short_name
-from floatlab.numbers.context import DEFAULT, Context
-from floatlab.numbers.rounding import IN_WORDS, Direction
+from floatlab.formats.catalog import short_name
+from floatlab.numbers.rounding import DEFAULT, IN_WORDS, Context, Direction
 from floatlab.record import Record
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
-from floatlab.verbs.answer import Answer, answer_for, written
+from floatlab.verbs.question import Answer, answer_for, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,39 +94,24 @@ def _plain(answer: object, page: Callable[[], Page], document: object = None) ->
 def _derivation(answer: Derivation) -> Answer:
     if answer.operation in ("read", "decode", "convert"):
         return answer_for([answer])
-    from floatlab.verbs.arithmetic.answer import derivation_answer
+    from floatlab.verbs.arithmetic.answer import answer_of as operation_answer
 
-    return derivation_answer(answer)
+    return operation_answer(answer)
 
 
 @_row
 def _datum(answer: Datum) -> Answer:
     from floatlab.numbers.datum import hexadecimal_code
-    from floatlab.numbers.literals import parse_literal
-    from floatlab.numbers.reading import read_literal
+    from floatlab.numbers.reading import parse_literal, read_literal
 
     return answer_for([read_literal(parse_literal(f"bits:{hexadecimal_code(answer)}"), answer.format)])
 
 
 @_row
-def _contrast(answer: Contrast) -> Answer:
-    from floatlab.verbs.arithmetic.answer import contrast_answer
+def _operation(answer: Contrast | Comparison | IntegerResult) -> Answer:
+    from floatlab.verbs.arithmetic.answer import answer_of as operation_answer
 
-    return contrast_answer(answer)
-
-
-@_row
-def _comparison(answer: Comparison) -> Answer:
-    from floatlab.verbs.arithmetic.answer import comparison_answer
-
-    return comparison_answer(answer)
-
-
-@_row
-def _integer(answer: IntegerResult) -> Answer:
-    from floatlab.verbs.arithmetic.answer import integer_answer
-
-    return integer_answer(answer)
+    return operation_answer(answer)
 
 
 @_row

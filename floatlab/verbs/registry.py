@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from floatlab.verbs.answer import Answer, Started
-    from floatlab.verbs.question import Question, Verb
+    from floatlab.verbs.question import Answer, Question, Started, Verb
 
     Answers: TypeAlias = Callable[[Question, Started | None], list[Answer]]
 

@@ -7,8 +7,7 @@ from operator import itemgetter
 from floatlab.numbers import Context, Datum, Derivation, Exact, Ratio, Rounded, parse_literal
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
-from floatlab.numbers.exact import SquareRoot
-from floatlab.numbers.literals import Literal
+from floatlab.numbers.exact import Literal, SquareRoot
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
 from floatlab.wire.schema import (
     CODE,

@@ -15,8 +15,8 @@ from operator import attrgetter
 
 from floatlab.errors import FileFormatError, FormatError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import Flags
 from floatlab.numbers.decimals import digits_of, fraction_text, integer_from_digits
+from floatlab.numbers.rounding import Flags
 from floatlab.record import Record
 
 TYPE_CHECKING = False

@@ -14,8 +14,7 @@ from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.registry import SCREENS, ScreenRow
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.task import SHARED_KEYS, TaskScreen
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.registry import VERBS
 from tests.tui.stage import driven, opened
 
@@ -130,7 +129,7 @@ async def test_the_picture_stays_until_the_answer_comes(work):
         assert picture(person) == "prepared quick"
         assert said(person) == "working … 0 % · Esc stops"
         assert task.question == asked("slowly")
-        assert not task.history.can_undo
+        assert not task.history.can_go(-1)
         work.gate("slowly").set()
         await until(person, lambda: picture(person) == "prepared slowly")
         await person.press("u")
@@ -193,7 +192,7 @@ async def test_an_undo_that_is_stopped_has_not_been_done(work):
         assert task.question == asked("first")
         await person.press("escape")
         assert task.question == asked("quick")
-        assert task.history.can_undo
+        assert task.history.can_go(-1)
 
 
 @driven

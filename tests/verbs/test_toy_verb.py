@@ -42,7 +42,7 @@ VERB = Verb(
 """
 ANSWER = """
 from floatlab import encode, multiply
-from floatlab.verbs.answer import answer_for
+from floatlab.verbs.question import answer_for
 
 def answers(question, started=None):
     format = next(iter(question.formats), "fp32")

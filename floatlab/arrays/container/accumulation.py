@@ -32,7 +32,7 @@ from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 
 SCHEDULES = ("serial", "pairwise")
 _TILE = 1 << 20  # products that stand in memory at once

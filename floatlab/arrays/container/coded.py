@@ -20,7 +20,7 @@ from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum, convert
 from floatlab.numbers import encode as encode_one
-from floatlab.numbers.context import DEFAULT, AnyContext, as_context
+from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
 from floatlab.peers import LIBRARIES
 
 Axis = int | tuple[int, ...] | None

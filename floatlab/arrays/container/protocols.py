@@ -34,7 +34,7 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 
 # Correctly rounded by `operations`, whatever the format, direction and rule.
 _ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}

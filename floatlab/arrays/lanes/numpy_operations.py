@@ -30,8 +30,7 @@ from floatlab.arrays.types import Array, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Derivation, Direction, Flags
-from floatlab.numbers.context import NanRule, Overflow
-from floatlab.numbers.rounding import STREAM
+from floatlab.numbers.rounding import STREAM, NanRule, Overflow
 from floatlab.record import Record
 
 _LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64

@@ -17,9 +17,8 @@ from floatlab.arrays.types import Array, DType
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Direction, Exact, Flags, Tininess, round_exact
-from floatlab.numbers.context import NanRule, Overflow
 from floatlab.numbers.projection import direction_in, infinity_code, nan_code
-from floatlab.numbers.rounding import increments
+from floatlab.numbers.rounding import NanRule, Overflow, increments
 from floatlab.record import Individual
 
 Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags it raises, or the refusal

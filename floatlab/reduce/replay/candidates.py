@@ -10,7 +10,7 @@ from floatlab.arith.operands import holds
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule, Sorted

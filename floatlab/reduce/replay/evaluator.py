@@ -16,8 +16,8 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.projection import round_exact
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.plan.orders import Fused
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.simulate.adders import Adder

@@ -17,8 +17,8 @@ from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Literal, read
-from floatlab.numbers.context import AnyContext
-from floatlab.numbers.reading import whole_number
+from floatlab.numbers.rounding import AnyContext
+from floatlab.numbers.scalars import whole_number
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule

@@ -13,7 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
 from floatlab.reduce.plan.orders import Schedule

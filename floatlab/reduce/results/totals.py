@@ -6,7 +6,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, convert
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.inputs import Settings, check_row, read_operands

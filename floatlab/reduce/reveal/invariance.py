@@ -64,6 +64,11 @@ class Invariance(Answering, Record):
     circumstances: tuple[Circumstance, ...]
     _ASKS = ".is_invariant"
 
+    def __repr__(self) -> str:
+        """Show the shape and what changes bits."""
+        changing = ", ".join(each.name for each in self.circumstances if each.changes) or "nothing"
+        return f"Invariance({self.target}, {' × '.join(map(str, self.shape))}: {changing} changes bits)"
+
     @property
     def is_invariant(self) -> bool:
         """Whether nothing that was tried changes bits."""

@@ -11,7 +11,7 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
-from floatlab.formats.names import format_called
+from floatlab.formats.catalog import format_called
 from floatlab.fpmode import DefaultMode, rounds_to_nearest
 from floatlab.reduce.reveal.targets import Target
 from floatlab.reduce.timing.devices import Foreign

@@ -22,7 +22,7 @@ from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Exact, round_exact
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
 from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 

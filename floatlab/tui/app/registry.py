@@ -28,11 +28,6 @@ class ScreenRow(Record):
         """The verbs whose questions it answers."""
         return tuple(name for name, entry in VERBS.items() if entry.screen == self.name)
 
-    @property
-    def title(self) -> str:
-        """The name as it is shown."""
-        return self.name.capitalize()
-
 
 def _inspect() -> type[TaskScreen]:
     from floatlab.tui.screens.inspect.screen import InspectScreen

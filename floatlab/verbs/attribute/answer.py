@@ -12,12 +12,12 @@ from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.replay.observations import format_of_result, parse_printed
-from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.attribute.page import attribution_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
+from floatlab.verbs.question import Answer, Started, written
 
 
 @in_default_mode

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.rounding import IN_WORDS
+from floatlab.numbers.rounding import DEFAULT, IN_WORDS
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import counted, plural, signed_text
 from floatlab.reduce.explain.attribution import Attribution

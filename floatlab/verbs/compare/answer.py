@@ -11,10 +11,9 @@ from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.compare.options import VERB
 from floatlab.verbs.option import UsageError
-from floatlab.verbs.question import Question, code_of
+from floatlab.verbs.question import Answer, Question, Started, code_of, written
 
 
 def element_codes(found: Differences, element: ComparedElement) -> tuple[str, str]:

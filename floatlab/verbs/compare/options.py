@@ -6,9 +6,8 @@ from math import isfinite
 
 from floatlab.errors import quoted
 from floatlab.fpmode import in_default_mode
-from floatlab.verbs.answer import Answer
 from floatlab.verbs.option import FORMATS, OUTPUT, Option, UsageError, grouped, whole
-from floatlab.verbs.question import Verb
+from floatlab.verbs.question import Answer, Verb
 
 _MOST_WORST = 1000
 

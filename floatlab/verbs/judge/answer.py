@@ -14,12 +14,12 @@ from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Page
 from floatlab.reduce.results.inputs import shape_of_product
 from floatlab.reduce.results.judgements import Judgement, judge_difference
-from floatlab.verbs.answer import Started
 from floatlab.verbs.attribute.answer import attribute_pair
 from floatlab.verbs.attribute.json import PART
 from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks
 from floatlab.verbs.compare.json import JUDGEMENT
 from floatlab.verbs.judge.page import judgement_blocks, judgement_words
+from floatlab.verbs.question import Started
 from floatlab.wire.schema import write_document
 
 TYPE_CHECKING = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 from floatlab.errors import LiteralError, MissingPartError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Literal
-from floatlab.numbers.literals import Code
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries
-from floatlab.verbs.answer import Answer, answer_for, written
+from floatlab.verbs.question import Answer, answer_for, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers import Datum, Direction
 from floatlab.numbers.datum import shortest
 from floatlab.page.datum import bits_strip, coded
@@ -13,7 +13,7 @@ from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
 from floatlab.page.sums import signed, way_words
 from floatlab.page.words import counted
 from floatlab.reduce.results.reduction import Reduction
-from floatlab.verbs.arithmetic.relations.page import with_changes_marked
+from floatlab.verbs.arithmetic.relations import with_changes_marked
 from floatlab.verbs.reduce.page import limit_rows, truth_rows
 
 _GLANCE = 48  # characters of an order that is told

@@ -8,14 +8,13 @@ from typing import Any
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.results.products import Product, matrix_product
-from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.named_arrays import operands_of, preset_of
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.reduce.page import product_page, reduction_page
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from typing import Any
+from math import prod
 
 from floatlab.reduce.reveal.invariance import Invariance, invariance
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.revelation import Findings, examine
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.reveal.map_page import invariance_page, map_page
 from floatlab.verbs.reveal.page import reveal_page
 
@@ -55,12 +54,16 @@ def answer_of(found: Findings) -> Answer:
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question, one target after another."""
     with redirect_stdout(sys.stderr):  # what targets print is no answer
-        return [_answer(target, dict(question.options)) for target in question.values]
+        return [_answer(target, question, started) for target in question.values]
 
 
-def _answer(target: str, options: dict[str, Any]) -> Answer:
+def _answer(target: str, question: Question, started: Started | None) -> Answer:
+    options = dict(question.options)
     shape = options.pop("shape", None)
     numbers = tuple(map(int, shape.split("x"))) if shape else None
     if options.pop("invariance", False):
         return invariance_answer(invariance(target, numbers or _BATCH, **options))
-    return map_answer(order_map(target, numbers, **options)) if numbers else reveal_answer(target, **options)
+    if numbers is None:
+        return reveal_answer(target, **options)
+    done = started(prod(numbers[::2]), "elements") if started else lambda count: None
+    return map_answer(order_map(target, numbers, progress=lambda count, size: done(count), **options))

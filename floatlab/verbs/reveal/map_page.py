@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from floatlab.arrays.types import Array
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, heading, hint, line
 from floatlab.page.words import counted
 from floatlab.reduce.reveal.invariance import Invariance, circumstance_text
@@ -91,7 +92,7 @@ def _letter(number: int) -> str:
     return _LETTERS[number] if number < len(_LETTERS) else "*"
 
 
-def _runs(changes: object, count: int) -> list[tuple[int, int]]:
+def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
     """Return the runs of lines between changes as first and last."""
     starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
     return [(low, high - 1) for low, high in pairwise(starts)]

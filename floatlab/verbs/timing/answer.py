@@ -11,8 +11,8 @@ from floatlab.page.model import Page
 from floatlab.reduce.timing.backends import BackendComparison, in_one_format, multiply_on, parse_backends
 from floatlab.reduce.timing.partitions import RUNS as RUNS
 from floatlab.reduce.timing.partitions import time_partitions
-from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.named_arrays import operands_of
+from floatlab.verbs.question import Answer, Started, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

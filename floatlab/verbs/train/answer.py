@@ -16,8 +16,7 @@ from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.training.setup import Setup, parse_remedy
 from floatlab.training.validation import checked_number, exactly
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, written
 from floatlab.verbs.train.options import form_of
 from floatlab.verbs.train.words import as_csv
 

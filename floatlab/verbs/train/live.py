@@ -11,8 +11,7 @@ from floatlab.training.networks import Configuration, make_problem
 from floatlab.training.setup import parse_remedy
 from floatlab.training.trace import UpdateTrace
 from floatlab.training.trainer import Trainer
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.reduce.node import RoundingQuestion, as_questions
 from floatlab.verbs.train.answer import STEPS, network_answer, network_of, setup_of, train_question, training_answer
 from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at_weights

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from floatlab.errors import guess, quoted
 from floatlab.fpmode import in_default_mode
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, UsageError, grouped, in_forms, listed, whole
-from floatlab.verbs.question import Question, Verb
+from floatlab.verbs.option import (
+    FORMATS,
+    OUTPUT,
+    ROUNDING,
+    Option,
+    UsageError,
+    grouped,
+    in_forms,
+    listed,
+    whole,
+)
+from floatlab.verbs.question import Answer, Question, Verb
 
 # The forms, as they are typed: many steps begin with the weight.
 _MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")

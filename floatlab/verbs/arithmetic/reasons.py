@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import gcd
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, steps
 from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import (
-    Align,
-    Combination,
-    Combine,
-    Decode,
-    Divide,
-    Encode,
-    Integral,
-    Promote,
-    Read,
-    Root,
-    Round,
-    Rule,
-    Special,
-    Step,
-)
+from floatlab.numbers.steps import Combination, Rule, Step
 from floatlab.page.model import Line, line
 from floatlab.page.words import abbreviated, bracketed, brief, counted, listed
-from floatlab.verbs.arithmetic.explain.result import capital, encoding_reason
-from floatlab.verbs.arithmetic.explain.rounding import integral_reason, rounding_reason
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
+from floatlab.verbs.arithmetic.outcomes import capital, encoding_reason, integral_reason, rounding_reason
 
 _GLANCED = 1_000_000  # factors below this are written out
+_BEYOND = "Its binary digits go on past those that rounding looks at; of the rest it only counts that it is there."
 _STICKY = "Of what follows, rounding needs to know only that it is not zero: that is the sticky bit."
 
 _RULES = {
@@ -69,8 +48,53 @@ def reason(derivation: Derivation, index: int) -> Line:
     >>> print(text_of(reason(d, 4)).partition(". ")[2])
     That is more than half, so the last kept digit goes up by one.
     """
-    step = derivation.steps[index]
-    return line(" ".join(each for each in _REASONS[type(step)](step, derivation, index) if each))
+    return line(" ".join(filter(None, _words(derivation.steps[index], derivation, index))))
+
+
+def _words(step: Step, derivation: Derivation, index: int) -> list[str]:
+    fmt, context = derivation.result.format, derivation.context
+    match step:
+        case steps.Read(_, True):
+            return [_BEYOND]
+        case steps.Read():
+            return ["It is a binary number of finite length, so all of it is there to be rounded."]
+        case steps.Decode():
+            return _decode(derivation)
+        case steps.Promote():
+            narrow = dict.fromkeys(
+                each.datum.format.name for each in derivation.steps if isinstance(each, steps.Promote)
+            )
+            return [f"{fmt.name} has every number of {listed([*narrow])}, so the move there changes no value."]
+        case steps.Align():
+            return _align(step, derivation)
+        case steps.Combine(Combination.SUM, total):
+            return _sum(total, derivation, index)
+        case steps.Combine(Combination.PRODUCT, product):
+            return _product(product, derivation)
+        case steps.Combine(Combination.REMAINDER, left):
+            return _remainder(left, derivation, index)
+        case steps.Combine(_, integer):
+            if derivation.rounded is None or derivation.rounded.flags:
+                return [f"The integer goes on to be rounded into {fmt.name}, which does not hold it as it is."]
+            return [f"The integer {brief(integer)} is a number of {fmt.name} already: what follows loses nothing."]
+        case steps.Divide():
+            return _divide(step, derivation)
+        case steps.Root(root, sticky):
+            radicand = _data(derivation)[0].exact.exponent
+            halved = f"A root's exponent is half the number's, rounded down: {radicand} gives {root.exponent}."
+            end = (
+                f"The digits go on. {_STICKY}" if sticky else f"The root is exact: {brief(root)}, and no digit follows."
+            )
+            return [halved, end]
+        case steps.Special():
+            return _special(step, derivation)
+        case steps.Round(format, rounded):
+            return rounding_reason(rounded, format, context)
+        case steps.Integral(rounded):
+            return integral_reason(rounded, context.rounding)
+        case steps.Encode():
+            return encoding_reason(step, derivation, index)
+    return []
 
 
 def _data(derivation: Derivation) -> tuple[Datum, ...]:
@@ -83,7 +107,7 @@ def _room(digits: int, noun: str, fmt: Format) -> str:
     return f"The exact {noun} takes {counted(digits, 'binary digit')}; {room}{' at most' * (digits <= fmt.precision)}."
 
 
-def _decode(_: Decode, derivation: Derivation, __: int) -> list[str]:
+def _decode(derivation: Derivation) -> list[str]:
     data, fmt = _data(derivation), derivation.result.format
     if not data:
         return ["The code is taken as it is: its bits say what the number is."]
@@ -100,26 +124,14 @@ def _decode(_: Decode, derivation: Derivation, __: int) -> list[str]:
             words.append(f"{name} was typed as {typed}, for which {own} has no code.")
         elif datum.is_finite:
             words.append(f"{name} was rounded on the way in: {own} has no {typed}, and {brief(datum)} is the nearest.")
-    if any(each.format != fmt for each in data) and not any(isinstance(each, Promote) for each in derivation.steps):
+    if any(each.format != fmt for each in data) and not any(
+        isinstance(each, steps.Promote) for each in derivation.steps
+    ):
         words.append(f"The result goes into {fmt.name}, rounded once.")
     return words
 
 
-def _read(step: Read, _: Derivation, __: int) -> list[str]:
-    if step.sticky:
-        return [
-            "Its binary digits go on past those that rounding looks at; of the rest it only counts that it is there."
-        ]
-    return ["It is a binary number of finite length, so all of it is there to be rounded."]
-
-
-def _promote(_: Promote, derivation: Derivation, __: int) -> list[str]:
-    narrow = [each.datum.format.name for each in derivation.steps if isinstance(each, Promote)]
-    names = listed(list(dict.fromkeys(narrow)))
-    return [f"{derivation.result.format.name} has every number of {names}, so the move there changes no value."]
-
-
-def _align(step: Align, derivation: Derivation, _: int) -> list[str]:
+def _align(step: steps.Align, derivation: Derivation) -> list[str]:
     names = _terms(derivation)
     top, low = (step.left, step.right) if step.moved else (step.right, step.left)
     big, small = names if step.moved else names[::-1]
@@ -142,23 +154,10 @@ def _terms(derivation: Derivation) -> tuple[str, str]:
     return "a", "−b" if derivation.operation == "subtract" else "b"
 
 
-def _combine(step: Combine, derivation: Derivation, index: int) -> list[str]:
-    if step.kind is Combination.SUM:
-        return _sum(step.exact, derivation, index)
-    if step.kind is Combination.PRODUCT:
-        return _product(step.exact, derivation)
-    if step.kind is Combination.REMAINDER:
-        return _remainder(step.exact, derivation, index)
-    rounded, fmt = derivation.rounded, derivation.result.format
-    if rounded is None or rounded.flags:
-        return [f"The integer goes on to be rounded into {fmt.name}, which does not hold it as it is."]
-    return [f"The integer {brief(step.exact)} is a number of {fmt.name} already: what follows loses nothing."]
-
-
 def _sum(x: Exact, derivation: Derivation, index: int) -> list[str]:
     aligned, fmt = derivation.steps[index - 1], derivation.result.format
-    settled = next((each for each in derivation.steps[index + 1 :] if isinstance(each, Special)), None)
-    if not isinstance(aligned, Align):
+    settled = next((each for each in derivation.steps[index + 1 :] if isinstance(each, steps.Special)), None)
+    if not isinstance(aligned, steps.Align):
         if x.c:
             return ["One term is zero, so the sum is the other one."]
         signs = "with opposite signs; a rule gives the sign" if settled else "with the same sign, and so is the sum"
@@ -195,7 +194,7 @@ def _product(x: Exact, derivation: Derivation) -> list[str]:
 def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:
     a, b = (each.exact for each in _data(derivation)[:2])
     before = derivation.steps[index - 1]
-    n = before.quotient if isinstance(before, Divide) else Exact(False, 0, 0)
+    n = before.quotient if isinstance(before, steps.Divide) else Exact(False, 0, 0)
     if not n.c:
         return ["0 × b is subtracted, so a itself remains."]
     left = f"{brief(x)} remains" if x.c else "nothing remains, and the zero takes the sign of a"
@@ -206,7 +205,7 @@ def _remainder(x: Exact, derivation: Derivation, index: int) -> list[str]:
     return [f"From a = {parts[0]} goes n × b = {parts[1]} × {parts[2]}, exactly: {left}."]
 
 
-def _divide(step: Divide, derivation: Derivation, _: int) -> list[str]:
+def _divide(step: steps.Divide, derivation: Derivation) -> list[str]:
     n = step.quotient
     if derivation.operation == "remainder":
         if not step.sticky:
@@ -231,15 +230,7 @@ def _odd_factor(dividend: int, divisor: int) -> int:
     return least // (least & -least)
 
 
-def _root(step: Root, derivation: Derivation, _: int) -> list[str]:
-    radicand = _data(derivation)[0].exact
-    halved = f"A root's exponent is half the number's, rounded down: {radicand.exponent} gives {step.root.exponent}."
-    if step.sticky:
-        return [halved, f"The digits go on. {_STICKY}"]
-    return [halved, f"The root is exact: {brief(step.root)}, and no digit follows."]
-
-
-def _special(step: Special, derivation: Derivation, _: int) -> list[str]:
+def _special(step: steps.Special, derivation: Derivation) -> list[str]:
     if step.rule is Rule.FLUSHED_INPUT:
         formats = [each.format for each in _data(derivation) if each.is_subnormal]
         fmt = formats[0] if formats else derivation.result.format
@@ -269,18 +260,3 @@ def _kind(datum: Datum) -> str:
     if not datum.is_finite:
         return "no number"
     return "" if datum.exact else "zero"
-
-
-def _round(step: Round, derivation: Derivation, _: int) -> list[str]:
-    return rounding_reason(step.rounded, step.format, derivation.context)
-
-
-def _integral(step: Integral, derivation: Derivation, _: int) -> list[str]:
-    return integral_reason(step.rounded, derivation.context.rounding)
-
-
-_REASONS: dict[type[Step], Callable[[Any, Derivation, int], list[str]]] = {
-    Read: _read, Decode: _decode, Promote: _promote, Align: _align, Combine: _combine, Integral: _integral,
-    Divide: _divide, Root: _root, Special: _special, Round: _round,
-    Encode: encoding_reason,
-}  # fmt: skip

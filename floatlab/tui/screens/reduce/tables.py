@@ -1,15 +1,18 @@
-"""The tree of a reduction as rows that can be folded."""
+"""The tables of Reduce: the tree, as rows that can be folded, and the same terms added in many orders."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from time import monotonic
 
 from textual.binding import Binding
-from textual.message import Message
 
 from floatlab.page.model import text_of
-from floatlab.tui.widgets.cells import cursor_keys
-from floatlab.tui.widgets.column_table import MARGIN, ColumnTable
+from floatlab.reduce import Reduction
+from floatlab.tui.base import ExplorerBase, run_each
+from floatlab.tui.widgets import MARGIN, ColumnTable, cursor_keys, note_page
+from floatlab.verbs.orders.answer import OrderChoice, compare_orders
+from floatlab.verbs.orders.page import orders_table
 from floatlab.verbs.reduce.tree import Tree, TreeRow
 
 _MOST = 4000  # rows that can be unfolded at once
@@ -37,15 +40,10 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         *cursor_keys("tree", "Row"),
     ]
 
-    @dataclass
-    class Refused(Message):
-        """The tree cannot do what was asked, for this reason."""
-
-        reason: str
-
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start empty."""
+    def __init__(self, refuse: Callable[[str], None], *, id: str | None = None) -> None:
+        """Start empty; `refuse` gets the reason why the tree cannot do what was asked."""
         super().__init__(id=id)
+        self._refuse = refuse
         self.tree_shown: Tree | None = None
         self.sprigs: list[TreeRow] = []
         self._unfolded: frozenset[tuple[str | int, ...]] = frozenset()
@@ -71,33 +69,23 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         before = self.sprig
         self.sprigs = tree.rows(self._unfolded)
         self.show(tree.table(self.sprigs))
-        if before is not None:
-            self._go_to(before.key)
+        places = (i for i, sprig in enumerate(self.sprigs) if before is not None and sprig.key == before.key)
+        self.cursor = next(places, self.cursor)
 
     @property
     def sprig(self) -> TreeRow | None:
         """The row under the cursor."""
         return self.sprigs[self.cursor] if self.cursor < len(self.sprigs) else None
 
-    def _go_to(self, key: tuple[str | int, ...]) -> None:
-        place = next((i for i, sprig in enumerate(self.sprigs) if sprig.key == key), None)
-        if place is not None:
-            self.cursor = place
-
     def action_fold(self) -> None:
         """Fold or unfold the row under the cursor."""
-        sprig = self.sprig
-        key = Tree.folds(sprig) if sprig is not None else None
-        if key is not None:
+        if self.sprig is not None and (key := Tree.folds(self.sprig)) is not None:
             self._unfolded ^= {key}
             self._rows()
 
     def action_open(self) -> None:
         """Unfold the row, or go down if it is unfolded."""
-        sprig = self.sprig
-        if sprig is None:
-            return
-        if sprig.is_open is False:
+        if self.sprig is not None and self.sprig.is_open is False:
             self.action_fold()
         else:
             self.action_move(1)
@@ -105,13 +93,11 @@ class TreeTable(ColumnTable, inherit_bindings=False):
     def action_close(self) -> None:
         """Fold the row, or go up to its parent."""
         sprig = self.sprig
-        if sprig is None:
-            return
-        if sprig.is_open:
+        if sprig is not None and sprig.is_open:
             self.action_fold()
-            return
-        above = (i for i in range(self.cursor - 1, -1, -1) if self.sprigs[i].depth < sprig.depth)
-        self.cursor = next(above, self.cursor)
+        elif sprig is not None:
+            above = (i for i in range(self.cursor - 1, -1, -1) if self.sprigs[i].depth < sprig.depth)
+            self.cursor = next(above, self.cursor)
 
     def action_all(self) -> None:
         """Unfold the whole tree, or fold it again."""
@@ -120,11 +106,10 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             return
         if self._unfolded >= tree.everything:
             self._unfolded = frozenset({("part", tree.plan.root)})
-        elif tree.plan.terms > _MOST // 2:
-            self.post_message(self.Refused(f"{tree.plan.terms:,} terms are too many to unfold all of them"))
-            return
-        else:
+        elif tree.plan.terms <= _MOST // 2:
             self._unfolded = tree.everything
+        else:
+            self._refuse(f"{tree.plan.terms:,} terms are too many to unfold all of them")
         self._rows()
 
     def action_worst(self, by: int) -> None:
@@ -132,7 +117,7 @@ class TreeTable(ColumnTable, inherit_bindings=False):
         tree = self.tree_shown
         worst = tree.worst if tree is not None else []
         if tree is None or not worst:
-            self.post_message(self.Refused("no addition here has missed anything"))
+            self._refuse("no addition here has missed anything")
             return
         self._worst = (self._worst + by) % len(worst) if self._worst >= 0 or by > 0 else len(worst) - 1
         id = worst[self._worst]
@@ -149,3 +134,44 @@ class TreeTable(ColumnTable, inherit_bindings=False):
             self.action_fold()
         else:
             super().clicked(cell, column, times)
+
+
+class OrderTable(ColumnTable):
+    """One row for each order: its result, its error, and how many bits differ."""
+
+    PLACE = "On the table of orders"  # its name in the list of keys
+    HELP = "The same terms in one order after another. Enter, or a double click, takes the order of the row."
+    BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
+    SHORT = 1 << 12  # terms; with more, even one order may take too long to wait for
+    app: ExplorerBase
+    ways: Sequence[OrderChoice] = ()
+    _reduction: Reduction | None = None
+
+    @property
+    def way(self) -> OrderChoice | None:
+        """The order under the cursor."""
+        return self.ways[self.cursor] if self.cursor < len(self.ways) else None
+
+    def show_orders(self, reduction: Reduction, grace: float) -> None:
+        """Add the terms in all orders; after `grace` seconds, the rest is done on a background thread, row by row."""
+        if self._reduction is reduction:
+            return
+        self._reduction, self.ways = reduction, ()
+        self.page = note_page("adding in other orders …")
+
+        def take(ways: Sequence[OrderChoice]) -> bool:
+            if self._reduction is not reduction or not self.is_attached:  # it comes too late
+                return False
+            self.ways = ways
+            cells = [(way.names[0], way.same, way.result, way.error) for way in ways]
+            self.show(orders_table(cells, reduction.result))
+            return True
+
+        pieces, end = compare_orders(reduction), monotonic() + grace
+        if len(reduction) <= self.SHORT:
+            for ways in pieces:
+                self.ways = ways
+                if monotonic() > end:
+                    break
+            take(self.ways)
+        run_each(self.app, pieces, take)

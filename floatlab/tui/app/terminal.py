@@ -1,4 +1,4 @@
-"""Copying by the clipboard programs of the system, since terminals may ignore requests to copy."""
+"""What the terminal gets: text for the clipboard, by programs of the system; lines without control characters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import os
 import shutil
 import subprocess
 from time import monotonic
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
 
 _PROGRAMS = (
     ("pbcopy", "", ["pbcopy"]),
@@ -38,3 +43,26 @@ def copy(text: str) -> str:
                 continue
             return name
     return ""
+
+
+_SPACE = "\N{NO-BREAK SPACE}"
+
+
+class Harmless(LineFilter):
+    """Replaces control characters in lines that are laid out by as many spaces as they have columns.
+
+    Labels and pages show such characters escaped, by `floatlab.errors.printable`. The filter meets the others, such as
+    one that was pasted into a box.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments of a line without characters that are not printable."""
+        if all(text.isprintable() for text, _, _ in segments):
+            return segments
+        return [
+            Segment("".join(c if c.isprintable() or c == _SPACE else " " * cell_len(c) for c in text), style, control)
+            for text, style, control in segments
+        ]
+
+
+HARMLESS = Harmless()
