@@ -8,7 +8,8 @@ a class of their own, which is divided and probed again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from math import prod
 from time import perf_counter
 
@@ -25,6 +26,7 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate, adders_along
 from floatlab.reduce.replay.evaluator import candidate_codes
 from floatlab.reduce.replay.explanations import agreement
+from floatlab.reduce.reveal.assembly import assemble, blocks_of
 from floatlab.reduce.reveal.classes import PROBES_A_TERM, Classes
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region, compute
 from floatlab.reduce.reveal.probing import NotASum, plan_of
@@ -132,18 +134,35 @@ class _Mapping:
         """Return the tree of elements, what probed it, and, where there is no tree, the reason."""
         sized = self.sized
         lines = Lines(places.reshape(sized.shape), sized.is_gram)
-        most = _WORK + int(places.sum() / self.size * _WORK_SHARED)
-        if sized.terms > 1 and 2 * sized.terms * sized.work > most * len(lines):
-            return None, None, "too few of these elements can be probed at a time"
+        most = (_WORK + int(places.sum() / self.size * _WORK_SHARED)) * len(lines) // (2 * sized.work)  # terms
+        if sized.terms > 1 and not most:
+            return None, None, _FEW_LINES
         reader = ProbeReader(sized, lines)
         try:
-            most_probes = PROBES_A_TERM * sized.terms + 1000
-            return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
+            if sized.terms <= max(most, 1):
+                most_probes = PROBES_A_TERM * sized.terms + 1000
+                return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
+            return self._assembled(reader, most), None, _FEW_LINES
         except NotASum as trouble:
             self.refusal = self.refusal or trouble
             return None, reader, str(trouble)
         finally:
             self.probes += reader.probes
+
+    def _assembled(self, reader: ProbeReader, most: int) -> Plan | None:
+        """Return a tree with the blocks of another class, each length of which is probed once, of so many terms."""
+        for known in dict.fromkeys(each.plan for each in self.classes if each.plan is not None):
+            sizes = known.sizes
+            lengths = {sizes[id]: first for id, first in reversed(blocks_of(known))}
+            if len(lengths) < len(blocks_of(known)) and sum(lengths) <= most:
+                by_length = cache(partial(self._block, reader, lengths))
+                with suppress(NotASum):
+                    return assemble(known, by_length)
+        return None
+
+    def _block(self, reader: ProbeReader, lengths: dict[int, int], length: int) -> Plan:
+        start, most = lengths[length], PROBES_A_TERM * length + 1000
+        return plan_of(lambda i, j: reader.meetings(i + start, j + start), length, most, batch=reader.batch)
 
     def _claimed(self, plan: Plan, reader: ProbeReader | None, places: Array) -> Array:
         """Find out what nodes do; label the elements that a replay gives in all trials, and return where they are."""
@@ -240,6 +259,7 @@ class _Mapping:
         self.classes[number : number + 1] = [found]
 
 
+_FEW_LINES = "too few of these elements can be probed at a time"
 _UNCLEAR = "its tree is known, but no way to add along it that was tried gives the results"
 
 
@@ -345,7 +365,7 @@ def order_map(
         sized = SizedTarget(asked, terms, dtype, (rows, *columns), layout, check_mode(asked, mode))
         mapping = _Mapping(sized, seed, progress)
         mapping.run()
-        if not any(each.candidate or each.plan for each in mapping.classes) and mapping.refusal is not None:
+        if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
             raise NotASum(f"{asked.name} is no sum along a tree: {mapping.refusal}")
         order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)
         place = np.empty(len(order), np.int64)
