@@ -15,7 +15,7 @@ from floatlab.formats import Format
 from floatlab.fpmode import methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
-from floatlab.reduce.plan.matching import schedule_of
+from floatlab.reduce.plan.matching import outline, schedule_of
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.candidates import Candidate, candidate_text
@@ -26,6 +26,8 @@ from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.tensor_cores import TensorCore
 
 _NAMED = 1 << 11  # terms; of more, no schedule is searched that gives the order
+_SHORT = 10  # terms; a tree of so many is written out
+_MOST_PARTS = 4
 _FEW = 1 << 18  # products of terms; so few are gathered one by one
 _GATHERED = 1 << 22  # products of terms that are gathered at a time
 _MOST_RECTANGLES = 64
@@ -85,9 +87,8 @@ class OrderClass(Record):
         """
         if self.plan is None or self.candidate is None:
             return f"not found: {self.reason}"
-        order = self.plan.text if self.schedule is None else self.schedule.text
-        name = order if len(order) <= 80 else f"a tree of {self.plan.terms:,} terms"
-        return candidate_text(self.candidate.replace(order=name), self.format)
+        order = _described(self.plan) if self.schedule is None else self.schedule.text
+        return candidate_text(self.candidate.replace(order=order), self.format)
 
 
 @methods_in_default_mode
@@ -173,6 +174,30 @@ class OrderMap(Answering, Individual):
 
 
 _schedule_of = lru_cache(maxsize=256)(lambda plan: schedule_of(plan) if plan.terms <= _NAMED else None)
+
+
+@lru_cache(maxsize=256)
+def _described(plan: Plan) -> str:
+    """Return an order that no schedule gives: written out, or part by part.
+
+    >>> from floatlab.reduce.plan.schedules import SERIAL
+    >>> _described(Plan.from_tree((tuple(SERIAL.plan(9).to_tree()), tuple(range(9, 12)))))
+    '(serial of terms 0–8) + (fused(3) of terms 9–11)'
+    """
+    if plan.terms <= _SHORT:
+        return plan.text
+    drawn = outline(plan, _MOST_PARTS)
+    words = []
+    for part in drawn.parts:
+        if part.stride not in (1, None) or (part.schedule is None and len(part.terms) > 1) or not part.terms:
+            return f"a tree of {plan.terms:,} terms"
+        first, last = part.terms[0], part.terms[-1]
+        words.append(f"{part.schedule.text} of terms {first}–{last}" if part.schedule is not None else f"term {first}")
+
+    def text(tree: object) -> str:
+        return " + ".join(f"({text(each)})" for each in tree) if isinstance(tree, tuple) else words[int(str(tree))]
+
+    return text(drawn.tree)
 
 
 def compute(candidate: Candidate, sides: Sides, places: Array, into: Format, codes: Array) -> None:
