@@ -18,8 +18,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.reduce.reveal.mapping import checked_shape
-from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode
+from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode, checked_shape
 from floatlab.reduce.reveal.targets import Target, target_of
 
 _RUNS = 8
@@ -191,10 +190,12 @@ def invariance(
     >>> found.circumstances[1].name, found.circumstances[1].changes
     ('rows', True)
     """
-    numbers = checked_shape(shape)
+    batch, *numbers = checked_shape(shape, kind)
+    if batch > 1:
+        raise UnsupportedError("the rows of one product are examined, not a batch of products")
     asked = target_of(target, kind or ("matmul" if len(numbers) == 3 else "matvec"), device)
     with DefaultMode() as mode:
-        trials = _Trials(asked, numbers, dtype, seed, check_mode(asked, mode))
+        trials = _Trials(asked, tuple(numbers), dtype, seed, check_mode(asked, mode))
         circumstances = tuple(
             _tried(name, meaning, results)
             for name, meaning, results in (

@@ -18,7 +18,6 @@ import numpy as np
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
 from floatlab.reduce.plan.orders import ByHand
@@ -31,7 +30,7 @@ from floatlab.reduce.reveal.classes import PROBES_A_TERM, Classes
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region, compute
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.readers import Lines, ProbeReader
-from floatlab.reduce.reveal.sized_target import LAYOUTS, MOST_ELEMENTS, SizedTarget, check_mode
+from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, checked_shape
 from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.reduce.simulate.adders import Adder, PartlyFused
@@ -309,11 +308,12 @@ def order_map(
     target : callable or str
         A function of two matrices, or of a matrix and a vector, or its name: "numpy.matmul", "module:function".
     shape : tuple of int
-        Rows, terms and columns (M, K, N); or rows and terms (M, K), if it multiplies a vector.
+        Rows, terms and columns (M, K, N), or (B, M, K, N) of a batch of products; or rows and terms (M, K), if it
+        multiplies a vector.
     dtype, device
         As for `reveal`.
     kind : {"matmul", "matvec"}, optional
-        What the function takes; by default two matrices if the shape has three numbers.
+        What the function takes; by default two matrices unless the shape has two numbers.
     layout : str
         How the operands lie in memory: "A@B", "A.T@B", "A@B.T" or "A.T@B.T", where A.T is the transposed view of a
         matrix that lies row by row, so that the operand itself lies column by column; "A@A.T" or "A.T@A", where one
@@ -354,15 +354,10 @@ def order_map(
     40 % (rows 3–4, all columns): reversed
     """
     began = perf_counter()
-    numbers = checked_shape(shape)
-    asked = target_of(target, kind or ("matmul" if len(numbers) == 3 else "matvec"), device)
-    rows, terms, *columns = numbers
-    if len(numbers) != {"matmul": 3, "matvec": 2}.get(asked.kind):
-        raise UnsupportedError(
-            f"a {asked.kind} has no shape of {len(numbers)} numbers: give M, K, N or, of a matvec, M, K"
-        )
+    batch, rows, terms, *columns = checked_shape(shape, kind)
+    asked = target_of(target, kind or ("matmul" if columns else "matvec"), device)
     with DefaultMode() as mode:
-        sized = SizedTarget(asked, terms, dtype, (rows, *columns), layout, check_mode(asked, mode))
+        sized = SizedTarget(asked, terms, dtype, (batch * rows, *columns), layout, check_mode(asked, mode), batch)
         mapping = _Mapping(sized, seed, progress)
         mapping.run()
         if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
@@ -372,7 +367,7 @@ def order_map(
         place[order] = np.arange(len(order))
         classes = tuple(mapping.classes[i] for i in order)
         return OrderMap(
-            shape=(rows, terms, columns[0] if columns else 1),
+            shape=(batch * rows, terms, columns[0] if columns else 1),
             classes=classes,
             labels=place[mapping.labels],
             share=sum(each.elements for each in classes if each.candidate) / mapping.size,
@@ -383,14 +378,5 @@ def order_map(
             probes=mapping.probes,
             products=sized.products,
             seconds=perf_counter() - began,
+            batch=batch,
         )
-
-
-def checked_shape(shape: object) -> tuple[int, ...]:
-    """Return the shape of a product: (rows, terms, columns) or (rows, terms); raises UnsupportedError for others."""
-    numbers = tuple(shape) if isinstance(shape, tuple | list) else ()
-    if len(numbers) not in (2, 3) or not all(type(each) is int and each > 0 for each in numbers):
-        raise UnsupportedError(f"a shape is (rows, terms, columns), or (rows, terms) of a matvec, not {shape!r}")
-    if prod(numbers[::2]) > MOST_ELEMENTS:
-        raise UnsupportedError(f"a product of {' × '.join(map(str, numbers[::2]))} elements is too large to be mapped")
-    return numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -95,7 +96,7 @@ class OrderClass(Record):
 class OrderMap(Answering, Individual):
     """The orders of a product, element by element.
 
-    `shape` is (rows, terms, columns). `labels` (rows, columns) has for each element the number of its class, and
+    `shape` is (rows, terms, columns), the rows being those of all products of a batch. `labels` (rows, columns) has for each element the number of its class, and
     `share` is the part of all elements whose order was found and replayed.
     """
 
@@ -110,6 +111,7 @@ class OrderMap(Answering, Individual):
     probes: int
     products: int
     seconds: float
+    batch: int = 1
     _ASKS = ".share or .classes"
 
     def __repr__(self) -> str:
@@ -139,38 +141,43 @@ class OrderMap(Answering, Individual):
         Parameters
         ----------
         a, b : array_like
-            The matrices (rows, terms) and (terms, columns), rounded to the format of the map's terms where they are of
-            another one. Where one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` is left out or equal.
+            The matrices (rows, terms) and (terms, columns), or batches of them, rounded to the format of the map's terms
+            where they are of another one. Where one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` is left
+            out or equal.
 
         Returns
         -------
         numpy.ndarray
-            The product (rows, columns), bit for bit as the target gives it; NaN where no order was found. In NumPy's
-            dtype for the format of the results, or float32 where it has none.
+            The product (rows, columns), or all of a batch, bit for bit as the target gives it; NaN where no order was
+            found. In NumPy's dtype for the format of the results, or float32 where it has none.
 
         Raises
         ------
         UnsupportedError
             If the matrices have other shapes than the map.
         """
-        rows, terms, columns = self.shape
-        sides: list[Source] = []
-        for name, given, shape in (("a", a, (rows, terms)), ("b", b, (terms, columns))):
-            if given is None:
-                sides.append(Source(sides[0].codes.T, self.terms_format))
-                continue
-            source = source_of(given, name)
-            if source.codes.reshape(shape if source.codes.ndim == 1 else source.codes.shape).shape != shape:
-                raise UnsupportedError(f"{name} has the shape {source.codes.shape}, and this map is for {shape}")
-            if source.format != self.terms_format:
-                source = Source(np.asarray(encode(source, self.terms_format)), self.terms_format)
-            sides.append(Source(source.codes.reshape(shape), source.format))
-        codes = np.full((rows, columns), self.format.nan_code, container(self.format))
+        rows, terms, columns = self.shape[0] // self.batch, *self.shape[1:]
+        x = self._operand("a", a, (self.batch, rows, terms))
+        y = x.transpose(0, 2, 1) if b is None else self._operand("b", b, (self.batch, terms, columns))
+        codes = np.full((self.batch, rows, columns), self.format.nan_code, container(self.format))
+        labels = self.labels.reshape(codes.shape)
         for number, each in enumerate(self.classes):
-            if each.candidate is not None:
-                compute(each.candidate, (sides[0], sides[1]), self.labels == number, self.format, codes)
-        kind = native_dtype(self.format)
+            for left, right, places, part in zip(x, y, labels == number, codes, strict=True):
+                if each.candidate is not None and places.any():
+                    sides = Source(left, self.terms_format), Source(right, self.terms_format)
+                    compute(each.candidate, sides, places, self.format, part)
+        codes, kind = codes if self.batch > 1 else codes[0], native_dtype(self.format)
         return np.asarray(decode(codes, self.format, np.float32)) if kind is None else codes.view(kind)
+
+    def _operand(self, name: str, given: object, shape: tuple[int, int, int]) -> Array:
+        """Return the codes of an operand in the format of the terms, as (batch, rows, columns)."""
+        source = source_of(given, name)
+        wanted = shape if self.batch > 1 else shape[1:]
+        is_vector = source.codes.ndim == 1 and source.codes.size == prod(shape)
+        if source.codes.shape != wanted and not is_vector:
+            raise UnsupportedError(f"{name} has the shape {source.codes.shape}, and this map is for {wanted}")
+        codes = source.codes if source.format == self.terms_format else np.asarray(encode(source, self.terms_format))
+        return codes.reshape(shape)
 
 
 _schedule_of = lru_cache(maxsize=256)(lambda plan: schedule_of(plan) if plan.terms <= _NAMED else None)

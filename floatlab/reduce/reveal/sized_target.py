@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import TypeVar
 
 import numpy as np
@@ -29,7 +30,8 @@ class SizedTarget:
 
     `shape` is that of its results: () for sums and dot products, (rows,) or (rows, columns) for products. `carrier` is
     the dtype in which operands are written here: NumPy's own for their format, or binary32 that holds it. The target is
-    called in the mode that the caller of `mode` had.
+    called in the mode that the caller of `mode` had. Of a batch of products, which share the right operand here, the rows are
+    those of all of them.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class SizedTarget:
         shape: tuple[int, ...] | None = None,
         layout: str = LAYOUTS[0],
         mode: DefaultMode | None = None,
+        batch: int = 1,
     ) -> None:
         """Take the shape of the results, 64 rows and columns by default; raises UnsupportedError for what cannot be."""
         if not isinstance(terms, int) or isinstance(terms, bool) or not 1 <= terms <= MOST_TERMS:
@@ -52,7 +55,9 @@ class SizedTarget:
             )
         if layout != LAYOUTS[0] and target.kind != "matmul":
             raise UnsupportedError(f"only products of two matrices have layouts, and {target.name} takes others")
-        self._mode, self.products = mode, 0
+        self._mode, self._batch, self.products = mode, batch, 0
+        if batch > 1 and layout != LAYOUTS[0]:
+            raise UnsupportedError(f"batches of products are examined in the layout {LAYOUTS[0]}, not {layout}")
         self.target, self.terms, self.layout = target, terms, layout
         self.dtype = target.dtype(dtype)
         format = format_called(str(self.dtype).rpartition(".")[2])
@@ -78,6 +83,9 @@ class SizedTarget:
         array, dtype, target = self.target.device.array, self.dtype, self.target
         self.products += 1
         with target.device.scope(dtype), np.errstate(all="ignore"):  # masks overflow in what is no sum
+            if self._batch > 1:
+                whole = np.broadcast_to(y, (self._batch, *y.shape))
+                return self.apply(array(x.reshape(self._batch, -1, self.terms), dtype), array(whole, dtype))
             if self.layout in ("A.T@B", "A.T@B.T", "A.T@A"):
                 stored = array(x.T, dtype)
                 left, right = stored.T, stored
@@ -94,9 +102,10 @@ class SizedTarget:
         """Return the codes that the target gives for operands of its library; raises what `multiply` raises."""
         target = self.target
         made = target.fetch(self._outside(lambda: target.call(left, right)))
-        if made.codes.shape != self.shape:
-            raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {self.shape}")
-        return made
+        wanted = self.shape if self._batch == 1 else (self._batch, self.shape[0] // self._batch, *self.shape[1:])
+        if made.codes.shape != wanted:
+            raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {wanted}")
+        return made if self._batch == 1 else Source(made.codes.reshape(self.shape), made.format)
 
     def sums(self, vectors: Iterable[Array], other: Array) -> Source:
         """Return the codes of sums of vectors of the carrier, or of their products with the other one, one by one.
@@ -140,6 +149,27 @@ def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
             "fesetround(FE_TONEAREST)"
         )
     return mode
+
+
+def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
+    """Return (batch, rows, terms, columns) of a product, or (1, rows, terms) of a matrix and a vector.
+
+    Raises UnsupportedError for what is no shape of the kind.
+    """
+    numbers = tuple(shape) if isinstance(shape, tuple | list) else ()
+    if len(numbers) not in (2, 3, 4) or not all(type(each) is int and each > 0 for each in numbers):
+        raise UnsupportedError(
+            f"a shape is (rows, terms, columns), with the number of products before them where there are several, "
+            f"or (rows, terms) of a matvec, not {shape!r}"
+        )
+    if kind not in (None, "matvec" if len(numbers) == 2 else "matmul"):
+        raise UnsupportedError(
+            f"a {quoted(str(kind))} has no shape of {len(numbers)} numbers: matmul M, K, N; matvec M, K"
+        )
+    whole = numbers if len(numbers) == 4 else (1, *numbers)
+    if prod(whole) // whole[2] > MOST_ELEMENTS:
+        raise UnsupportedError(f"a product of {prod(whole) // whole[2]:,} elements is too large to be examined")
+    return whole
 
 
 def values(source: Source) -> Array:

@@ -65,5 +65,6 @@ def _answer(target: str, question: Question, started: Started | None) -> Answer:
         return invariance_answer(invariance(target, numbers or _BATCH, **options))
     if numbers is None:
         return reveal_answer(target, **options)
-    done = started(prod(numbers[::2]), "elements") if started else lambda count: None
+    terms = numbers[2 if len(numbers) == 4 else 1]
+    done = started(prod(numbers) // terms, "elements") if started else lambda count: None
     return map_answer(order_map(target, numbers, progress=lambda count, size: done(count), **options))

@@ -78,6 +78,7 @@ ORDER_MAP = Schema(
         **heading("reveal"),
         "target": TEXT,
         "shape": listed(INTEGER),
+        "batch": INTEGER,
         "layout": TEXT,
         "terms_format": FORMAT,
         "format": FORMAT,

@@ -45,7 +45,8 @@ def map_page(found: OrderMap) -> Page:
     """
     rows, terms, columns = found.shape
     name = "function" if "<lambda>" in found.target else found.target
-    size = f"{rows} × {terms} × {columns}" + ("" if found.layout == "A@B" else f", {found.layout}")
+    size = f"{rows // found.batch} × {terms} × {columns}" + ("" if found.layout == "A@B" else f", {found.layout}")
+    size = size if found.batch == 1 else f"{found.batch} products of {size}"
     title = f"{name}: {size}, {counted(len(found.classes), 'order')}"
     missing = sum(each.elements for each in found.classes if each.candidate is None)
     settled: Note = Note(f"all {rows * columns:,} elements are explained: replays gave their bits")

@@ -25,9 +25,10 @@ def _settle(question: Question) -> Question:
 
 def _shape(text: str, flag: str) -> object:
     """Return the shape as it is typed; raises UsageError unless it is MxKxN or MxK."""
-    if not re.fullmatch(r"[1-9][0-9]{0,7}(x[1-9][0-9]{0,7}){1,2}", text):
+    if not re.fullmatch(r"[1-9][0-9]{0,7}(x[1-9][0-9]{0,7}){1,3}", text):
         raise UsageError(
-            f"{flag} takes MxKxN: rows, terms and columns, as in 64x64x64 (MxK of a matvec), not {quoted(text)}"
+            f"{flag} takes MxKxN: rows, terms and columns, as in 64x64x64 (BxMxKxN of a batch, MxK of a matvec), "
+            f"not {quoted(text)}"
         )
     return text
 

@@ -119,6 +119,16 @@ def test_matrix_and_vector():
     assert_replays(found, lambda a, b: a @ b[:, 0])
 
 
+def test_batches_of_products():
+    found = fl.reveal("numpy.matmul", shape=(3, 10, 25, 6))
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal((3, 10, 25), np.float32), rng.standard_normal((3, 25, 6), np.float32)
+    assert (found.shape, found.batch, found.share) == ((30, 25, 6), 3, 1)
+    assert np.array_equal(found.replay(a, b), a @ b)
+    with pytest.raises(UnsupportedError, match="this map is for"):
+        found.replay(a[0], b)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_narrow_formats(dtype):
     if dtype == "bfloat16":
@@ -179,7 +189,8 @@ def test_classes_that_only_random_data_tell_apart_are_told_apart():
 def test_bad_questions_are_named():
     for shape, options in (
         ((3, 4), {"kind": "matmul"}),
-        ((3, 4, 5, 6), {}),
+        ((3, 4, 5, 6, 7), {}),
+        ((3, 4, 5, 6), {"layout": "A.T@B"}),
         ((0, 4, 5), {}),
         ("3x4x5", {}),
         ((3, 4, 5), {"layout": "B@A"}),
