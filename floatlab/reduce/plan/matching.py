@@ -47,7 +47,7 @@ def _candidates(plan: Plan) -> Iterator[Schedule]:
     for count, inner, outer in product(sizes, _INNER, _OUTER):
         yield Blocked(count, inner, outer)
     for count, lanes, outer in product(sizes, strides[:3], _OUTER[:2]):
-        if lanes < count:
+        if 2 * lanes <= count:
             yield Blocked(count, Lanes(lanes, SERIAL, outer))
     for count, outer in product(range(2, _MOST_SHARES), _OUTER):
         yield SplitK(count, SERIAL, outer)

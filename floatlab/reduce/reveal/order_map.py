@@ -96,8 +96,8 @@ class OrderClass(Record):
 class OrderMap(Answering, Individual):
     """The orders of a product, element by element.
 
-    `shape` is (rows, terms, columns), the rows being those of all products of a batch. `labels` (rows, columns) has for each element the number of its class, and
-    `share` is the part of all elements whose order was found and replayed.
+    `shape` is (rows, terms, columns), the rows being those of all products of a batch. `labels` (rows, columns) has for
+    each element the number of its class, and `share` is the part of all elements whose order was found and replayed.
     """
 
     shape: tuple[int, int, int]
@@ -141,9 +141,9 @@ class OrderMap(Answering, Individual):
         Parameters
         ----------
         a, b : array_like
-            The matrices (rows, terms) and (terms, columns), or batches of them, rounded to the format of the map's terms
-            where they are of another one. Where one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` is left
-            out or equal.
+            The matrices (rows, terms) and (terms, columns), or batches of them, rounded to the format of the map's
+            terms where they are of another one. Where one matrix is both operands (layout "A@A.T" or "A.T@A"), `b` is
+            left out or equal.
 
         Returns
         -------

@@ -30,8 +30,8 @@ class SizedTarget:
 
     `shape` is that of its results: () for sums and dot products, (rows,) or (rows, columns) for products. `carrier` is
     the dtype in which operands are written here: NumPy's own for their format, or binary32 that holds it. The target is
-    called in the mode that the caller of `mode` had. Of a batch of products, which share the right operand here, the rows are
-    those of all of them.
+    called in the mode that the caller of `mode` had. Of a batch of products, which share the right operand here, the
+    rows are those of all of them.
     """
 
     def __init__(
