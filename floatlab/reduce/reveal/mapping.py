@@ -29,7 +29,7 @@ from floatlab.reduce.reveal.assembly import assemble, blocks_of
 from floatlab.reduce.reveal.classes import PROBES_A_TERM, Classes
 from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region, compute
 from floatlab.reduce.reveal.probing import NotASum, plan_of
-from floatlab.reduce.reveal.readers import Lines, ProbeReader
+from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
 from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, checked_shape
 from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
 from floatlab.reduce.reveal.targets import target_of
@@ -42,6 +42,7 @@ _TRIALS, _MOST_TRIALS = 2, 64  # random products that are replayed
 _REPLAYED = 1024  # elements of a class in all trials, at least, where the work is not more than so many multiply-adds
 _REPLAY_WORK = 1 << 32
 _MEMORY = 1 << 25  # numbers of trials that stand in memory
+_ROUNDS = 4  # candidates that are replayed on all elements of a class
 _DEPTH = 6  # how often a class is divided
 
 Progress = Callable[[int, int], object]  # elements whose order is settled, and all
@@ -136,17 +137,20 @@ class _Mapping:
         most = (_WORK + int(places.sum() / self.size * _WORK_SHARED)) * len(lines) // (2 * sized.work)  # terms
         if sized.terms > 1 and not most:
             return None, None, _FEW_LINES
-        reader = ProbeReader(sized, lines)
-        try:
-            if sized.terms <= max(most, 1):
-                most_probes = PROBES_A_TERM * sized.terms + 1000
+        reader, reason = ProbeReader(sized, lines), ""
+        most_probes = PROBES_A_TERM * sized.terms + 1000
+        for is_mild in (False, True):
+            try:
+                reader.use(Masks(sized.format, is_mild))
+                if sized.terms > max(most, 1):
+                    return self._assembled(reader, most), None, _FEW_LINES
                 return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
-            return self._assembled(reader, most), None, _FEW_LINES
-        except NotASum as trouble:
-            self.refusal = self.refusal or trouble
-            return None, reader, str(trouble)
-        finally:
-            self.probes += reader.probes
+            except NotASum as trouble:
+                self.refusal = self.refusal or trouble
+                reason = reason or str(trouble)
+            finally:
+                self.probes, reader.probes = self.probes + reader.probes, 0
+        return None, reader, reason
 
     def _assembled(self, reader: ProbeReader, most: int) -> Plan | None:
         """Return a tree with the blocks of another class, each length of which is probed once, of so many terms."""
@@ -167,22 +171,24 @@ class _Mapping:
         """Find out what nodes do; label the elements that a replay gives in all trials, and return where they are."""
         self._try_more(-(-_REPLAYED // int(places.sum())))
         ways = [*self._ways(plan, reader)]
-        failed, fits = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
-        candidate, before = self._best(ways, places, failed), None
-        while candidate is not None and candidate != before:
-            failed = np.stack([places & ~self._replayed(candidate, places, trial) for trial in self.trials])
-            fits, before = places & ~failed.any(axis=0), candidate
-            if (fits == places).all():
+        failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
+        tried: list[Candidate] = []
+        claimed: Candidate | None = None
+        while len(tried) < _ROUNDS and not (best == places).all():
+            candidate = self._best(ways, places, failed)  # those that failed before are in the sample
+            if candidate is None or candidate in tried:
                 break
-            candidate = self._best(ways, places, failed)  # with those that failed in the sample
-        if before is None:
-            return fits
-        if not (fits == places).all():  # some elements may have been given by chance
+            tried.append(candidate)
+            failed = np.stack([places & ~self._replayed(candidate, places, trial) for trial in self.trials])
+            fits = places & ~failed.any(axis=0)
+            if claimed is None or fits.sum() > best.sum():
+                best, claimed = fits, candidate
+        if claimed is not None and not (best == places).all():  # some elements may have been given by chance
             for trial in self._try_more(2 * len(self.trials)):
-                fits &= self._replayed(before, fits, trial)
-        if fits.any():
-            self._add(plan, before, fits, "")
-        return fits
+                best &= self._replayed(claimed, best, trial)
+        if best.any():
+            self._add(plan, claimed, best, "")
+        return best
 
     def _ways(self, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
         """Give ways to add along a plan: first that in which the probed products are fused, then all usual ones."""

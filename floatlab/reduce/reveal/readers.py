@@ -18,13 +18,16 @@ from floatlab.reduce.reveal.sized_target import SizedTarget, values
 
 
 class Masks:
-    """Numbers that swamp, and units that are swamped, in a format; and how many units a result can count."""
+    """Numbers that swamp, and units that are swamped, in a format; and how many units a result can count.
 
-    def __init__(self, format: Format) -> None:
-        if format.emax >= 100:
+    Mild ones stay within the range of binary16, in which partial sums may be kept.
+    """
+
+    def __init__(self, format: Format, mild: bool = False) -> None:
+        if format.emax >= 100 and not mild:
             self.huge, self.unit = 2.0 ** (100 if format.emax < 1000 else 500), 1.0
-        else:  # binary16: its whole range, so that binary32 accumulators are swamped, too
-            self.huge, self.unit = 2.0**format.emax, 2.0**format.qmin
+        else:  # the whole range of binary16, so that binary32 accumulators are swamped, too
+            self.huge, self.unit = 2.0 ** min(format.emax, 15), 2.0 ** max(format.qmin, -24)
         self.most = 1 << format.precision
 
 
@@ -64,15 +67,18 @@ class ProbeReader:
 
     def __init__(self, sized: SizedTarget, lines: Lines | None = None) -> None:
         self.sized, self.lines, self.probes = sized, lines, 0
-        self.masks = Masks(sized.format)
-        # No more units at a time than the result can count.
-        most = self.masks.most
-        self._units: list[Array] = []
-        for low in range(0, sized.terms, most):
-            units = np.zeros(sized.terms, sized.carrier)
-            units[low : low + most] = self.masks.unit
-            self._units.append(units)
+        self.use(Masks(sized.format))
         self._ones = np.ones(sized.terms, sized.carrier)
+
+    def use(self, masks: Masks) -> None:
+        """Probe with these masks from now on."""
+        self.masks = masks
+        # No more units at a time than the result can count.
+        self._units: list[Array] = []
+        for low in range(0, self.sized.terms, masks.most):
+            units = np.zeros(self.sized.terms, self.sized.carrier)
+            units[low : low + masks.most] = masks.unit
+            self._units.append(units)
 
     @property
     def batch(self) -> int:

@@ -232,3 +232,24 @@ def test_pairwise_blocks_are_named():
         return parts[0]
 
     assert order_map(blocks, (4, 16, 3), kind="matmul").classes[0].schedule == PAIRWISE
+
+
+def test_nothing_is_claimed_of_what_no_candidate_gives():
+    def narrow_partials(a, b):
+        parts = [(a[:, k : k + 8] @ b[k : k + 8]).astype(np.float16) for k in range(0, a.shape[1], 8)]
+        return np.cumsum(np.stack(parts), axis=0, dtype=np.float32)[-1]
+
+    def compensated(a, b):
+        total = np.zeros((len(a), b.shape[1]), a.dtype)
+        missed = total.copy()
+        for k in range(a.shape[1]):
+            term = a[:, k, None] * b[k] - missed
+            after = total + term
+            total, missed = after, (after - total) - term
+        return total
+
+    for target in (narrow_partials, compensated):
+        found = order_map(target, (6, 40, 5), kind="matmul")
+        assert found.share == 0
+        assert found.classes[0].agreement == 0
+        assert "its tree is known" in found.text
