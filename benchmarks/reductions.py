@@ -9,9 +9,9 @@ loop, `numpy.add.accumulate` in the format, which rounds every sum as ours does;
 in 16 bits adds in more digits. Both by turns in one process; times are the shortest processor time of a few rounds, and
 ratios the median of neighbouring rounds.
 
-Reveal: the whole of `examine`, which replays what it claims on random data, and the probing alone, on the wall. The
-published algorithm, as tests/reduce/reveal/published.py has it, asks for one probe at a time; for matrix products it
-multiplies a whole matrix each time, and so is run up to --published terms (default 256).
+Reveal: processor time of the whole of `examine`, which replays what it claims on random data, and of the probing alone,
+beside the published algorithm, as tests/reduce/reveal/published.py has it: it asks for one probe at a time, and for
+matrix products it multiplies a whole matrix each time, and so is run up to --published terms (default 1024).
 """
 
 from __future__ import annotations
@@ -162,17 +162,24 @@ def products(rounds: int, markdown: bool) -> None:
 
 def orders(rounds: int, most: int, markdown: bool) -> None:
     """Time what is revealed."""
-    rows = [["target", "terms", "examine", "probing alone", "published algorithm here", "published figure"]]
+    rows = [["target", "terms", "examine", "probing alone", "published algorithm here", "ratio", "published figure"]]
     functions = {"numpy.sum": np.sum, "numpy.dot": lambda x: np.dot(x, np.ones_like(x))}
-    asked = sorted({(name, n) for name in ("numpy.sum", "numpy.dot", "numpy.matmul") for n in (most,)} | {*PUBLISHED})
-    for name, n in asked:
-        whole = min(timed(time.perf_counter, lambda name=name, n=n: claimed(name, n)) for _ in range(rounds))
-        probing = min(timed(time.perf_counter, lambda name=name, n=n: fl.reveal(name, n)) for _ in range(rounds))
-        plain = functions.get(name)
-        if plain is None and n <= most:
-            plain = multiplied(n)
-        theirs = "–" if plain is None else seconds(timed(time.perf_counter, lambda f=plain, n=n: revealed(f, n)))
-        rows.append([name, f"{n:,}", seconds(whole), seconds(probing), theirs, PUBLISHED.get((name, n), "–")])
+
+    def shortest(work: Work, rounds: int = rounds) -> float:
+        return min(timed(time.process_time, work) for _ in range(rounds))
+
+    for name in ("numpy.sum", "numpy.dot", "numpy.matmul"):
+        for n in (64, 128, 256, 512, 1024, 2048, 4096):
+            function = functions.get(name) or (multiplied(n) if n <= most else None)
+            whole = shortest(lambda name=name, n=n: claimed(name, n))
+            probing = shortest(lambda name=name, n=n: fl.reveal(name, n), 4 * rounds)
+            theirs, ratio = "–", "–"
+            if function is not None:
+                took = shortest(lambda f=function, n=n: revealed(f, n), max(1, rounds if n <= 512 else 1))
+                theirs, ratio = seconds(took), f"{probing / took:.2g}"
+            rows.append(
+                [name, f"{n:,}", seconds(whole), seconds(probing), theirs, ratio, PUBLISHED.get((name, n), "–")]
+            )
     table(rows, markdown)
 
 
@@ -213,7 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--only", default="product,reveal,sums", metavar="WORD,...")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
-    parser.add_argument("--published", type=int, default=256, metavar="N", help="terms of a matrix product (256)")
+    parser.add_argument("--published", type=int, default=1024, metavar="N", help="terms of a matrix product (1024)")
     parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     chosen = given.only.split(",")

@@ -16,6 +16,7 @@ from floatlab.cli.main import main
 from floatlab.files import open_array
 from floatlab.presenter import Answering, Drawn
 from floatlab.reduce.results.products import matrix_product
+from floatlab.reduce.reveal.invariance import invariance
 from floatlab.reduce.reveal.revelation import examine
 from floatlab.verbs.presenting import ROWS
 
@@ -236,7 +237,8 @@ def answers():
         fl.encode("0.1", "fp16"), fused, separate, fl.contrast(fused, separate), fl.less("1", "2"),
         fl.to_integer("2.5"),
         *quantize_blocks(["957", "1"], "mxfp8_e4m3"), fl.sum([0.1, 0.2]), matrix_product(x, y), fl.reveal(np.sum, n=6),
-        examine(np.sum, 6), fl.attribute(["1", "2^-24"], ["1", "1"], "1.0", machines=[], targets=[]),
+        examine(np.sum, 6), fl.reveal("numpy.matmul", shape=(12, 8, 20)), invariance("numpy.matmul", (8, 12, 6)),
+        fl.attribute(["1", "2^-24"], ["1", "1"], "1.0", machines=[], targets=[]),
         fl.compare([1.0, 2.0], [1.0, 2.5]), fl.train("1.125", update="0.00041999", steps=3, remedies="plain"),
         fl.training.step("1.125", "0.00041999"), fl.training.learn("linear", "fp32", steps=3, samples=4)[0][0],
         fl.training.measure_underflow(x, "fp16"),

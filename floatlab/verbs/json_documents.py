@@ -65,9 +65,9 @@ def _reduce() -> Schemas:
 
 
 def _reveal() -> Schemas:
-    from floatlab.verbs.reveal.json import FINDINGS, PLAN
+    from floatlab.verbs.reveal.json import FINDINGS, INVARIANCE, ORDER_MAP, PLAN
 
-    return {"Findings": FINDINGS, "Plan": PLAN}
+    return {"Findings": FINDINGS, "Invariance": INVARIANCE, "OrderMap": ORDER_MAP, "Plan": PLAN}
 
 
 def _timing() -> Schemas:
@@ -104,8 +104,10 @@ DOCUMENTS = {
     "Findings": Document(_reveal, ("reveal",), "nodes"),
     "GradientCheck": Document(_train, ("train check",), "differences"),
     "IntegerResult": Document(_arithmetic, ("to_integer",)),
+    "Invariance": Document(_reveal, ("reveal",), "circumstances"),
     "Judgement": Document(_compare, ("judge",), "causes"),
     "Learnings": Document(_train, ("train network",), "configurations"),
+    "OrderMap": Document(_reveal, ("reveal",), "classes"),
     "Plan": Document(_reveal, ("plan",), "nodes"),
     "Product": Document(_reduce, ("matmul",), "elements"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from floatlab.reduce.results.judgements import Judgement
     from floatlab.reduce.results.products import Product
     from floatlab.reduce.results.reduction import Reduction
+    from floatlab.reduce.reveal.invariance import Invariance
+    from floatlab.reduce.reveal.order_map import OrderMap
     from floatlab.reduce.reveal.revelation import Findings
     from floatlab.reduce.timing.backends import BackendComparison
     from floatlab.training.gradient_check import StepSweep
@@ -138,6 +140,20 @@ def _findings(answer: Findings) -> Answer:
     from floatlab.verbs.reveal.answer import answer_of as reveal_answer
 
     return reveal_answer(answer)
+
+
+@_row
+def _order_map(answer: OrderMap) -> Answer:
+    from floatlab.verbs.reveal.answer import map_answer
+
+    return map_answer(answer)
+
+
+@_row
+def _invariance(answer: Invariance) -> Answer:
+    from floatlab.verbs.reveal.answer import invariance_answer
+
+    return invariance_answer(answer)
 
 
 @_row

@@ -46,6 +46,9 @@ def _candidates(plan: Plan) -> Iterator[Schedule]:
         yield Unrolled(count, Lanes(count, SERIAL, outer))
     for count, inner, outer in product(sizes, _INNER, _OUTER):
         yield Blocked(count, inner, outer)
+    for count, lanes, outer in product(sizes, strides[:3], _OUTER[:2]):
+        if 2 * lanes <= count:
+            yield Blocked(count, Lanes(lanes, SERIAL, outer))
     for count, outer in product(range(2, _MOST_SHARES), _OUTER):
         yield SplitK(count, SERIAL, outer)
     for count, inner in product(sizes, (SERIAL, NUMPY)):

@@ -6,6 +6,7 @@ call lays all the blocks, or all the lanes, of the schedule around it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -268,10 +269,21 @@ class ByHand(Schedule):
         """The tree in brackets."""
         return self.tree.text
 
+    def batches(self, terms: int) -> Batches:
+        """Return the batches, which are laid once for many simulations."""
+        _same_count("the tree", self.tree.terms, terms)
+        return _batches_of(self.tree)
+
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the tree, level by level."""
         _same_count("the tree", self.tree.terms, len(slots))
         return into.tree(self.tree, slots)
+
+
+@lru_cache(maxsize=16)
+def _batches_of(tree: Plan) -> Batches:
+    into = BatchBuilder(tree.terms)
+    return into.finished(into.tree(tree, np.arange(tree.terms)[:, None]))
 
 
 def _same_count(who: str, wanted: int, given: int) -> None:

@@ -99,7 +99,11 @@ class Evaluator:
         """Return the codes of the sample; raises what `simulate` raises."""
         plain = candidate.plain
         if plain not in self._sampled:
-            self._sampled[plain] = self._codes(plain, self._pairs) if plain.schedule else self._exact(self.places)
+            self._sampled[plain] = (
+                candidate_codes(plain, self._pairs, self.into, self.context)
+                if plain.schedule
+                else self._exact(self.places)
+            )
         return self._sampled[plain]
 
     def whole(self, candidate: Candidate) -> Array:
@@ -108,30 +112,17 @@ class Evaluator:
         if not self.is_sampled:
             return self.sampled(plain)
         if plain not in self._whole:
-            made = self._codes(plain, self._factors).reshape(-1) if plain.schedule else self._exact_product()
+            made = (
+                candidate_codes(plain, self._factors, self.into, self.context).reshape(-1)
+                if plain.schedule
+                else self._exact_product()
+            )
             self._whole[plain] = made
         return self._whole[plain]
 
     def compared(self, candidate: Candidate) -> Array:
         """Return the codes of all elements, or, where that is too much, of the sample."""
         return self.sampled(candidate) if self.is_huge else self.whole(candidate)
-
-    def _codes(self, candidate: Candidate, sides: Sides) -> Array:
-        if candidate.machines and len(sides) > 1:
-            terms, reading = candidate.machines[0].terms, candidate.machines[0].reading
-            codes = [side.codes if side.format == terms else encode(side, terms, context=reading) for side in sides]
-            sides = tuple(Source(np.asarray(each), terms) for each in codes)
-        assert candidate.schedule is not None
-        assert candidate.adder is not None
-        adder, format = candidate.adder, candidate.adder.accumulator
-        separate = isinstance(adder, Adder) and not adder.fma and adder.products != format
-        if isinstance(adder, Adder) and separate and sides[0].codes.ndim == 2 == len(sides):
-            # Products that are rounded on their own are terms of a sum, which the processor's formats add.
-            products = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
-            sides = (Source(products, adder.products),)
-        sums = simulate(sides, candidate.schedule, adder)
-        rules = DEFAULT if candidate.machines else self.context
-        return sums if format == self.into else np.asarray(encode(Source(sums, format), self.into, context=rules))
 
     def _exact(self, places: Iterable[int]) -> Array:
         codes = [self._exact_code(*divmod(int(place), self.shape[1])) for place in places]
@@ -168,3 +159,22 @@ class Evaluator:
         for i, j in np.argwhere(unsure).tolist():
             codes[i, j] = self._exact_code(i, j)
         return codes.reshape(-1)
+
+
+def candidate_codes(candidate: Candidate, sides: Sides, into: Format, context: Context = DEFAULT) -> Array:
+    """Return the codes of sums of terms (n, *batch), or of products, that a candidate with a schedule gives."""
+    if candidate.machines and len(sides) > 1:
+        terms, reading = candidate.machines[0].terms, candidate.machines[0].reading
+        codes = [side.codes if side.format == terms else encode(side, terms, context=reading) for side in sides]
+        sides = tuple(Source(np.asarray(each), terms) for each in codes)
+    assert candidate.schedule is not None
+    assert candidate.adder is not None
+    adder, format = candidate.adder, candidate.adder.accumulator
+    separate = isinstance(adder, Adder) and not adder.fma and adder.products != format
+    if isinstance(adder, Adder) and separate and sides[0].codes.ndim == 2 == len(sides):
+        # Products that are rounded on their own are terms of a sum, which the processor's formats add.
+        products = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
+        sides = (Source(products, adder.products),)
+    sums = simulate(sides, candidate.schedule, adder)
+    rules = DEFAULT if candidate.machines else context
+    return sums if format == into else np.asarray(encode(Source(sums, format), into, context=rules))

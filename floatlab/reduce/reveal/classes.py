@@ -1,193 +1,179 @@
-"""Probes of a real implementation, read at the elements of its result that share a tree.
+"""Elements of a product told apart by the results of equal sums: those that differ are computed differently.
 
-A library may add the elements of one product along different trees: at the edges of its tiles, for instance. A probe
-is a row of the left matrix, so one product answers as many probes as it has rows, but only elements that share a tree
-may be taken for one another. So a few pairs of terms are first probed at all elements at once; only those that answer
-as the first one does are read from then on. The tree is the first element's: it has to agree with all that the first
-element answered, and where it does not, that element is probed alone.
+If all rows of the left operand are one vector, and all columns of the right one another, every element is the same sum.
+Where the bits differ, the order of the additions differs, or what a node does. Masks, which swamp all that is added
+between two terms, show exchanges of few terms; random vectors, in which early, late, few or opposite terms weigh most,
+show the rest, and fused products.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
-from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.formats import Format
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.plan.schedules import NUMPY
 from floatlab.reduce.reveal.probing import NotASum, plan_of
-from floatlab.reduce.reveal.targets import ROWS, Target
-from floatlab.reduce.timing.devices import Foreign
+from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
+from floatlab.reduce.reveal.sized_target import SizedTarget, values
 
-_PROBES_A_TERM = 64  # on average; more, and the order is too irregular
-_BATCH = 64
-_RANDOM_PAIRS = 12
+PROBES_A_TERM = 64  # on average; more, and the order is too irregular
 _WORK = 1 << 36  # multiply-adds that one element alone is probed with
+_RANDOM_PAIRS = 12
+_QUIET = 12  # vectors in a row that tell no new classes apart; then no more are tried
+_MOST_VECTORS = 96
+_FEW_VECTORS = 2  # where only the first element's class is wanted
 
 
-class _Masks:
-    """Numbers that swamp, and units that are swamped, in a format; and how many units a result can count."""
+class Classes:
+    """A partition of the elements of a result by their bits for equal sums; `labels` number the classes from 0."""
 
-    def __init__(self, format: Format) -> None:
-        if format.emax >= 100:
-            self.huge, self.unit = 2.0 ** (100 if format.emax < 1000 else 500), 1.0
-        else:  # binary16: its whole range, so that binary32 accumulators are swamped, too
-            self.huge, self.unit = 2.0**format.emax, 2.0**format.qmin
-        self.most = 1 << format.precision
+    def __init__(self, sized: SizedTarget, seed: int = 754) -> None:
+        self.sized = sized
+        self._rng = np.random.default_rng(seed)
+        self.labels = np.zeros(sized.shape, np.int64)
+        self._first = np.zeros(1, np.int64)  # of each class, the place of an element in C order
+
+    def split(self, masks: bool = True) -> None:
+        """Try masks, and then random vectors until some in a row tell nothing apart."""
+        sized = self.sized
+        if masks and not sized.is_gram:  # whose diagonal has no negative terms
+            for x in _mask_vectors(sized, _pairs(sized.terms)):
+                self._refine(x, np.ones(sized.terms))
+        quiet = 0
+        for k in range(_MOST_VECTORS):
+            quiet = 0 if self._refine(*_random_vectors(self._rng, sized.terms, k)) else quiet + 1
+            if quiet >= _QUIET:
+                break
+
+    def _refine(self, x: Array, y: Array) -> bool:
+        """Divide classes by the bits of one sum; say whether any was divided."""
+        codes = equal_sums(self.sized, x, y).codes
+        if (codes == codes.reshape(-1)[self._first][self.labels]).all():
+            return False
+        _, codes = np.unique(codes, return_inverse=True)
+        joint = self.labels * (int(codes.max()) + 1) + codes.reshape(self.labels.shape)
+        _, self._first, labels = np.unique(joint, return_index=True, return_inverse=True)
+        self.labels = labels.reshape(self.labels.shape)
+        return True
 
 
 class Prober:
-    """Probes how many terms of a target meet in which subtree.
+    """Probes how the first element of a target's result is added, at all elements that are computed alike.
 
-    `alike` says of a product which elements answer as the first one does, as far as they have been asked; `places` are
-    those that are read, one a row at most.
+    `alike` says which these are, as far as they have been asked.
     """
 
-    def __init__(self, target: Target, terms: int, dtype: Foreign, format: Format) -> None:
-        self.target, self.terms, self.dtype, self.format = target, terms, dtype, format
-        self.masks, self.probes = _Masks(format), 0
-        self.ones = np.ones(terms)
-        # No more units at a time than the result can count.
-        self.parts = [slice(low, low + self.masks.most) for low in range(0, terms, self.masks.most)]
-        self.alike = np.ones(target.shape, np.bool_)
-        self.places = np.zeros((1, len(target.shape)), np.intp) if target.shape else None
-        self._first: dict[tuple[int, int], int] = {}  # pairs of terms: where they meet in the first element
+    def __init__(self, sized: SizedTarget) -> None:
+        self.sized, self.target = sized, sized.target
+        self.alike = np.ones(sized.shape, np.bool_)
+        self._from_last: bool | None = None  # whether the last terms lie deeper than the first ones
+        self.reader = ProbeReader(sized, Lines(self.alike) if sized.shape else None)
+
+    @property
+    def probes(self) -> int:
+        """How many probes have been made."""
+        return self.reader.probes
 
     @property
     def shares(self) -> bool:
         """Whether probes are read at several elements of one product."""
-        return self.places is not None and len(self.places) > 1
+        return self.reader.lines is not None and len(self.reader.lines) > 1
 
     def plan(self) -> Plan:
         """Return the plan of the first element; raises NotASum."""
-        self._check()
-        most = _PROBES_A_TERM * self.terms + 1000
         try:
-            self._survey()
-            if self.shares:
-                with suppress(NotASum):
-                    return self._searched(most)
-                return self.alone()
-            return self._searched(most)
+            self.reader.check()
+            if self.sized.shape:
+                self._survey()
+            try:
+                return self._search()
+            except NotASum:
+                if not self.shares:
+                    raise
+            return self.alone()
         except NotASum as trouble:
             raise NotASum(f"{self.target.name} is no sum along a tree: {trouble}") from None
 
     def alone(self) -> Plan:
         """Return the plan of the first element, probed at no other one; raises NotASum."""
         if self.shares:
-            assert self.places is not None
-            self.places = self.places[:1]
-        return self._searched(min(_PROBES_A_TERM * self.terms + 1000, _WORK // (self.alike.size * self.terms)))
+            only = np.zeros_like(self.alike)
+            only.flat[0] = True
+            self.reader.lines = Lines(only)
+        return self._search(_WORK // self.sized.work)
 
-    def values(self, rows: Array) -> Array:
-        """Return the sums of rows (probes, terms), each with ones, as float64."""
-        return values(self.target.sums(rows, self.ones, self.dtype, self.places))
-
-    def fused(self, plan: Plan) -> tuple[int, ...]:
-        """Return the terms of a plan of two operands a node whose products are fused onto a sum, not rounded before.
-
-        c² and −c², which both need rounding, leave nothing where both were rounded, and else what one rounding missed.
-        """
-        n, first = plan.terms, plan.first_terms
-        nodes = [node for node in plan.nodes if min(node) < n]
-        c = 16 * (1 + 2.0 ** (1 - self.format.precision))
-        found: list[int] = []
-        for low in range(0, len(nodes), _BATCH):
-            some = [(one, other) if one < n else (other, one) for one, other in nodes[low : low + _BATCH]]
-            rows = np.zeros((len(some), n))
-            for row, (one, other) in zip(rows, some, strict=True):
-                row[one], row[first[other]] = c, -c
-            self.probes += len(some)
-            left = values(self.target.sums(rows, np.full(n, c), self.dtype, self.places))
-            for (one, other), rest in zip(some, left, strict=True):
-                if rest > 0:
-                    found.append(one)
-                elif rest < 0 and other < n:
-                    found.append(other)
-        return tuple(sorted(found))
-
-    def _searched(self, most: int) -> Plan:
-        plan = plan_of(self._meetings, self.terms, most)
-        parents = {child: i for i, node in enumerate(plan.nodes, plan.terms) for child in node}
-        sizes = plan.sizes
-        for (i, j), size in self._first.items():
-            one, other = i, j
-            while one != other:  # a node comes after all that it adds
-                one, other = max(one, other), parents[min(one, other)]
-            if sizes[one] != size:
-                raise NotASum(f"terms {i} and {j} of the first element meet among {size}, and elsewhere {sizes[one]}")
-        return plan
-
-    def _counts(self, sums: Array) -> Array:
-        """Return how many units sums are; -1 for what is no number of units."""
-        units = sums / self.masks.unit
-        whole = np.isfinite(units) & (units == np.rint(units)) & (units >= 0) & (units <= self.terms)
-        return np.where(whole, units, -1).astype(np.int64)
-
-    def _check(self) -> None:
-        """Raise NotASum for a target that does not even count its units, and twice the same."""
-        rows = np.zeros((2 * len(self.parts), self.terms))
-        for k, part in enumerate(self.parts):
-            rows[2 * k : 2 * k + 2, part] = self.masks.unit
-        counts = self._counts(self.values(rows))
-        if (counts[::2] != counts[1::2]).any():
-            raise NotASum(f"{self.target.name} gives two results for the same terms")
-        wanted = [len(range(*part.indices(self.terms))) for part in self.parts]
-        if counts[::2].tolist() != wanted:
-            raise NotASum(f"{self.target.name} is no sum of its terms: {self.terms} ones do not make {self.terms}")
+    def _search(self, most: int | None = None) -> Plan:
+        n = self.sized.terms
+        usual = PROBES_A_TERM * n + 1000
+        # What is supposed is proved by as many probes as the plan has nodes.
+        supposed = _numpy_plan(n) if self.target.kind == "sum" else None
+        most = usual if most is None else min(usual, most)
+        return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
 
     def _survey(self) -> None:
-        """Probe some pairs of terms at all elements of a product, and choose those that answer as the first one."""
-        if not self.target.shape:
-            return
-        for i, j in _pairs(self.terms):
-            self.probes += 1
-            sizes = self._met(i, np.array([j]), lambda rows: self._everywhere(rows[0])[None])[0]
-            first = int(sizes.flat[0])
-            self.alike &= sizes == first
-            self._first[i, j] = first
-        rows = np.flatnonzero(self.alike.reshape(ROWS, -1).any(axis=1))
-        columns = self.alike.reshape(ROWS, -1)[rows].argmax(axis=1)
-        self.places = np.stack([rows, columns][: len(self.target.shape)], axis=1)
-
-    def _everywhere(self, row: Array) -> Array:
-        """Return what a product whose rows are all the same one makes of it, at every element."""
-        made = self.target.product(np.broadcast_to(row, (ROWS, self.terms)), self.ones, self.dtype)
-        return values(made)
-
-    def _meetings(self, i: int, others: Array) -> Array:
-        """Return the size of the subtree where term i meets each of others."""
-        found = np.empty(len(others), np.int64)
-        for low in range(0, len(others), _BATCH):
-            some = others[low : low + _BATCH]
-            self.probes += len(some)
-            found[low : low + _BATCH] = self._met(i, some, self.values)
-        return found
-
-    def _met(self, i: int, others: Array, ask: Callable[[Array], Array]) -> Array:
-        """Return the sizes (others, …) where term i meets others, as `ask` answers rows of terms."""
-        outside: Array | int = 0
-        for part in self.parts:
-            rows = np.zeros((len(others), self.terms))
-            rows[:, part] = self.masks.unit
-            rows[:, i] = self.masks.huge
-            rows[np.arange(len(others)), others] = -self.masks.huge
-            counts = self._counts(ask(rows))
-            none = counts.reshape(len(others), -1)[:, 0] < 0
-            if none.any():
-                j = int(others[none][0])
-                raise NotASum(f"a huge number at term {i} and its opposite at {j} leave no count of ones")
-            outside = outside + np.where(counts < 0, self.terms, counts)  # elsewhere: a size that no pair has
-        return np.asarray(self.terms - outside)
+        """Find the elements that are computed as the first one is."""
+        n = self.sized.terms
+        rng = np.random.default_rng(754)
+        ends = [(0, 1), (n - 2, n - 1)] if n > 2 else []
+        masked = [(x, np.ones(n)) for x in _mask_vectors(self.sized, ends)]
+        left = []
+        for x, y in [*masked, *(_random_vectors(rng, n, k) for k in range(_FEW_VECTORS))]:
+            made = equal_sums(self.sized, x, y)
+            self.reader.probes += 1
+            self.alike &= made.codes == made.codes.flat[0]
+            left.append(values(made).flat[0])
+        if ends and n <= self.reader.masks.most:  # the more is left, the fewer terms are lost: the deeper the pair lies
+            self._from_last = bool(left[1] > left[0])
+        self.reader.lines = Lines(self.alike)
 
 
-def values(source: Source) -> Array:
-    """Return the values of codes as float64."""
-    return decode(source.codes, source.format, np.float64)
+@lru_cache(maxsize=64)
+def _numpy_plan(n: int) -> Plan:
+    return NUMPY.plan(n)
+
+
+def equal_sums(sized: SizedTarget, x: Array, y: Array) -> Source:
+    """Return the codes of a product all of whose elements are the sum of the products of x and y."""
+    rows, *columns = sized.shape
+    left = np.broadcast_to(x.astype(sized.carrier), (rows, sized.terms))
+    right = y.astype(sized.carrier)
+    return sized.multiply(left, np.broadcast_to(right[:, None], (sized.terms, *columns)) if columns else right)
+
+
+def _mask_vectors(sized: SizedTarget, pairs: list[tuple[int, int]]) -> Iterator[Array]:
+    masks = Masks(sized.format)
+    for i, j in pairs:
+        x = np.full(sized.terms, masks.unit)
+        x[i], x[j] = masks.huge, -masks.huge
+        yield x
+
+
+def _random_vectors(rng: np.random.Generator, n: int, kind: int) -> tuple[Array, Array]:
+    """Return two random vectors whose products weigh most at one end, in the middle, or where they cancel."""
+    x, y = rng.standard_normal((2, n))
+    places = np.arange(n) / n
+    match kind % 6:
+        case 0:  # products that nearly cancel, in any order
+            half = n // 2
+            order = rng.permutation(n)
+            x[order[:half]], y[order[:half]] = -x[order[half : 2 * half]], y[order[half : 2 * half]]
+            x *= 1 + rng.standard_normal(n) / 256
+        case 1:
+            x *= 2.0 ** (-10 * places)
+        case 2:
+            x *= 2.0 ** (-10 * places[::-1])
+        case 3:  # few
+            x[rng.random(n) > 4 / n] = 0
+        case 4:
+            x *= 2.0 ** (-12 * np.abs(places - rng.random()))
+        case _:
+            pass
+    return x, y
 
 
 def _pairs(n: int) -> list[tuple[int, int]]:

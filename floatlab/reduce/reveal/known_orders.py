@@ -63,7 +63,7 @@ def _probe(target: object, terms: int, dtype: str, kind: str) -> KnownOrder:
     where = "here" if prober.alike.all() else "here, first element"
     schedule = schedule_of(plan) if plan.terms <= _NAMED else None
     words = f"{name}'s order {where}" if schedule is None else f"{schedule.text} ({name} {where})"
-    return KnownOrder(words, schedule or ByHand(plan), cache(lambda: prober.fused(plan)))
+    return KnownOrder(words, schedule or ByHand(plan), cache(lambda: prober.reader.fused(plan)))
 
 
 _probe_usual = lru_cache(maxsize=32)(_probe)

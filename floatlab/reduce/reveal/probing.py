@@ -6,12 +6,17 @@ j meet, and the sizes of those subtrees tell the whole tree: along the way from 
 that meet it in a subtree of the same size come in together.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
-Probes go out in batches, which targets that compute many sums at once answer together.
+Beyond the paper: a group of terms is first supposed to form the same tree as a group of its size that is known. One
+probe a node proves it: if the subtrees below a node are known, and a term of one meets a term of the other in a subtree
+of as many terms as both have, then that subtree is the two of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from functools import lru_cache
+from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,120 +24,258 @@ from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.plan import Plan
 
-# One term, and others: the size of the subtree where it meets each of them.
-Meetings = Callable[[int, Array], Array]
+# Terms, and as many others: the size of the subtree where each meets its other.
+Meetings = Callable[[Array, Array], Array]
+_SERIAL = -1  # stands for the root of a tree that is a chain of ascending terms
+_LONG = 32  # probes of a supposed tree; of more, some are asked first
+_FIRST = 4  # probes of a supposed tree that are asked before all others
 
 
 class NotASum(PlanError):
     """What was probed does not add its terms up along a tree."""
 
 
-def plan_of(meetings: Meetings, terms: int, most_probes: int | None = None) -> Plan:
+def plan_of(
+    meetings: Meetings,
+    terms: int,
+    most_probes: int | None = None,
+    supposed: Plan | None = None,
+    from_last: bool | None = None,
+    batch: int = 1,
+) -> Plan:
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
-    Takes about one probe a term and level of branching: n − 1 for a serial sum, n·log n for a pairwise one. Raises
-    NotASum where the sizes are those of no tree, or after `most_probes`.
+    Takes n − 1 probes for a serial sum or for the supposed plan, and about 2·n for one whose parts are alike, such as a
+    pairwise one. `from_last` says whether the last terms lie deeper than the first ones, where this is known; `batch`
+    is how many probes are as cheap as one. Raises NotASum where the sizes are those of no tree, or after `most_probes`.
 
-    >>> halves = {frozenset((0, 1)): 2, frozenset((2, 3)): 2}
-    >>> plan_of(lambda i, others: np.array([halves.get(frozenset((i, int(j))), 4) for j in others]), 4).text
+    >>> halves = {(0, 1): 2, (2, 3): 2}
+    >>> plan_of(lambda i, j: np.array([halves.get(pair, 4) for pair in zip(i.tolist(), j.tolist())]), 4).text
     '((0 1) (2 3))'
     """
-    return _Search(meetings, terms, most_probes).plan()
+    return _Search(meetings, terms, most_probes, batch).plan(supposed, from_last)
+
+
+class _Shape(NamedTuple):
+    """A tree of known form over terms 0 … m−1, and the pairs (first, second) that prove it by where they meet."""
+
+    nodes: list[tuple[int, ...]]
+    first: Array
+    second: Array
+    sizes: Array
+
+
+_Forest = Generator["_Forest", list[int], list[int]]  # yields a forest to be found first, returns the ids of its roots
 
 
 class _Search:
-    """Groups of terms that are still to be ordered, and the nodes found so far."""
+    """The nodes found so far, and the sizes of trees whose form is known."""
 
-    def __init__(self, meetings: Meetings, terms: int, most_probes: int | None) -> None:
+    def __init__(self, meetings: Meetings, terms: int, most_probes: int | None, batch: int) -> None:
         self.meetings, self.terms, self.left = meetings, terms, most_probes
-        self.nodes: list[list[int]] = []
+        self.nodes: list[tuple[int, ...]] = []
+        self.long = max(_LONG, 4 * batch)
+        self.known: dict[int, int | _Shape] = {}  # by the number of terms: a root, or its shape once it was needed
 
-    def plan(self) -> Plan:
-        """Find the whole plan."""
-        (root,) = self._forest(np.arange(self.terms), self.terms + 1)
-        if root != self.terms + len(self.nodes) - 1:
+    def plan(self, supposed: Plan | None, from_last: bool | None) -> Plan:
+        """Find the whole plan, with a stack of our own: a tree may be as deep as it has terms."""
+        n = self.terms
+        if supposed is not None and n > 2:
+            self.known[n] = _shape_of(supposed)
+            if self._supposed(np.arange(n)[None], n + 1) != [None]:
+                return supposed
+            del self.known[n]
+        if from_last is None and n > 2:
+            near, far = self._ask(np.array([0, n - 1]), np.array([1, n - 2]))
+            from_last = bool(far < near)
+        stack: list[_Forest] = [self._forest(np.arange(n), n + 1, bool(from_last))]
+        answer: list[int] | None = None
+        while stack:
+            try:
+                deeper = stack[-1].send(answer)  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as done:
+                stack.pop()
+                answer = done.value
+            else:
+                stack.append(deeper)
+                answer = None
+        assert answer is not None
+        if answer != [n + len(self.nodes) - 1]:
             raise NotASum("the terms do not all come together")
-        return Plan(self.terms, tuple(map(tuple, self.nodes)))
+        return Plan(n, tuple(self.nodes))
 
-    def _forest(self, terms: Array, parent: int) -> list[int]:
+    def _forest(self, terms: Array, parent: int, from_last: bool) -> _Forest:
         """Return the ids of the subtrees that terms form below a node with `parent` terms.
 
-        A stack of its own, since a tree may be as deep as it has terms.
+        Follows the first term on its way up, or the last one, if what is known of the order says that it lies deeper.
         """
-        stack: list[_Frame] = [_Frame(terms, parent)]
-        while True:
-            frame = stack[-1]
-            if frame.groups:
-                size, group = frame.groups[-1]
-                stack.append(_Frame(group, size))
-            elif len(frame.rest):
-                self._open(frame)
-                if not frame.groups:
-                    frame.close()
-            else:
-                stack.pop()
-                if not stack:
-                    return frame.roots
-                self._join(stack[-1], frame.roots)
+        roots: list[int] = []
+        while len(terms):
+            if len(terms) == 1:
+                return [*roots, int(terms[0])]
+            (supposed,) = self._supposed(terms[None], parent)
+            if supposed is not None:
+                return [*roots, supposed]
+            pivot, others = (int(terms[-1]), terms[:-1]) if from_last else (int(terms[0]), terms[1:])
+            sizes = self._ask(np.full(len(others), pivot), others)
+            self._check(pivot, others, sizes, parent)
+            order = np.argsort(sizes, kind="stable")
+            ordered, others = sizes[order], others[order]
+            below = int(np.searchsorted(ordered, parent))
+            root = yield self._path(pivot, others[:below], ordered[:below], from_last)
+            roots += root
+            terms = others[below:]
+        return roots
 
-    def _open(self, frame: _Frame) -> None:
-        """Follow one of the terms that are left on its way up to the frame's node."""
-        rest = frame.rest
-        if len(rest) == 1:
-            frame.start(int(rest[0]), rest[:0], [])
-            return
-        i, others, sizes = self._pivot(rest)
-        if (sizes < 2).any() or (sizes > frame.parent).any():
-            raise NotASum(f"terms {i} and {int(others[(sizes < 2) | (sizes > frame.parent)][0])} do not meet in a sum")
-        if len(rest) > 2 and (sizes == 2).all():
+    def _check(self, pivot: int, others: Array, sizes: Array, parent: int) -> None:
+        wrong = (sizes < 2) | (sizes > parent)
+        if wrong.any():
+            raise NotASum(f"terms {pivot} and {int(others[wrong][0])} do not meet in a sum")
+        if len(others) > 1 and (sizes == 2).all():
             raise NotASum("nothing is lost beside huge numbers: it adds exactly, or in more digits than they can hide")
-        own = sizes < frame.parent
-        groups = [(int(size), others[sizes == size]) for size in np.unique(sizes[own])]
-        covered = 1
-        for size, group in groups:
-            covered += len(group)
-            if covered != size:
-                raise NotASum(f"{covered} terms meet term {i} where the result says {size}")
-        frame.start(i, others[~own], groups[::-1])
 
-    def _pivot(self, rest: Array) -> tuple[int, Array, Array]:
-        """Return a term, the others, and where it meets them: the first, or the last if that lies deeper."""
-        first, last = int(rest[0]), int(rest[-1])
-        if len(rest) > 2:
-            near, far = self._ask(first, rest[1:2])[0], self._ask(last, rest[-2:-1])[0]
-            if far < near:
-                return last, rest[:-1], self._ask(last, rest[:-1])
-        return first, rest[1:], self._ask(first, rest[1:])
+    def _path(self, pivot: int, others: Array, sizes: Array, from_last: bool) -> _Forest:
+        """Return the subtree of a pivot, joined by all that it meets; sizes ascend."""
+        if not len(others):
+            return [pivot]
+        ends = np.flatnonzero(np.append(sizes[1:] != sizes[:-1], True)) + 1
+        covered = ends + 1
+        if (sizes[ends - 1] != covered).any():
+            bad = int(np.flatnonzero(sizes[ends - 1] != covered)[0])
+            raise NotASum(f"{covered[bad]} terms meet term {pivot} where the result says {sizes[ends[bad] - 1]}")
+        single = ends == np.arange(1, len(ends) + 1)  # as long as terms come in alone, they form a chain
+        start = int(single.sum())
+        current = self._chain(pivot, others[:start].tolist()) if start else pivot
+        if start == len(others):
+            return [current]
+        # If the pivot lies near the root, the other end of the terms may lie far from it.
+        turned = from_last ^ (4 * int(ends[-1] - ends[-2] if len(ends) > 1 else ends[-1]) > 3 * len(others) > 6)
+        covered = covered[start:]
+        roots: list[list[int]] = [[]] * len(covered)
+        places: dict[int, list[int]] = {}
+        groups: list[Array] = []
+        for place, (low, high) in enumerate(pairwise([start, *ends[start:].tolist()])):
+            groups.append(others[low:high])
+            places.setdefault(high - low, []).append(place)
+        joined = 0
+        for size in sorted(places):
+            first, *rest = places[size]
+            if size == 1:
+                for place in places[size]:
+                    roots[place] = groups[place].tolist()
+            else:
+                roots[first] = yield self._forest(groups[first], int(covered[first]), turned)
+                alike = self._alike([groups[place] for place in rest], covered[rest], len(roots[first]) == size)
+                for place, found in zip(rest, alike, strict=True):
+                    roots[place] = found or (yield self._forest(groups[place], int(covered[place]), turned))
+            while joined < len(roots) and roots[joined]:
+                self.nodes.append((current, *roots[joined]))
+                current = self.known[int(covered[joined])] = self.terms + len(self.nodes) - 1
+                joined += 1
+        return [current]
 
-    def _ask(self, i: int, others: Array) -> Array:
+    def _chain(self, pivot: int, others: list[int]) -> int:
+        """Add the nodes in which others are added to a pivot one by one; return the last one."""
+        first = self.terms + len(self.nodes)
+        self.nodes.append((pivot, others[0]))
+        self.nodes += zip(range(first, first + len(others) - 1), others[1:], strict=True)
+        is_serial = pivot < others[0] and others == sorted(others)
+        for size in range(2, len(others) + 2):
+            self.known[size] = _SERIAL if is_serial else first + size - 2
+        return first + len(others) - 1
+
+    def _alike(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
+        """Return the roots of groups of one size that have the form known for it; none of groups that do not.
+
+        Flat groups are those all of whose terms enter their parent, which has `parents` terms below it.
+        """
+        if not groups:
+            return []
+        stacked = np.stack(groups)
+        if not is_flat:
+            return [[] if root is None else [root] for root in self._supposed(stacked, int(parents[0]))]
+        first, second = np.triu_indices(stacked.shape[1], 1)
+        met = self._ask(stacked[:, first].reshape(-1), stacked[:, second].reshape(-1)).reshape(len(stacked), -1)
+        fits = (met == parents[:, None]).all(axis=1).tolist()
+        return [group.tolist() if flat else [] for group, flat in zip(groups, fits, strict=True)]
+
+    def _supposed(self, groups: Array, parent: int) -> list[int | None]:
+        """Return the root of each group (groups, terms) that has the known form; parents have `parent` terms or more.
+
+        Of a node with more than two subtrees each two have to meet there.
+        """
+        count, m = groups.shape
+        shape = self._shape(m) if m < parent and m > 2 else None
+        if m == 2 < parent and count > 1:
+            shape = _Shape([(0, 1)], np.array([0]), np.array([1]), np.array([2]))
+        if shape is None:
+            return [None] * count
+        fits = np.ones(count, np.bool_)
+        last = len(shape.sizes)
+        for part in (slice(last - _FIRST, last), slice(0, last - _FIRST)) if last > self.long else (slice(0, last),):
+            some = groups[fits]
+            if len(some):
+                first, second = some[:, shape.first[part]], some[:, shape.second[part]]
+                met = self._ask(first.reshape(-1), second.reshape(-1)).reshape(first.shape)
+                fits[fits] = (met == shape.sizes[part]).all(axis=1)
+        found: list[int | None] = []
+        for group, is_such in zip(groups.tolist(), fits.tolist(), strict=True):
+            if is_such:
+                next_id = self.terms + len(self.nodes)
+                ids = [*group, *range(next_id, next_id + len(shape.nodes))].__getitem__
+                self.nodes += [tuple(map(ids, node)) for node in shape.nodes]
+            found.append(self.terms + len(self.nodes) - 1 if is_such else None)
+        return found
+
+    def _shape(self, m: int) -> _Shape | None:
+        """Return the form of a known tree of m terms."""
+        known = self.known.get(m)
+        if not isinstance(known, int):
+            return known
+        if known == _SERIAL:
+            rest = np.arange(1, m)
+            serial: list[tuple[int, ...]] = [(0, 1), *zip(range(m, 2 * m - 2), range(2, m), strict=True)]
+            self.known[m] = shape = _Shape(serial, np.zeros_like(rest), rest, rest + 1)
+            return shape
+        ids, waiting = [], [known]
+        while waiting:
+            id = waiting.pop()
+            ids.append(id)
+            if id >= self.terms:
+                waiting += self.nodes[id - self.terms]
+        ids.sort()
+        place = {id: i for i, id in enumerate(ids)}  # the terms come first
+        local = place.__getitem__
+        nodes: list[tuple[int, ...]] = [tuple(map(local, self.nodes[id - self.terms])) for id in ids[m:]]
+        self.known[m] = shape = _shape_over(m, nodes)
+        return shape
+
+    def _ask(self, first: Array, second: Array) -> Array:
         if self.left is not None:
-            self.left -= len(others)
+            self.left -= len(first)
             if self.left < 0:
                 raise NotASum("the order is too irregular to be found in so many probes")
-        return self.meetings(i, others)
-
-    def _join(self, frame: _Frame, subtrees: list[int]) -> None:
-        """Add the subtrees of the frame's next group to what its term has been added to."""
-        self.nodes.append([frame.current, *subtrees])
-        frame.current = self.terms + len(self.nodes) - 1
-        frame.groups.pop()
-        if not frame.groups:
-            frame.close()
+        return self.meetings(first, second)
 
 
-class _Frame:
-    """One group of terms on its way to becoming subtrees."""
+@lru_cache(maxsize=64)
+def _shape_of(plan: Plan) -> _Shape:
+    return _shape_over(plan.terms, [*plan.nodes])
 
-    def __init__(self, rest: Array, parent: int) -> None:
-        self.rest, self.parent = rest, parent
-        self.roots: list[int] = []
-        self.groups: list[tuple[int, Array]] = []  # the next one last
-        self.current = -1
 
-    def start(self, term: int, rest: Array, groups: list[tuple[int, Array]]) -> None:
-        """Follow a term."""
-        self.current, self.rest, self.groups = term, rest, groups
-
-    def close(self) -> None:
-        """Take what the term has become for a subtree."""
-        self.roots.append(self.current)
+def _shape_over(m: int, nodes: list[tuple[int, ...]]) -> _Shape:
+    """Return a form given its nodes over terms 0 … m−1."""
+    lowest, sizes = list(range(m)), [1] * m
+    pairs: list[tuple[int, int, int]] = []
+    for node in nodes:
+        size = 0
+        for child in node:
+            size += sizes[child]
+        sizes.append(size)
+        first = lowest[node[0]]
+        lowest.append(first)  # any term will do
+        if len(node) == 2:
+            pairs.append((first, lowest[node[1]], size))
+        else:
+            pairs += ((lowest[one], lowest[other], size) for one, other in combinations(node, 2))
+    return _Shape(nodes, *np.array(pairs).T)

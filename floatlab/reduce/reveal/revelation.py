@@ -9,16 +9,15 @@ from __future__ import annotations
 from contextlib import suppress
 from math import prod
 from time import perf_counter
+from typing import overload
 
 import numpy as np
 
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.formats.catalog import format_called
-from floatlab.fpmode import DefaultMode, rounds_to_nearest
+from floatlab.fpmode import DefaultMode
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.plan.matching import schedule_of
@@ -26,11 +25,13 @@ from floatlab.reduce.plan.orders import ByHand, Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import Explanation, agreement, replay_along
-from floatlab.reduce.reveal.classes import Prober, values
+from floatlab.reduce.reveal.classes import Prober
+from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.probing import NotASum
-from floatlab.reduce.reveal.targets import ROWS, Target, target_of
+from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, values
+from floatlab.reduce.reveal.targets import COLUMNS, ROWS, Target, target_of
 
-MOST_TERMS = 1 << 16
 _TRIALS = 32
 
 
@@ -65,12 +66,29 @@ class Findings(Answering, Record):
         return best if best is not None and best.fits else None
 
 
+@overload
 def reveal(
-    target: object, n: int = 64, dtype: str = "float32", *, kind: str | None = None, device: str = "cpu"
-) -> Plan:
-    """Return the plan in which a function adds n terms, found by probing it.
+    target: object, n: int = ..., dtype: str = ..., *, kind: str | None = ..., device: str = ..., shape: None = ...
+) -> Plan: ...
+@overload
+def reveal(
+    target: object, *, dtype: str = ..., kind: str | None = ..., device: str = ..., shape: tuple[int, ...],
+    layout: str = ...,
+) -> OrderMap: ...  # fmt: skip
+def reveal(
+    target: object,
+    n: int = 64,
+    dtype: str = "float32",
+    *,
+    kind: str | None = None,
+    device: str = "cpu",
+    shape: tuple[int, ...] | None = None,
+    layout: str = LAYOUTS[0],
+) -> Plan | OrderMap:
+    """Return the plan in which a function adds n terms, found by probing it; or, of a shape, that of every element.
 
-    The function is a sum, a dot product or a matrix product; of a matrix product, the plan is the first element's.
+    The function is a sum, a dot product or a matrix product; of a matrix product without `shape`, the plan is that of
+    the first element of a product of 64 rows and columns.
 
     Parameters
     ----------
@@ -84,12 +102,17 @@ def reveal(
         What the function takes, if its name does not tell.
     device : str
         The device on which its library computes, such as "cuda:1".
+    shape : tuple of int, optional
+        Rows, terms and columns (M, K, N) of a matrix product, or (M, K) of a matrix and a vector, instead of `n`.
+    layout : str
+        With `shape`: how the operands lie in memory (see `order_map`).
 
     Returns
     -------
-    Plan
-        The order that the probes see. `fl.examine` returns it with the verdict of a replay on random data: whether
-        a simulation along this plan gives the bits of the function.
+    Plan or OrderMap
+        The order that the probes see; with `shape` that of every element, replayed on random data. `fl.examine`
+        returns the former with the verdict of a replay on random data: whether a simulation along this plan gives the
+        bits of the function.
 
     Raises
     ------
@@ -108,35 +131,23 @@ def reveal(
     --------
     >>> reveal(lambda x: ((x[0] + x[1]) + x[2]) + x[3], 4).text
     '(((0 1) 2) 3)'
+    >>> reveal(lambda a, b: a[:, :1] * b[:1] + a[:, 1:] * b[1:], kind="matmul", shape=(3, 2, 2)).plan
+    Plan((0 1))
     """
+    if shape is not None:
+        return order_map(target, shape, dtype, kind=kind, layout=layout, device=device)
     asked = target_of(target, kind, device)  # importing a library may change the mode
     with DefaultMode() as mode:
-        return prober_of(_outside(asked, mode), n, dtype).plan()
+        return prober_of(asked, n, dtype, mode).plan()
 
 
-def _outside(target: Target, mode: DefaultMode) -> Target:
-    """Return the target as it computes in the caller's own mode: it may flush subnormals there, which is told.
+def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
+    """Return what asks a target how it adds n terms; raises what `reveal` raises.
 
-    Raises UnsupportedError for a mode in which nothing is absorbed by a huge number.
+    The target computes in the caller's own mode: it may flush subnormals there, which is told. Raises UnsupportedError
+    for a mode in which nothing is absorbed by a huge number.
     """
-    if not mode.outside(rounds_to_nearest)():
-        raise UnsupportedError(
-            f"{target.name} is probed with numbers that absorb others, and this thread does not round to nearest: "
-            "fesetround(FE_TONEAREST)"
-        )
-    return target.replace(call=mode.outside(target.call))
-
-
-def prober_of(target: Target, n: int, dtype: str) -> Prober:
-    """Return what asks a target how it adds n terms; raises what `reveal` raises."""
-    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_TERMS:
-        raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {n!r}")
-    if not isinstance(dtype, str):
-        raise UnsupportedError(f"dtype is a name such as float32, not {type(dtype).__name__}")
-    own = target.dtype(dtype)
-    format = format_called(str(own).rpartition(".")[2])
-    assert format is not None
-    return Prober(target, n, own, format)
+    return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
 
 def examine(
@@ -179,7 +190,7 @@ def examine(
     began = perf_counter()
     asked = target_of(target, kind, device)
     with DefaultMode() as mode:
-        prober = prober_of(_outside(asked, mode), n, dtype)
+        prober = prober_of(asked, n, dtype, mode)
         plan = prober.plan()
         data = _Trials(prober, seed, trials)
         found = data.replays(plan)
@@ -190,7 +201,7 @@ def examine(
         agreeing = data.agreeing(found[0]) if found[0].fits else None
         return Findings(
             target=asked,
-            format=prober.format,
+            format=prober.sized.format,
             plan=plan,
             schedule=schedule_of(plan),
             replays=tuple(found),
@@ -208,24 +219,25 @@ class _Trials:
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:
-        target, self.trials, self.prober = prober.target, trials, prober
+        sized, target, self.trials, self.prober = prober.sized, prober.target, trials, prober
         rng = np.random.default_rng(seed)
-        x, y = rng.standard_normal((trials, prober.terms)), rng.standard_normal(prober.terms)
-        self.sides = [Source(np.asarray(encode(side, prober.format)), prober.format) for side in (x, y)]
-        rows, factors = (values(side) for side in self.sides)
-        if target.shape:
-            made = [target.product(rows[self._order(t)], factors, prober.dtype) for t in (*range(trials), 0)]
+        x, y = rng.standard_normal((trials, sized.terms)), rng.standard_normal(sized.terms)
+        self.sides = [Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y)]
+        rows, other = (values(side).astype(sized.carrier) for side in self.sides)
+        if sized.shape:
+            y_side = np.broadcast_to(other[:, None], (len(other), COLUMNS)) if target.kind == "matmul" else other
+            made = [sized.multiply(rows[self._order(t)], y_side) for t in (*range(trials), 0)]
             codes = np.stack([each.codes for each in made])
             steady = np.array_equal(codes[0], codes[-1])
             self.whole = Source(codes[:-1], made[0].format)
             self.real = Source(codes[:-1].reshape(trials, -1)[:, 0], made[0].format)
         else:
-            self.real, again = (target.sums(rows, factors, prober.dtype) for _ in range(2))
+            self.real, again = (sized.sums(iter(rows.copy()), other) for _ in range(2))
             steady = np.array_equal(self.real.codes, again.codes)
             self.whole = self.real
         if not steady:
             raise NotASum(f"{target.name} gives two results for the same terms")
-        first, column = self.sides[0], Source(self.sides[1].codes[:, None], prober.format)
+        first, column = self.sides[0], Source(self.sides[1].codes[:, None], sized.format)
         self.evaluator = Evaluator((first,) if target.kind == "sum" else (first, column), self.real.format)
 
     def _order(self, trial: int) -> Array:
@@ -234,7 +246,7 @@ class _Trials:
 
     def replays(self, plan: Plan) -> list[Explanation]:
         """Return how many of the first elements each way along a plan gives, the best way first."""
-        found = replay_along(self.evaluator, ByHand(plan), self.real, fused=lambda: self.prober.fused(plan))
+        found = replay_along(self.evaluator, ByHand(plan), self.real, fused=lambda: self.prober.reader.fused(plan))
         return sorted(found, key=lambda each: -each.matching)
 
     def agreeing(self, claim: Explanation) -> int:
@@ -250,6 +262,6 @@ class _Trials:
 
 def _flushes(prober: Prober) -> bool:
     """Say whether subnormal results become zero."""
-    rows = np.zeros((1, prober.terms))
-    rows[0, 0] = float(prober.format.smallest)
-    return bool(prober.values(rows)[0] == 0)
+    rows = np.zeros((1, prober.sized.terms))
+    rows[0, 0] = float(prober.sized.format.smallest)
+    return bool(prober.reader.values(rows)[0] == 0)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-
-import numpy as np
+from typing import TypeVar
 
 from floatlab.arrays.sources import Source
-from floatlab.arrays.types import Array
 from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, FormatError, RefusedError, UnsupportedError, guess, quoted
 from floatlab.formats import parse_format
 from floatlab.record import Record
 from floatlab.reduce.timing.devices import DEVICES, DTYPES, Device, Foreign, device_of, first_line
 
+Found = TypeVar("Found")
 # What a function takes: a vector, two of them, a matrix and a vector, two matrices.
 KINDS = ("sum", "dot", "matvec", "matmul")
 _KNOWN = {
@@ -50,78 +49,22 @@ class Target(Record):
         """
         return {"matvec": (ROWS,), "matmul": (ROWS, COLUMNS)}.get(self.kind, ())
 
-    def sums(self, x: Array, y: Array, dtype: Foreign, places: Array | None = None) -> Source:
-        """Return what the target makes of each row of x (sums, terms) with y (terms,), as codes.
-
-        Of a product one element is read per row of x: that at `places` (elements, dimensions), by default the first
-        element only. Rows of x go to the rows of these elements, as many at a time as there are places, no two of
-        which may be in one row. Raises UnsupportedError for a target that raises, or returns another shape.
-        """
-        if not self.shape:
-            with self.device.scope(dtype), np.errstate(all="ignore"):  # masks overflow in what is no sum
-                return self._numbers(x, y, dtype)
-        if places is None:
-            places = np.zeros((1, len(self.shape)), np.intp)
-        parts, format = [], None
-        for low in range(0, len(x), len(places)):
-            some = x[low : low + len(places)]
-            chosen = tuple(places[: len(some)].T)
-            rows = np.ones((ROWS, x.shape[1]))
-            rows[chosen[0]] = some
-            made = self.product(rows, y, dtype)
-            parts.append(made.codes[chosen])
-            format = made.format
-        assert format is not None
-        return Source(np.concatenate(parts), format)
-
-    def product(self, x: Array, y: Array, dtype: Foreign) -> Source:
-        """Return the codes (see `shape`) of the target's product of x (rows, terms) and y, which stands in each column.
-
-        Raises what `sums` raises.
-        """
-        # Both in C order: a library may add the terms of transposed matrices in other orders.
-        left, right = (np.ascontiguousarray(each) for each in (x, y if self.kind == "matvec" else _repeated(y)))
-        with self.device.scope(dtype), np.errstate(all="ignore"):
-            made = self._fetched(self._called(*(self.device.array(each, dtype) for each in (left, right))))
-        if made.codes.shape != self.shape:
-            raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not {self.shape}")
-        return made
-
-    def _numbers(self, x: Array, y: Array, dtype: Foreign) -> Source:
-        # Arrays are made for each call: a target may write into what it is given.
-        others = () if self.kind == "sum" else (y,)
-        array = self.device.array
-        results = [self._called(*(array(each, dtype) for each in (row, *others))) for row in x]
-        if isinstance(results[0], np.generic) and len({type(each) for each in results}) == 1:
-            return self._fetched(np.array(results))  # one array is read sooner than many numbers
-        found = [self._scalar(each) for each in results]
-        return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
-
-    def _called(self, *given: Foreign) -> Foreign:
+    def attempt(self, work: Callable[[], Found], what: str = "{} raises {}") -> Found:
+        """Return what a call of the target gives; raises UnsupportedError for whatever it raises."""
         try:
-            return self.call(*given)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as trouble:  # sys.exit, too: it is the target that leaves, not we
-            raise UnsupportedError(f"{self.name} raises {_told(trouble)}") from trouble
-
-    def _fetched(self, found: Foreign) -> Source:
-        try:
-            return self.device.fetch(found, f"the result of {self.name}")
+            return work()
         except (KeyboardInterrupt, FloatlabError):
             raise
-        except BaseException as trouble:  # what was computed late, or only looks like an array
-            raise UnsupportedError(f"the result of {self.name} cannot be read: {_told(trouble)}") from trouble
+        except BaseException as trouble:  # sys.exit, too: it is the target that leaves, not we
+            raise UnsupportedError(what.format(self.name, _told(trouble))) from trouble
 
-    def _scalar(self, found: Foreign) -> Source:
-        made = self._fetched(found)
-        if made.codes.size != 1:
-            raise UnsupportedError(f"{self.name} returns the shape {made.codes.shape}, not one number")
-        return made
-
-
-def _repeated(y: Array) -> Array:
-    return np.broadcast_to(y[:, None], (len(y), COLUMNS))
+    def fetch(self, made: Foreign) -> Source:
+        """Return the codes of a result; raises UnsupportedError for what is no array of numbers."""
+        device = self.device
+        # What is computed late, or only looks like an array, may raise here.
+        return self.attempt(
+            lambda: device.fetch(made, f"the result of {self.name}"), "the result of {} cannot be read: {}"
+        )
 
 
 def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Target:
@@ -146,8 +89,16 @@ def target_of(what: object, kind: str | None = None, device: str = "cpu") -> Tar
     place = device_of(library if library in LIBRARIES else "numpy", "" if device == "cpu" else device)
     if last == "einsum":
         whole = call
-        call = lambda *given: whole("i,i" if len(given) == 2 else "i->", *given)  # noqa: E731
+        call = lambda *given: whole(_SPECIFICATIONS[tuple(map(_axes, given))], *given)  # noqa: E731
     return Target(name, call, kind or _KNOWN.get(last, "sum"), place)
+
+
+# What `einsum` is told for operands of so many axes.
+_SPECIFICATIONS = {(1,): "i->", (1, 1): "i,i", (2, 1): "ij,j", (2, 2): "ij,jk"}
+
+
+def _axes(operand: Foreign) -> int:
+    return int(operand.ndim)
 
 
 def _name_of(call: object) -> str:

@@ -6,10 +6,13 @@ A device returns an array before it has computed it, so that a clock read withou
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,8 +71,8 @@ class Device:
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        """Return values, which the dtype holds, as an array of the library, on the device."""
-        return values.astype(dtype)
+        """Return values, which the dtype holds, as a new array of the library, in C order, on the device."""
+        return np.array(values, dtype, order="C")
 
     def wait(self, made: Foreign) -> None:
         """Return when an array that was asked for is there."""
@@ -77,6 +80,18 @@ class Device:
     def fetch(self, made: Foreign, name: str = "the result") -> Source:
         """Return an array's codes, in the memory of NumPy; raises UnsupportedError, which calls it by its name."""
         return source_of(made, name)
+
+    def set_threads(self, count: int) -> int | None:
+        """Let the library's products use so many threads; return how many it was before, None where it cannot be set.
+
+        Of NumPy's libraries OpenBLAS is known, as it is packed into NumPy's wheels.
+        """
+        library = _openblas()
+        if library is None:
+            return None
+        before = int(library.scipy_openblas_get_num_threads64_())
+        library.scipy_openblas_set_num_threads64_(count)
+        return before
 
     @property
     def words(self) -> str:
@@ -102,13 +117,20 @@ class _Torch(Device):
         return getattr(self.module, name)
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        return self.module.from_numpy(np.ascontiguousarray(values)).to(dtype).to(self.name)
+        return self.module.from_numpy(np.array(values, order="C")).to(dtype).to(self.name)
 
     def wait(self, made: Foreign) -> None:
         if self.kind == "mps":
             self.module.mps.synchronize()
         elif self.kind != "cpu":
             getattr(self.module, self.kind).synchronize(self.index)
+
+    def set_threads(self, count: int) -> int | None:
+        if self.kind != "cpu":
+            return None
+        before = int(self.module.get_num_threads())
+        self.module.set_num_threads(count)
+        return before
 
     @property
     def words(self) -> str:
@@ -141,17 +163,18 @@ class _Jax(Device):
         # Without being told, jax makes float32 of float64.
         if np.dtype(dtype) != np.float64:
             return nullcontext()
-        # Not `or`: jax's own refuses to be true or false.
-        old = not hasattr(self.module, "enable_x64")
-        enable = (import_module("jax.experimental") if old else self.module).enable_x64
-        wide: AbstractContextManager[Foreign] = enable(True)
+        source = self.module if hasattr(self.module, "enable_x64") else import_module("jax.experimental")
+        wide: AbstractContextManager[Foreign] = source.enable_x64(True)
         return wide
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        return self.module.device_put(values.astype(dtype), self.device)
+        return self.module.device_put(np.array(values, dtype, order="C"), self.device)
 
     def wait(self, made: Foreign) -> None:
         made.block_until_ready()
+
+    def set_threads(self, count: int) -> int | None:
+        return None
 
     @property
     def words(self) -> str:
@@ -178,7 +201,7 @@ class _CuPy(Device):
         return found
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        return self.module.asarray(values.astype(dtype))
+        return self.module.asarray(np.array(values, dtype, order="C"))
 
     def wait(self, made: Foreign) -> None:
         self.module.cuda.Device(self.index).synchronize()
@@ -190,6 +213,9 @@ class _CuPy(Device):
     def words(self) -> str:
         name = self.module.cuda.runtime.getDeviceProperties(self.index)["name"]
         return f"CuPy {self.module.__version__} on {name.decode() if isinstance(name, bytes) else name}"
+
+    def set_threads(self, count: int) -> int | None:
+        return None
 
     def settings(self, dtype: str) -> tuple[str, ...]:
         return _environment(("CUPY_TF32", "CUPY_ACCELERATORS", *_GPU_SETTINGS))
@@ -220,6 +246,17 @@ def device_of(library: str, name: str = "") -> Device:
     """
     check_device(library, name)
     return DEVICES[library](name)
+
+
+@cache
+def _openblas() -> Foreign | None:
+    """Return the OpenBLAS of NumPy's wheel; None where NumPy has another library."""
+    for path in (Path(np.__file__).parents[1] / "numpy.libs").glob("*scipy_openblas*"):
+        with suppress(OSError):
+            library = ctypes.CDLL(str(path))
+            if hasattr(library, "scipy_openblas_set_num_threads64_"):
+                return library
+    return None
 
 
 def _imported(library: str, install: str) -> Foreign:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from math import prod
 
+from floatlab.reduce.reveal.invariance import Invariance, invariance
+from floatlab.reduce.reveal.mapping import order_map
+from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.revelation import Findings, examine
 from floatlab.verbs.question import Answer, Question, Started, written
+from floatlab.verbs.reveal.map_page import invariance_page, map_page
 from floatlab.verbs.reveal.page import reveal_page
 
 TERMS, DTYPE = 64, "float32"  # what is asked unless told
+_BATCH = 64, 64, 64
 
 
 def reveal_answer(
@@ -23,6 +29,20 @@ def reveal_answer(
     return answer_of(examine(target, terms, dtype, kind=kind, device=device, seed=seed))
 
 
+def map_answer(found: OrderMap) -> Answer:
+    """Return the answer that shows the orders of a product; its status is 1 where some were not found."""
+    words = [f"{each.elements} {each.text}" for each in found.classes]
+    page, records = (lambda: map_page(found)), written(found)
+    return Answer(page, records, lambda: words, lambda: words, found=found, status=int(found.share < 1))
+
+
+def invariance_answer(found: Invariance) -> Answer:
+    """Return the answer that shows what changes the bits of a row; its status is 1 where something does."""
+    words = [each.name for each in found.circumstances if each.changes]
+    page, records = (lambda: invariance_page(found)), written(found)
+    return Answer(page, records, lambda: words, lambda: words, found=found, status=int(not found.is_invariant))
+
+
 def answer_of(found: Findings) -> Answer:
     """Return the answer that shows what was found."""
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
@@ -34,4 +54,17 @@ def answer_of(found: Findings) -> Answer:
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question, one target after another."""
     with redirect_stdout(sys.stderr):  # what targets print is no answer
-        return [reveal_answer(target, **dict(question.options)) for target in question.values]
+        return [_answer(target, question, started) for target in question.values]
+
+
+def _answer(target: str, question: Question, started: Started | None) -> Answer:
+    options = dict(question.options)
+    shape = options.pop("shape", None)
+    numbers = tuple(map(int, shape.split("x"))) if shape else None
+    if options.pop("invariance", False):
+        return invariance_answer(invariance(target, numbers or _BATCH, **options))
+    if numbers is None:
+        return reveal_answer(target, **options)
+    terms = numbers[2 if len(numbers) == 4 else 1]
+    done = started(prod(numbers) // terms, "elements") if started else lambda count: None
+    return map_answer(order_map(target, numbers, progress=lambda count, size: done(count), **options))

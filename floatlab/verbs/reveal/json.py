@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from floatlab.reduce.plan.matching import schedule_of
 from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.reveal.order_map import OrderClass
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import PartlyFused
-from floatlab.wire.schema import BOOLEAN, FORMAT, INTEGER, Schema, heading, listed, optional, shown
+from floatlab.wire.schema import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, Schema, heading, listed, optional, shown
 
 _NODES = listed(listed(INTEGER))
 
 
-def _schedule(answer: Plan | Findings) -> str | None:
+def _schedule(answer: Plan | Findings | OrderClass) -> str | None:
     """Return the expression that equals an order."""
     schedule = schedule_of(answer) if isinstance(answer, Plan) else answer.schedule
     return None if schedule is None else schedule.text
@@ -53,5 +54,63 @@ FINDINGS = Schema(
         "replays": listed(_REPLAY),
         "flushes_subnormals": shown("flushes"),
         "probes": INTEGER,
+    },
+)
+
+_STRIPES = listed(Schema(None, {"start": INTEGER, "width": INTEGER, "step": INTEGER, "count": INTEGER}))
+_CLASS = Schema(
+    None,
+    {
+        "elements": INTEGER,
+        "share": NUMBER,
+        "agreement": NUMBER,
+        "order": shown("text"),
+        "nodes": shown(lambda one: None if one.plan is None else one.plan.nodes, optional(_NODES)),
+        "schedule": shown(_schedule),
+        "ways": shown(lambda one: () if one.candidate is None else one.candidate.adders, listed(_WAY)),
+        "reason": TEXT,
+        "regions": listed(Schema(None, {"rows": _STRIPES, "columns": _STRIPES})),
+    },
+)
+ORDER_MAP = Schema(
+    None,
+    {
+        **heading("reveal"),
+        "target": TEXT,
+        "shape": listed(INTEGER),
+        "batch": INTEGER,
+        "layout": TEXT,
+        "terms_format": FORMAT,
+        "format": FORMAT,
+        "share": NUMBER,
+        "classes": listed(_CLASS),
+        "probes": INTEGER,
+        "products": INTEGER,
+    },
+)
+
+_CIRCUMSTANCE = Schema(
+    None,
+    {
+        "name": TEXT,
+        "meaning": TEXT,
+        "changes": BOOLEAN,
+        "first": shown("first"),
+        "tried": listed(INTEGER),
+        "groups": listed(listed(INTEGER)),
+        "share": NUMBER,
+        "ulps": INTEGER,
+        "reason": TEXT,
+    },
+)
+INVARIANCE = Schema(
+    None,
+    {
+        **heading("reveal"),
+        "target": TEXT,
+        "shape": listed(INTEGER),
+        "dtype": TEXT,
+        "invariant": shown("is_invariant"),
+        "circumstances": listed(_CIRCUMSTANCE),
     },
 )

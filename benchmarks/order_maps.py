@@ -1,0 +1,123 @@
+"""Order maps of numpy.matmul under every OpenBLAS kernel that this processor can run, replayed bit for bit.
+
+    python benchmarks/order_maps.py [--shapes N] [--most-terms N] [--kernels NAME,...] [--threads 1,2] [--markdown]
+
+Each kernel runs in a process of its own (`OPENBLAS_CORETYPE`), which reads back what OpenBLAS has chosen. Shapes are
+random: 1 to 600 rows and columns, 1 to `--most-terms` terms, half of them of all magnitudes, half evenly spread; and
+the three fixed ones. For each the map is made, and then two products of fresh random matrices are replayed:
+`explained` is the share of elements that the map claims, `replayed` the share that has the very bits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from floatlab.reduce.reveal.mapping import order_map
+
+KERNELS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX")
+FIXED = ((64, 64, 64), (400, 400, 400), (5, 33, 7))
+
+
+def kernel_in_use() -> str:
+    """Return the kernel that NumPy's OpenBLAS has chosen; an empty text where it cannot be told."""
+    folder = Path(np.__file__).parents[1] / "numpy.libs"
+    for path in folder.glob("*openblas*"):
+        library = ctypes.CDLL(str(path))
+        for name in ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename"):
+            if hasattr(library, name):
+                function = getattr(library, name)
+                function.restype = ctypes.c_char_p
+                return str(function().decode())
+    return ""
+
+
+def random_shapes(count: int, most_terms: int, seed: int) -> list[tuple[int, int, int]]:
+    """Return shapes: of half of them the sides are spread over all magnitudes, of the others evenly."""
+    rng = np.random.default_rng(seed)
+    most = np.array([600, most_terms, 600])
+    by_magnitude = np.exp(rng.uniform(0, np.log(most), (count, 3))).astype(int)
+    evenly = rng.integers(1, most + 1, (count, 3))
+    shapes = np.where(np.arange(count)[:, None] % 2, evenly, by_magnitude)
+    return [(int(m), int(k), int(n)) for m, k, n in shapes]
+
+
+def measure(shapes: list[tuple[int, int, int]]) -> None:
+    """Map and replay products of shapes with the kernel of this process; write a line of JSON for each."""
+    rng = np.random.default_rng(9)
+    print(json.dumps({"kernel": kernel_in_use()}), flush=True)
+    for shape in shapes:
+        for dtype in ("float32", "float64"):
+            began = time.process_time()
+            found = order_map(np.matmul, shape, dtype, kind="matmul")
+            took = time.process_time() - began
+            alike = []
+            for _ in range(2):
+                a = rng.standard_normal(shape[:2]).astype(dtype)
+                b = rng.standard_normal(shape[1:]).astype(dtype)
+                alike.append(float((found.replay(a, b) == a @ b).mean()))
+            print(
+                json.dumps(
+                    {
+                        "shape": shape, "dtype": dtype, "classes": len(found.classes), "explained": found.share,
+                        "replayed": min(alike), "seconds": took, "products": found.products,
+                    }
+                ),
+                flush=True,
+            )  # fmt: skip
+
+
+def measured(kernel: str, threads: int, shapes: list[tuple[int, int, int]]) -> list[dict[str, Any]]:
+    """Return what a process with one kernel measures."""
+    chosen = {"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": str(threads)}
+    command = [sys.executable, __file__, "--measure", json.dumps(shapes)]
+    made = subprocess.run(command, env=os.environ | chosen, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in made.stdout.splitlines()]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--shapes", type=int, default=10, metavar="N", help="random shapes of each kernel (10)")
+    parser.add_argument("--most-terms", type=int, default=5000, metavar="N")
+    parser.add_argument("--kernels", default=",".join(KERNELS), metavar="NAME,...")
+    parser.add_argument("--threads", default="1,2", metavar="N,...")
+    parser.add_argument("--verbose", action="store_true", help="a line for each shape")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        measure([tuple(shape) for shape in json.loads(given.measure)])
+        return
+    print("| kernel | threads | dtype | shapes | explained, least | replayed, least | exact | median | longest |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for place, kernel in enumerate(given.kernels.split(",")):
+        for threads in map(int, given.threads.split(",")):
+            shapes = [*FIXED, *random_shapes(given.shapes, given.most_terms, 100 * place + threads)]
+            chosen, *rows = measured(kernel, threads, shapes)
+            for dtype in ("float32", "float64"):
+                own = [row for row in rows if row["dtype"] == dtype]
+                least, replayed = min(row["explained"] for row in own), min(row["replayed"] for row in own)
+                times = sorted(row["seconds"] for row in own)
+                print(
+                    f"| {kernel} ({chosen['kernel']}) | {threads} | {dtype} | {len(own)} | {100 * least:.4g} % "
+                    f"| {100 * replayed:.4g} % | {sum(row['replayed'] == 1 for row in own)} "
+                    f"| {times[len(times) // 2]:.2f} s | {times[-1]:.2f} s |",
+                    flush=True,
+                )
+            for row in rows if given.verbose else [row for row in rows if row["replayed"] < 1]:
+                print("   ", row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

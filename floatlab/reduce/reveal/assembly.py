@@ -1,0 +1,54 @@
+"""The tree of few elements from that of others: the same blocks of terms, each added in a way of its own.
+
+Libraries cut the inner dimension of a product into blocks outside the routines that compute its elements. So where the
+elements of a class are too few to be probed for all terms, one block of each length is probed, and the blocks are put
+together as in another class. What comes out is a guess, which a replay has to confirm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from floatlab.reduce.plan.plan import Plan
+
+
+def blocks_of(plan: Plan) -> list[tuple[int, int]]:
+    """Return the ids and the first terms of the blocks of neighbours that a plan adds up, the last block first.
+
+    >>> from floatlab.reduce.plan.schedules import Blocked, Lanes
+    >>> [first for id, first in blocks_of(Blocked(4, Lanes(2)).plan(10))]
+    [8, 4, 0]
+    """
+    n, sizes, low = plan.terms, plan.sizes, plan.first_terms
+    high = plan.accumulate(range(n), max)
+    blocks: list[tuple[int, int]] = []
+    id = plan.root
+    while id >= n:
+        head, *rest = sorted(plan.nodes[id - n], key=low.__getitem__)
+        if not all(1 < sizes[child] == high[child] - low[child] + 1 for child in rest):
+            break
+        blocks += [(child, low[child]) for child in reversed(rest)]
+        id = head
+    return [*blocks, (id, low[id])]
+
+
+def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
+    """Return a plan whose blocks are added up as another plan's, given how so many terms are added.
+
+    >>> from floatlab.reduce.plan.schedules import PAIRWISE, Blocked
+    >>> assemble(Blocked(4).plan(8), PAIRWISE.plan).text
+    '(((0 1) (2 3)) ((4 5) (6 7)))'
+    """
+    n, sizes = plan.terms, plan.sizes
+    nodes: list[tuple[int, ...]] = []
+    made: dict[int, int] = {}
+    for id, first in reversed(blocks_of(plan)):
+        block = inner(sizes[id])
+        m, start = block.terms, n + len(nodes)
+        nodes += (tuple(first + a if a < m else start + a - m for a in node) for node in block.nodes)
+        made[id] = n + len(nodes) - 1 if m > 1 else first
+    for id, node in enumerate(plan.nodes, n):
+        if all(child in made for child in node):
+            nodes.append(tuple(made[child] for child in node))
+            made[id] = n + len(nodes) - 1
+    return Plan(n, tuple(nodes))

@@ -1,0 +1,244 @@
+"""Whether a row's result depends on anything but the row: on its neighbours, its place, memory, threads, or the run.
+
+Inference servers call it batch invariance: the same request gets other bits alone than in a batch, since the number of
+rows chooses the routine, and so the order of the additions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import numpy as np
+
+from floatlab.arrays.order import ulp_distance
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
+from floatlab.fpmode import DefaultMode
+from floatlab.presenter import Answering
+from floatlab.record import Record
+from floatlab.reduce.reveal.sized_target import SizedTarget, check_mode, checked_shape
+from floatlab.reduce.reveal.targets import Target, target_of
+
+_RUNS = 8
+_LINE = 64  # bytes to which memory is aligned
+_SMALL = 16  # batches of up to so many rows are tried one by one
+
+
+class Circumstance(Record):
+    """Whether one circumstance changes bits: what was tried, and which of it gave the same bits.
+
+    `groups` divides `tried` by the bits of the result, the first one's group first. `share` is the largest part of the
+    compared elements that differ from the first result, and `ulps` the largest distance. Where nothing could be tried,
+    `reason` says why.
+    """
+
+    name: str
+    meaning: str
+    tried: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+    share: float
+    ulps: int
+    reason: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether bits change."""
+        return len(self.groups) > 1
+
+    @property
+    def first(self) -> int | None:
+        """The first thing tried that changes bits; None where nothing does."""
+        others = [each for each in self.tried if each not in self.groups[0]] if self.groups else []
+        return others[0] if others else None
+
+
+class Invariance(Answering, Record):
+    """What changes the bits of a row of a target's product, and what does not."""
+
+    target: str
+    shape: tuple[int, int, int]
+    dtype: str
+    circumstances: tuple[Circumstance, ...]
+    _ASKS = ".is_invariant"
+
+    def __repr__(self) -> str:
+        """Show the shape and what changes bits."""
+        changing = ", ".join(each.name for each in self.circumstances if each.changes) or "nothing"
+        return f"Invariance({self.target}, {' × '.join(map(str, self.shape))}: {changing} changes bits)"
+
+    @property
+    def is_invariant(self) -> bool:
+        """Whether nothing that was tried changes bits."""
+        return not any(each.changes for each in self.circumstances)
+
+    @property
+    def text(self) -> str:
+        """A line for each circumstance."""
+        return "\n".join(f"{each.name}: {circumstance_text(each)}" for each in self.circumstances)
+
+
+def circumstance_text(circumstance: Circumstance) -> str:
+    """Return what was found about one circumstance, in words.
+
+    >>> circumstance_text(Circumstance("rows", "number of rows", (1, 2, 3), ((1,), (2, 3)), 0.25, 7))
+    'changes bits from 2 on: 2 different results, at most 25 % of elements differ, by up to 7 ulp'
+    """
+    if circumstance.reason:
+        return f"not tried: {circumstance.reason}"
+    if not circumstance.changes:
+        return f"the same bits in all {len(circumstance.tried)} cases"
+    return (
+        f"changes bits from {circumstance.first} on: {len(circumstance.groups)} different results, "
+        f"at most {100 * circumstance.share:.3g} % of elements differ, by up to {circumstance.ulps:,} ulp"
+    )
+
+
+class _Trials:
+    """Random operands of one shape, and the target's products of parts of them."""
+
+    def __init__(self, target: Target, shape: tuple[int, ...], dtype: str, seed: int, mode: DefaultMode | None) -> None:
+        self.target, self.dtype, self.mode = target, dtype, mode
+        self.rows, self.terms, self.columns = shape[0], shape[1], shape[2:]
+        rng = np.random.default_rng(seed)
+        self.sized = self.of(self.rows)
+        self.x = rng.standard_normal((self.rows, self.terms)).astype(self.sized.carrier)
+        self.y = rng.standard_normal((self.terms, *self.columns)).astype(self.sized.carrier)
+
+    def of(self, rows: int) -> SizedTarget:
+        """Return the target for so many rows."""
+        return SizedTarget(self.target, self.terms, self.dtype, (rows, *self.columns), mode=self.mode)
+
+    def runs(self) -> Iterable[tuple[int, Source]]:
+        """Give the same product several times."""
+        return ((run, self.sized.multiply(self.x, self.y)) for run in range(1, _RUNS + 1))
+
+    def batches(self) -> Iterable[tuple[int, Source]]:
+        """Give the first row of products of more and more rows."""
+        sizes = {*range(1, min(self.rows, _SMALL) + 1), *(1 << k for k in range(self.rows.bit_length())), self.rows}
+        for size in sorted(sizes):
+            yield size, _row(self.of(size).multiply(self.x[:size], self.y), 0)
+
+    def places(self) -> Iterable[tuple[int, Source]]:
+        """Give all rows of a product whose rows are all the same."""
+        made = self.sized.multiply(np.broadcast_to(self.x[:1], self.x.shape), self.y)
+        return ((place, _row(made, place)) for place in range(self.rows))
+
+    def offsets(self) -> Iterable[tuple[int, Source]]:
+        """Give the product of operands that begin at any place of a line of memory."""
+        if self.target.device.library != "numpy":
+            raise UnsupportedError("only NumPy's arrays can be put at any address")
+        size = self.sized.carrier.itemsize
+        for offset in range(0, _LINE, size):
+            yield offset, self.sized.apply(_aligned(self.x, offset), _aligned(self.y, offset))
+
+    def threads(self) -> Iterable[tuple[int, Source]]:
+        """Give the product by one thread, and by more."""
+        device = self.target.device
+        before = device.set_threads(1)
+        if before is None:
+            raise UnsupportedError("the number of threads of this library cannot be set from here")
+        try:
+            for count in (1, 2, 3, 4, 8):
+                device.set_threads(count)
+                yield count, self.sized.multiply(self.x, self.y)
+        finally:
+            device.set_threads(before)
+
+
+def invariance(
+    target: object,
+    shape: tuple[int, ...] = (64, 64, 64),
+    dtype: str = "float32",
+    *,
+    kind: str | None = None,
+    device: str = "cpu",
+    seed: int = 1,
+) -> Invariance:
+    """Return what changes the bits of a row of a product, apart from the row and the other operand.
+
+    Parameters
+    ----------
+    target : callable or str
+        A function of two matrices, or of a matrix and a vector, or its name.
+    shape : tuple of int
+        Rows, terms and columns (M, K, N), or (M, K) of a matrix and a vector. Batches go up to M rows.
+    dtype, kind, device
+        As for `reveal`.
+    seed : int
+        The seed of the operands, which are normally distributed.
+
+    Returns
+    -------
+    Invariance
+        The circumstance of running again, of the number of rows, of the place among them, of the operands' alignment in
+        memory, and of the number of threads.
+
+    Raises
+    ------
+    UnsupportedError
+        If the function cannot be called so.
+    MissingPartError
+        If its library is not installed.
+
+    Examples
+    --------
+    >>> def by_size(a, b):
+    ...     return (a @ b if len(a) < 8 else (a.astype("float64") @ b).astype("float32"))
+    >>> found = invariance(by_size, (16, 40, 3), kind="matmul")
+    >>> found.circumstances[1].name, found.circumstances[1].changes
+    ('rows', True)
+    """
+    batch, *numbers = checked_shape(shape, kind)
+    if batch > 1:
+        raise UnsupportedError("the rows of one product are examined, not a batch of products")
+    asked = target_of(target, kind or ("matmul" if len(numbers) == 3 else "matvec"), device)
+    with DefaultMode() as mode:
+        trials = _Trials(asked, tuple(numbers), dtype, seed, check_mode(asked, mode))
+        circumstances = tuple(
+            _tried(name, meaning, results)
+            for name, meaning, results in (
+                ("runs", "the same product again", trials.runs),
+                ("rows", "the number of rows in the batch", trials.batches),
+                ("place", "the row's place in the batch", trials.places),
+                ("alignment", "where the operands begin in memory, in bytes after a multiple of 64", trials.offsets),
+                ("threads", "the number of threads", trials.threads),
+            )
+        )
+    rows, terms, *columns = numbers
+    return Invariance(asked.name, (rows, terms, columns[0] if columns else 1), dtype, circumstances)
+
+
+def _tried(name: str, meaning: str, results: Callable[[], Iterable[tuple[int, Source]]]) -> Circumstance:
+    groups: dict[bytes, list[int]] = {}
+    share, ulps, first = 0.0, 0, None
+    reason = ""
+    try:
+        for number, made in results():
+            groups.setdefault(made.codes.tobytes(), []).append(number)
+            first = first or made
+            differs = made.codes != first.codes
+            if differs.any():
+                share = max(share, float(differs.mean()))
+                with suppress(UnsupportedError, ValueError):
+                    ulps = max(ulps, int(np.abs(ulp_distance(made, first)).max()))
+    except UnsupportedError as trouble:
+        if first is not None or name == "runs":
+            raise
+        reason = str(trouble)
+    found = tuple(map(tuple, groups.values()))
+    return Circumstance(name, meaning, tuple(sorted(n for group in found for n in group)), found, share, ulps, reason)
+
+
+def _row(made: Source, row: int) -> Source:
+    return Source(np.atleast_1d(made.codes[row]), made.format)
+
+
+def _aligned(x: Array, offset: int) -> Array:
+    """Return a copy that begins so many bytes after a multiple of 64."""
+    buffer = np.empty(x.nbytes + 2 * _LINE, np.uint8)
+    start = -buffer.ctypes.data % _LINE + offset
+    copy = buffer[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+    copy[...] = x
+    return copy

@@ -1,0 +1,388 @@
+"""How a whole product is computed: which of its elements alike, along which tree each class, and replayed on all.
+
+First equal sums tell the elements apart (`classes`). Then the tree of each class is probed among its own rows or
+columns, the largest class first, and replays on random matrices say what its nodes do. Elements whose replay fails are
+a class of their own, which is divided and probed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial
+from math import prod
+from time import perf_counter
+
+import numpy as np
+
+from floatlab.arrays.conversion import encode
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.formats import Format
+from floatlab.fpmode import DefaultMode
+from floatlab.reduce.plan.orders import ByHand
+from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce.replay.candidates import Candidate, adders_along
+from floatlab.reduce.replay.evaluator import candidate_codes
+from floatlab.reduce.replay.explanations import agreement
+from floatlab.reduce.reveal.assembly import assemble, blocks_of
+from floatlab.reduce.reveal.classes import PROBES_A_TERM, Classes
+from floatlab.reduce.reveal.order_map import OrderClass, OrderMap, Region, compute
+from floatlab.reduce.reveal.probing import NotASum, plan_of
+from floatlab.reduce.reveal.readers import Lines, Masks, ProbeReader
+from floatlab.reduce.reveal.sized_target import LAYOUTS, SizedTarget, check_mode, checked_shape
+from floatlab.reduce.reveal.stripes import rectangles_of, stripes_of
+from floatlab.reduce.reveal.targets import target_of
+from floatlab.reduce.simulate.adders import Adder, PartlyFused
+
+# Multiply-adds that may be spent on probing one class: so many, and as many for all classes by their share.
+_WORK, _WORK_SHARED = 1 << 35, 1 << 39
+_SAMPLE = 256  # elements of a class on which all ways to compute a node are tried
+_TRIALS, _MOST_TRIALS = 2, 64  # random products that are replayed
+_REPLAYED = 1024  # elements of a class in all trials, at least, where the work is not more than so many multiply-adds
+_REPLAY_WORK = 1 << 32
+_MEMORY = 1 << 25  # numbers of trials that stand in memory
+_ROUNDS = 4  # candidates that are replayed on all elements of a class
+_DEPTH = 6  # how often a class is divided
+
+Progress = Callable[[int, int], object]  # elements whose order is settled, and all
+
+
+class _Trial:
+    """Random matrices, and the target's product of them."""
+
+    def __init__(self, sized: SizedTarget, rng: np.random.Generator) -> None:
+        rows, columns = matrix_shape(sized)
+        x = rng.standard_normal((rows, sized.terms)).astype(sized.carrier)
+        y = x.T if sized.is_gram else rng.standard_normal((sized.terms, columns)).astype(sized.carrier)
+        self.given = x, (y if len(sized.shape) > 1 else y[:, 0])
+        self.sides = tuple(Source(np.asarray(encode(side, sized.format)), sized.format) for side in (x, y))
+        made = sized.multiply(*self.given)
+        self.result = Source(made.codes.reshape(rows, columns), made.format)
+
+
+class _Mapping:
+    """The classes found so far, and the elements that are still to be explained."""
+
+    def __init__(self, sized: SizedTarget, seed: int, progress: Progress | None) -> None:
+        self.sized, self.progress = sized, progress
+        self.shape = matrix_shape(sized)
+        self.size = prod(self.shape)
+        self.rng = np.random.default_rng(seed)
+        self.trials = [_Trial(sized, self.rng)]
+        first = self.trials[0]
+        if not np.array_equal(sized.multiply(*first.given).codes.reshape(self.shape), first.result.codes):
+            raise NotASum(f"{sized.target.name} gives two results for the same terms")
+        self.into = first.result.format
+        self.labels = np.full(self.shape, -1, np.int64)
+        self.classes: list[OrderClass] = []
+        self.partition = Classes(sized)
+        self.probes = 0
+        self.refusal: NotASum | None = None
+
+    def run(self) -> None:
+        """Explain all elements."""
+        self.partition.split()
+        waiting = [(places, _DEPTH) for places in self._parts(np.ones(self.shape, np.bool_))]
+        while waiting:
+            waiting.sort(key=lambda each: int(each[0].sum()))
+            places, depth = waiting.pop()
+            waiting += ((part, depth - 1) for part in self._settle(places, depth))
+            if self.progress is not None:
+                self.progress(int((self.labels >= 0).sum()), self.size)
+
+    def _parts(self, places: Array) -> list[Array]:
+        """Return places, class by class of the partition."""
+        labels = self.partition.labels.reshape(self.shape)
+        return [places & (labels == label) for label in np.unique(labels[places])]
+
+    def _divided(self, places: Array) -> list[Array]:
+        """Return places divided by further vectors that tell elements apart."""
+        self.partition.split(masks=False)
+        return self._parts(places)
+
+    def _settle(self, places: Array, depth: int) -> list[Array]:
+        """Explain elements that seem to be computed alike; return those that have to be settled apart."""
+        plan, reader, reason = self._searched(places)
+        if plan is None and depth:
+            parts = self._divided(places)
+            if len(parts) > 1:
+                return parts
+            if reader is not None and len(reader.lines or "") > 1:  # one alone, to whom the others are compared
+                only = np.zeros_like(places)
+                only.flat[places.argmax()] = True
+                plan, reader, reason = self._searched(only)
+        known = [each.plan for each in self.classes if each.candidate is not None]
+        for each in dict.fromkeys([plan] if plan is not None else known):
+            assert each is not None
+            fits = self._claimed(each, reader, places)
+            if fits.any():
+                rest = places & ~fits
+                return self._divided(rest) if depth and rest.any() else self._given_up(each, rest, _UNCLEAR)
+        if plan is not None and depth:
+            parts = self._divided(places)
+            if len(parts) > 1:
+                return parts
+        return self._given_up(plan, places, reason if plan is None else _UNCLEAR)
+
+    def _given_up(self, plan: Plan | None, places: Array, reason: str) -> list[Array]:
+        if places.any():
+            self._add(plan, None, places, reason)
+        return []
+
+    def _searched(self, places: Array) -> tuple[Plan | None, ProbeReader | None, str]:
+        """Return the tree of elements, what probed it, and, where there is no tree, the reason."""
+        sized = self.sized
+        lines = Lines(places.reshape(sized.shape), sized.is_gram)
+        most = (_WORK + int(places.sum() / self.size * _WORK_SHARED)) * len(lines) // (2 * sized.work)  # terms
+        if sized.terms > 1 and not most:
+            return None, None, _FEW_LINES
+        reader, reason = ProbeReader(sized, lines), ""
+        most_probes = PROBES_A_TERM * sized.terms + 1000
+        for is_mild in (False, True):
+            try:
+                reader.use(Masks(sized.format, is_mild))
+                if sized.terms > max(most, 1):
+                    return self._assembled(reader, most), None, _FEW_LINES
+                return plan_of(reader.meetings, sized.terms, most_probes, batch=reader.batch), reader, ""
+            except NotASum as trouble:
+                self.refusal = self.refusal or trouble
+                reason = reason or str(trouble)
+            finally:
+                self.probes, reader.probes = self.probes + reader.probes, 0
+        return None, reader, reason
+
+    def _assembled(self, reader: ProbeReader, most: int) -> Plan | None:
+        """Return a tree with the blocks of another class, each length of which is probed once, of so many terms."""
+        for known in dict.fromkeys(each.plan for each in self.classes if each.plan is not None):
+            sizes = known.sizes
+            lengths = {sizes[id]: first for id, first in reversed(blocks_of(known))}
+            if len(lengths) < len(blocks_of(known)) and sum(lengths) <= most:
+                by_length = cache(partial(self._block, reader, lengths))
+                with suppress(NotASum):
+                    return assemble(known, by_length)
+        return None
+
+    def _block(self, reader: ProbeReader, lengths: dict[int, int], length: int) -> Plan:
+        start, most = lengths[length], PROBES_A_TERM * length + 1000
+        return plan_of(lambda i, j: reader.meetings(i + start, j + start), length, most, batch=reader.batch)
+
+    def _claimed(self, plan: Plan, reader: ProbeReader | None, places: Array) -> Array:
+        """Find out what nodes do; label the elements that a replay gives in all trials, and return where they are."""
+        self._try_more(-(-_REPLAYED // int(places.sum())))
+        ways = [*self._ways(plan, reader)]
+        failed, best = np.zeros((len(self.trials), *self.shape), np.bool_), np.zeros_like(places)
+        tried: list[Candidate] = []
+        claimed: Candidate | None = None
+        while len(tried) < _ROUNDS and not (best == places).all():
+            candidate = self._best(ways, places, failed)  # those that failed before are in the sample
+            if candidate is None or candidate in tried:
+                break
+            tried.append(candidate)
+            failed = np.stack([places & ~self._replayed(candidate, places, trial) for trial in self.trials])
+            fits = places & ~failed.any(axis=0)
+            if claimed is None or fits.sum() > best.sum():
+                best, claimed = fits, candidate
+        if claimed is not None and not (best == places).all():  # some elements may have been given by chance
+            for trial in self._try_more(2 * len(self.trials)):
+                best &= self._replayed(claimed, best, trial)
+        if best.any():
+            self._add(plan, claimed, best, "")
+        return best
+
+    def _ways(self, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
+        """Give ways to add along a plan: first that in which the probed products are fused, then all usual ones."""
+        format, schedule = self.sized.format, ByHand(plan)
+        fused = None if reader is None else cache(lambda: reader.fused(plan))
+        binary = all(len(node) == 2 for node in plan.nodes)
+        if fused is not None and binary and self.into == format and plan.nodes:
+            yield Candidate(schedule, _adder_of(schedule.tree, frozenset(fused()), format))
+        for adder in adders_along(schedule, plan.terms, (format, format), self.into, fused=fused):
+            yield Candidate(schedule, adder)
+
+    def _try_more(self, wanted: int) -> list[_Trial]:
+        """Make random products until there are as many as wanted; return the new ones."""
+        rows, columns = self.shape
+        numbers = rows * columns + self.sized.terms * (rows + columns)
+        most = min(_MOST_TRIALS, _MEMORY // numbers, _REPLAY_WORK // self.sized.work)
+        made = [_Trial(self.sized, self.rng) for _ in range(max(_TRIALS, min(wanted, most)) - len(self.trials))]
+        self.trials += made
+        return made
+
+    def _best(self, ways: list[Candidate], places: Array, failed: Array) -> Candidate | None:
+        """Return the way that gives most elements of a sample, in which some are that failed before."""
+        rows, columns = np.nonzero(places)
+        total = len(rows) * len(self.trials)
+        chosen = np.arange(total) if total <= _SAMPLE else self.rng.choice(total, _SAMPLE, replace=False)
+        missed = np.flatnonzero(failed[:, rows, columns])
+        chosen = np.union1d(chosen, missed[:: max(1, len(missed) // _SAMPLE)])
+        which, place = np.divmod(chosen, len(rows))
+        x, y, goal = [], [], []
+        for number, trial in enumerate(self.trials):
+            at = place[which == number]
+            x.append(trial.sides[0].codes[rows[at]])
+            y.append(trial.sides[1].codes[:, columns[at]])
+            goal.append(trial.result.codes[rows[at], columns[at]])
+        format = self.sized.format
+        left, right = np.ascontiguousarray(np.concatenate(x).T), np.concatenate(y, axis=1)
+        sides, wanted = (Source(left, format), Source(right, format)), Source(np.concatenate(goal), self.into)
+        best, most = None, 0
+        for candidate in ways:
+            matching = int(agreement(candidate_codes(candidate, sides, self.into), wanted, self.into).sum())
+            if matching > most:
+                best, most = candidate, matching
+            if most == len(wanted.codes):
+                break
+        return best
+
+    def _replayed(self, candidate: Candidate, places: Array, trial: _Trial) -> Array:
+        """Return which elements a candidate gives in a trial."""
+        codes = np.zeros(self.shape, trial.result.codes.dtype)
+        compute(candidate, trial.sides, places, self.into, codes)
+        fits = np.zeros_like(places)
+        fits[places] = agreement(codes[places], Source(trial.result.codes[places], self.into), self.into)
+        return fits
+
+    def _add(self, plan: Plan | None, candidate: Candidate | None, places: Array, reason: str) -> None:
+        """Make places a class."""
+        alike = (each for each, old in enumerate(self.classes) if candidate is not None and old.candidate == candidate)
+        number = next(alike, len(self.classes))
+        self.labels[places] = number
+        places = self.labels == number
+        found = OrderClass(
+            plan=plan,
+            candidate=candidate,
+            format=self.into,
+            regions=tuple(Region(stripes_of(rows), stripes_of(columns)) for rows, columns in rectangles_of(places)),
+            rows=stripes_of(np.flatnonzero(places.any(axis=1))),
+            columns=stripes_of(np.flatnonzero(places.any(axis=0))),
+            elements=int(places.sum()),
+            share=float(places.mean()),
+            agreement=float(candidate is not None),
+            reason=reason,
+        )
+        self.classes[number : number + 1] = [found]
+
+
+_FEW_LINES = "too few of these elements can be probed at a time"
+_UNCLEAR = "its tree is known, but no way to add along it that was tried gives the results"
+
+
+def _adder_of(plan: Plan, fused: frozenset[int], format: Format) -> Adder | PartlyFused:
+    """Return the simplest adder that fuses these products of a plan, and rounds the others.
+
+    >>> from floatlab.formats import parse_format
+    >>> serial, single = Plan(3, ((0, 1), (3, 2))), parse_format("fp32")
+    >>> [_adder_of(serial, frozenset(fused), single).fma for fused in ((), (1, 2))]
+    [False, True]
+    >>> _adder_of(serial, frozenset((0, 2)), single).fused
+    (0, 2)
+    """
+    n = plan.terms
+    lone = {min(node) for node in plan.nodes if min(node) < n <= max(node)}
+    last = {node[1] for node in plan.nodes if node[0] < n > node[1]}
+    if not fused:
+        return Adder(format)
+    if fused == lone | last:
+        return Adder(format, fma=True)
+    if fused == lone and last:
+        return Adder(format, fma=True, pairs=False)
+    return PartlyFused(format, tuple(sorted(fused)))
+
+
+def matrix_shape(sized: SizedTarget) -> tuple[int, int]:
+    """Return the rows and columns of a result; a vector is a column."""
+    rows, *columns = sized.shape
+    return rows, columns[0] if columns else 1
+
+
+def order_map(
+    target: object,
+    shape: tuple[int, ...],
+    dtype: str = "float32",
+    *,
+    kind: str | None = None,
+    layout: str = LAYOUTS[0],
+    device: str = "cpu",
+    seed: int = 1,
+    progress: Progress | None = None,
+) -> OrderMap:
+    """Return the orders in which a function computes the elements of a matrix product of one shape.
+
+    Parameters
+    ----------
+    target : callable or str
+        A function of two matrices, or of a matrix and a vector, or its name: "numpy.matmul", "module:function".
+    shape : tuple of int
+        Rows, terms and columns (M, K, N), or (B, M, K, N) of a batch of products; or rows and terms (M, K), if it
+        multiplies a vector.
+    dtype, device
+        As for `reveal`.
+    kind : {"matmul", "matvec"}, optional
+        What the function takes; by default two matrices unless the shape has two numbers.
+    layout : str
+        How the operands lie in memory: "A@B", "A.T@B", "A@B.T" or "A.T@B.T", where A.T is the transposed view of a
+        matrix that lies row by row, so that the operand itself lies column by column; "A@A.T" or "A.T@A", where one
+        matrix is both operands.
+    seed : int
+        The seed of the random matrices that are replayed.
+    progress : callable, optional
+        Called with the number of elements that are settled, and of all.
+
+    Returns
+    -------
+    OrderMap
+        The classes of elements, each with its order, and the label of each element.
+
+    Raises
+    ------
+    PlanError
+        If no element is a sum along a tree, or the target gives two results for the same terms.
+    UnsupportedError
+        If the function cannot be called so.
+    MissingPartError
+        If its library is not installed.
+
+    Notes
+    -----
+    A class is claimed only after a replay on random matrices gave all its elements bit for bit.
+
+    Examples
+    --------
+    >>> def by_rows(a, b):
+    ...     made = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    ...     for k in range(a.shape[1]):
+    ...         made[:3] += a[:3, k, None] * b[k]
+    ...         made[3:] += a[3:, -1 - k, None] * b[-1 - k]
+    ...     return made
+    >>> print(order_map(by_rows, (5, 8, 4), kind="matmul").text)
+    60 % (rows 0–2, all columns): serial
+    40 % (rows 3–4, all columns): reversed
+    """
+    began = perf_counter()
+    batch, rows, terms, *columns = checked_shape(shape, kind)
+    asked = target_of(target, kind or ("matmul" if columns else "matvec"), device)
+    with DefaultMode() as mode:
+        sized = SizedTarget(asked, terms, dtype, (batch * rows, *columns), layout, check_mode(asked, mode), batch)
+        mapping = _Mapping(sized, seed, progress)
+        mapping.run()
+        if all(each.plan is None for each in mapping.classes) and mapping.refusal is not None:
+            raise NotASum(f"{asked.name} is no sum along a tree: {mapping.refusal}")
+        order = sorted(range(len(mapping.classes)), key=lambda i: -mapping.classes[i].elements)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        classes = tuple(mapping.classes[i] for i in order)
+        return OrderMap(
+            shape=(batch * rows, terms, columns[0] if columns else 1),
+            classes=classes,
+            labels=place[mapping.labels],
+            share=sum(each.elements for each in classes if each.candidate) / mapping.size,
+            target=asked.name,
+            layout=layout,
+            terms_format=sized.format,
+            format=mapping.into,
+            probes=mapping.probes,
+            products=sized.products,
+            seconds=perf_counter() - began,
+            batch=batch,
+        )

@@ -1,0 +1,181 @@
+"""A target at one shape and layout: what it is given, and the numbers that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.formats.catalog import format_called
+from floatlab.fpmode import DefaultMode, rounds_to_nearest
+from floatlab.reduce.reveal.targets import Target
+from floatlab.reduce.timing.devices import Foreign
+
+Found = TypeVar("Found")
+MOST_TERMS = 1 << 16
+MOST_ELEMENTS = 1 << 26
+# How the operands of a matrix product lie in memory: as they are, or as transposed views; in the last two both operands
+# are views of one matrix, which has a routine of its own in many libraries.
+LAYOUTS = ("A@B", "A.T@B", "A@B.T", "A.T@B.T", "A@A.T", "A.T@A")
+
+
+class SizedTarget:
+    """A target, the type and number of its terms, and the shape and layout of its operands.
+
+    `shape` is that of its results: () for sums and dot products, (rows,) or (rows, columns) for products. `carrier` is
+    the dtype in which operands are written here: NumPy's own for their format, or binary32 that holds it. The target is
+    called in the mode that the caller of `mode` had. Of a batch of products, which share the right operand here, the
+    rows are those of all of them.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        terms: int,
+        dtype: str,
+        shape: tuple[int, ...] | None = None,
+        layout: str = LAYOUTS[0],
+        mode: DefaultMode | None = None,
+        batch: int = 1,
+    ) -> None:
+        """Take the shape of the results, 64 rows and columns by default; raises UnsupportedError for what cannot be."""
+        if not isinstance(terms, int) or isinstance(terms, bool) or not 1 <= terms <= MOST_TERMS:
+            raise UnsupportedError(f"n is a number of terms from 1 to {MOST_TERMS:,}, not {terms!r}")
+        if not isinstance(dtype, str):
+            raise UnsupportedError(f"dtype is a name such as float32, not {type(dtype).__name__}")
+        if layout not in LAYOUTS:
+            raise UnsupportedError(
+                f"a layout is one of {' '.join(LAYOUTS)}, not {quoted(str(layout))}{guess(str(layout), [*LAYOUTS])}"
+            )
+        if layout != LAYOUTS[0] and target.kind != "matmul":
+            raise UnsupportedError(f"only products of two matrices have layouts, and {target.name} takes others")
+        self._mode, self._batch, self.products = mode, batch, 0
+        if batch > 1 and layout != LAYOUTS[0]:
+            raise UnsupportedError(f"batches of products are examined in the layout {LAYOUTS[0]}, not {layout}")
+        self.target, self.terms, self.layout = target, terms, layout
+        self.dtype = target.dtype(dtype)
+        format = format_called(str(self.dtype).rpartition(".")[2])
+        assert format is not None
+        self.format = format
+        self.shape = target.shape if shape is None else shape
+        self.carrier = self.dtype if isinstance(self.dtype, np.dtype) else native_dtype(format) or np.dtype(np.float32)
+        self.is_gram = "B" not in layout
+        if self.is_gram and len(set(self.shape)) > 1:
+            raise UnsupportedError(f"{layout} has as many columns as rows, not {self.shape[0]} × {self.shape[1]}")
+
+    @property
+    def work(self) -> int:
+        """The number of multiply-adds of one result."""
+        return self.terms * int(np.prod(self.shape, dtype=np.int64))
+
+    def multiply(self, x: Array, y: Array) -> Source:
+        """Return the codes of the product of x (rows, terms) and y (terms, columns) or (terms,).
+
+        Numbers are of the carrier; y is not read where one matrix is both operands. Raises UnsupportedError for a
+        target that raises or returns another shape.
+        """
+        array, dtype, target = self.target.device.array, self.dtype, self.target
+        self.products += 1
+        with target.device.scope(dtype), np.errstate(all="ignore"):  # masks overflow in what is no sum
+            if self._batch > 1:
+                whole = np.broadcast_to(y, (self._batch, *y.shape))
+                return self.apply(array(x.reshape(self._batch, -1, self.terms), dtype), array(whole, dtype))
+            if self.layout in ("A.T@B", "A.T@B.T", "A.T@A"):
+                stored = array(x.T, dtype)
+                left, right = stored.T, stored
+            else:
+                left = stored = array(x, dtype)
+                right = stored.T if self.is_gram else stored
+            if not self.is_gram:
+                turned = self.layout.endswith("B.T")
+                right = array(y.T if turned else y, dtype)
+                right = right.T if turned else right
+            return self.apply(left, right)
+
+    def apply(self, left: Foreign, right: Foreign) -> Source:
+        """Return the codes that the target gives for operands of its library; raises what `multiply` raises."""
+        target = self.target
+        made = target.fetch(self._outside(lambda: target.call(left, right)))
+        wanted = self.shape if self._batch == 1 else (self._batch, self.shape[0] // self._batch, *self.shape[1:])
+        if made.codes.shape != wanted:
+            raise UnsupportedError(f"{target.name} returns the shape {made.codes.shape}, not {wanted}")
+        return made if self._batch == 1 else Source(made.codes.reshape(self.shape), made.format)
+
+    def sums(self, vectors: Iterable[Array], other: Array) -> Source:
+        """Return the codes of sums of vectors of the carrier, or of their products with the other one, one by one.
+
+        Vectors are new ones, and the target may write into them.
+        """
+        array, dtype, call = self.target.device.array, self.dtype, self.target.call
+
+        def results() -> list[Foreign]:
+            if self.target.device.library == "numpy":  # what is given may be written into
+                if self.target.kind == "sum":
+                    return [call(vector) for vector in vectors]
+                return [call(vector, other.copy()) for vector in vectors]
+            if self.target.kind == "sum":
+                return [call(array(vector, dtype)) for vector in vectors]
+            return [call(array(vector, dtype), array(other, dtype)) for vector in vectors]
+
+        with self.target.device.scope(dtype), np.errstate(all="ignore"):
+            made = self._outside(results)
+            if isinstance(made[0], np.generic) and len(set(map(type, made))) == 1:
+                return self.target.fetch(np.array(made))  # one array is read sooner than many numbers
+            found = [self._scalar(each) for each in made]
+        return Source(np.concatenate([each.codes.reshape(1) for each in found]), found[0].format)
+
+    def _outside(self, work: Callable[[], Found]) -> Found:
+        """Return what calls of the target give in the caller's mode."""
+        return self.target.attempt(work if self._mode is None else self._mode.outside(work))
+
+    def _scalar(self, made: Foreign) -> Source:
+        found = self.target.fetch(made)
+        if found.codes.size != 1:
+            raise UnsupportedError(f"{self.target.name} returns the shape {found.codes.shape}, not one number")
+        return found
+
+
+def check_mode(target: Target, mode: DefaultMode | None) -> DefaultMode | None:
+    """Return the mode; raises UnsupportedError where its caller does not round to nearest."""
+    if mode is not None and not mode.outside(rounds_to_nearest)():
+        raise UnsupportedError(
+            f"{target.name} is probed with numbers that absorb others, and this thread does not round to nearest: "
+            "fesetround(FE_TONEAREST)"
+        )
+    return mode
+
+
+def checked_shape(shape: object, kind: str | None = None) -> tuple[int, ...]:
+    """Return (batch, rows, terms, columns) of a product, or (1, rows, terms) of a matrix and a vector.
+
+    Raises UnsupportedError for what is no shape of the kind.
+    """
+    numbers = tuple(shape) if isinstance(shape, tuple | list) else ()
+    if len(numbers) not in (2, 3, 4) or not all(type(each) is int and each > 0 for each in numbers):
+        raise UnsupportedError(
+            f"a shape is (rows, terms, columns), with the number of products before them where there are several, "
+            f"or (rows, terms) of a matvec, not {shape!r}"
+        )
+    if kind not in (None, "matvec" if len(numbers) == 2 else "matmul"):
+        raise UnsupportedError(
+            f"a {quoted(str(kind))} has no shape of {len(numbers)} numbers: matmul M, K, N; matvec M, K"
+        )
+    whole = numbers if len(numbers) == 4 else (1, *numbers)
+    if prod(whole) // whole[2] > MOST_ELEMENTS:
+        raise UnsupportedError(f"a product of {prod(whole) // whole[2]:,} elements is too large to be examined")
+    return whole
+
+
+def values(source: Source) -> Array:
+    """Return the values of codes as float64, or, where NumPy has their format, as its own floats."""
+    kind = native_dtype(source.format)
+    if kind is None:
+        return decode(source.codes, source.format, np.float64)
+    floats: Array = source.codes.view(kind)
+    return floats

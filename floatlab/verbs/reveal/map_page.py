@@ -1,0 +1,132 @@
+"""The pages of the orders of a whole product, and of what changes the bits of a row."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, heading, hint, line
+from floatlab.page.words import counted
+from floatlab.reduce.reveal.invariance import Invariance, circumstance_text
+from floatlab.reduce.reveal.order_map import OrderClass, OrderMap
+from floatlab.reduce.reveal.stripes import stripes_text
+
+_MOST_ROWS, _MOST_COLUMNS, _MOST_CLASSES = 16, 48, 16
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ROLES = (Role.PLAIN, Role.VALUE, Role.CHANGED, Role.EXPONENT, Role.SIGNIFICAND, Role.SIGN)
+
+
+def map_page(found: OrderMap) -> Page:
+    """Return the page of the orders of a product: the classes, and where they lie.
+
+    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.reduce.reveal.mapping import order_map
+    >>> def tail(a, b):
+    ...     made = np.cumsum(a[:, :, None] * b, axis=1)[:, -1]
+    ...     made[4:] = np.cumsum(a[4:, ::-1, None] * b[::-1], axis=1)[:, -1]
+    ...     return made
+    >>> print(to_text(map_page(order_map(tail, (6, 5, 4), kind="matmul"))))
+      floatlab.tail: 6 × 5 × 4, 2 orders
+      all 24 elements are explained: replays gave their bits
+    <BLANKLINE>
+      A 66.7 %     serial
+                   16 elements: rows 0–3, all columns
+      B 33.3 %     reversed
+                   8 elements: rows 4–5, all columns
+    <BLANKLINE>
+                   rows 0–3  A
+                   rows 4–5  B
+      a letter for each block of columns: 0–3
+    <BLANKLINE>
+      asked        12 probes in 91 products of binary32
+    <BLANKLINE>
+    """
+    rows, terms, columns = found.shape
+    name = "function" if "<lambda>" in found.target else found.target
+    size = f"{rows // found.batch} × {terms} × {columns}" + ("" if found.layout == "A@B" else f", {found.layout}")
+    size = size if found.batch == 1 else f"{found.batch} products of {size}"
+    title = f"{name}: {size}, {counted(len(found.classes), 'order')}"
+    missing = sum(each.elements for each in found.classes if each.candidate is None)
+    settled: Note = Note(f"all {rows * columns:,} elements are explained: replays gave their bits")
+    if missing:
+        share = 100 * missing / (rows * columns)
+        settled = Note(Span(f"the order of {share:.3g} % of the elements ({missing:,}) was not found", Role.FLAG))
+    listed = found.classes[:_MOST_CLASSES]
+    blocks: list[Block] = [heading(title), settled, Gap()]
+    for i, each in enumerate(listed):
+        role = Role.FLAG if each.candidate is None else Role.VALUE
+        blocks.append(Row(f"{_letter(i)} {100 * each.share:.3g} %", Span(each.text, role)))
+        blocks.append(Row("", f"{each.elements:,} elements: {_where(each, rows, columns)}"))
+    if len(listed) < len(found.classes):
+        blocks.append(hint(f"and {counted(len(found.classes) - len(listed), 'smaller class')}"))
+    if len(found.classes) > 1:
+        blocks += [Gap(), *_picture(found)]
+    asked = f"{counted(found.probes, 'probe')} in {counted(found.products, 'product')} of {found.terms_format.name}"
+    return Page((*blocks, Gap(), Row("asked", asked)), title)
+
+
+def invariance_page(found: Invariance) -> Page:
+    """Return the page of what changes the bits of a row of a product, and what does not."""
+    rows, terms, columns = found.shape
+    name = "function" if "<lambda>" in found.target else found.target
+    words = "nothing that was tried changes bits" if found.is_invariant else "bits depend on more than the row"
+    title = f"{name}: {rows} × {terms} × {columns}, {found.dtype}: {words}"
+    blocks: list[Block] = [heading(title), Gap()]
+    blocks += (
+        Row(each.name, Span(circumstance_text(each), Role.FLAG if each.changes else Role.GOOD))
+        for each in found.circumstances
+    )
+    for each in found.circumstances:
+        if each.changes and len(each.groups) <= _MOST_CLASSES:
+            blocks += [Gap(), heading(f"{each.name}: equal bits")]
+            blocks += [Row(str(i + 1), _numbers(group)) for i, group in enumerate(each.groups)]
+    return Page(tuple(blocks), title)
+
+
+def _where(one: OrderClass, rows: int, columns: int) -> str:
+    return f"{stripes_text(one.rows, rows, 'rows')}, {stripes_text(one.columns, columns, 'columns')}"
+
+
+def _letter(number: int) -> str:
+    return _LETTERS[number] if number < len(_LETTERS) else "*"
+
+
+def _runs(changes: Array, count: int) -> list[tuple[int, int]]:
+    """Return the runs of lines between changes as first and last."""
+    starts = [0, *(int(i) + 1 for i in np.flatnonzero(changes)), count]
+    return [(low, high - 1) for low, high in pairwise(starts)]
+
+
+def _picture(found: OrderMap) -> list[Block]:
+    """Draw a letter for each block of equal rows and columns."""
+    labels = found.labels
+    rows = _runs((labels[1:] != labels[:-1]).any(axis=1), len(labels))
+    columns = _runs((labels[:, 1:] != labels[:, :-1]).any(axis=0), labels.shape[1])
+    lines: list[Line] = []
+    names = [f"rows {low}–{high}" if low < high else f"row {low}" for low, high in rows[:_MOST_ROWS]]
+    width = max(map(len, names))
+    for (row, _), name in zip(rows, names, strict=False):
+        cells = [int(labels[row, column]) for column, _ in columns[:_MOST_COLUMNS]]
+        lines.append(line(f"{name:{width}}  ", *(Span(_letter(i), _ROLES[i % len(_ROLES)]) for i in cells)))
+    parts = [f"{low}–{high}" if low < high else str(low) for low, high in columns[:_MOST_COLUMNS]]
+    shown = ", ".join(parts[:8]) + ", …" * (len(columns) > 8)
+    more = "" if len(rows) <= _MOST_ROWS else f"; {len(rows) - _MOST_ROWS:,} more blocks of rows are not drawn"
+    return [Strip("", tuple(lines)), hint(f"a letter for each block of columns: {shown}{more}")]
+
+
+def _numbers(group: tuple[int, ...]) -> str:
+    """Return numbers in words, runs shortened.
+
+    >>> _numbers((1, 2, 3, 7, 9))
+    '1–3, 7, 9'
+    """
+    runs: list[list[int]] = []
+    for each in group:
+        if runs and each == runs[-1][1] + 1:
+            runs[-1][1] = each
+        else:
+            runs.append([each, each])
+    words = [str(low) if low == high else f"{low}–{high}" for low, high in runs]
+    return ", ".join(words[:12]) + ", …" * (len(words) > 12)

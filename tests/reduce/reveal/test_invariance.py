@@ -1,0 +1,91 @@
+"""What changes the bits of a row: each circumstance alone, on products written for it, and on the installed BLAS."""
+
+import numpy as np
+import pytest
+
+from floatlab.errors import UnsupportedError
+from floatlab.reduce.reveal.invariance import invariance
+
+
+def serial(a, b):
+    made = np.zeros((len(a), b.shape[1]), a.dtype)
+    for k in range(a.shape[1]):
+        made += a[:, k, None] * b[k]
+    return made
+
+
+def backward(a, b):
+    return serial(a[:, ::-1], b[::-1])
+
+
+def by_size(a, b):
+    return serial(a, b) if len(a) < 6 else backward(a, b)
+
+
+def by_place(a, b):
+    made = serial(a, b)
+    made[4::6] = backward(a, b)[4::6]
+    return made
+
+
+def by_address(a, b):
+    return backward(a, b) if a.ctypes.data % 16 == 8 else serial(a, b)
+
+
+def by_run():
+    runs = []
+
+    def changing(a, b):
+        runs.append(0)
+        return backward(a, b) if len(runs) > 3 else serial(a, b)
+
+    return changing
+
+
+def changed(target, **options):
+    found = invariance(target, (20, 40, 5), kind="matmul", **options)
+    return {each.name: each.first for each in found.circumstances if each.changes}, found
+
+
+def test_a_product_row_by_row_is_invariant():
+    changes, found = changed(serial)
+    assert changes == {}
+    assert found.is_invariant
+    assert [each.name for each in found.circumstances] == ["runs", "rows", "place", "alignment", "threads"]
+    assert found.text.splitlines()[1] == "rows: the same bits in all 17 cases"
+
+
+def test_each_circumstance_is_found():
+    assert changed(by_size)[0] == {"rows": 6}
+    assert changed(by_place)[0] == {"place": 4}
+    assert changed(by_address)[0] == {"alignment": 8}
+    assert changed(by_run())[0]["runs"] == 4
+
+
+def test_how_much_is_told():
+    found = changed(by_place)[1]
+    place = found.circumstances[2]
+    assert place.groups == (tuple(i for i in range(20) if i % 6 != 4), (4, 10, 16))
+    assert 0 < place.share <= 1
+    assert place.ulps >= 1
+    assert "place: changes bits from 4 on: 2 different results" in found.text
+
+
+def test_threads_are_as_many_as_before():
+    from floatlab.reduce.timing.devices import device_of
+
+    device = device_of("numpy")
+    before = device.set_threads(1)
+    if before is None:
+        pytest.skip("NumPy has no OpenBLAS of its own here")
+    device.set_threads(before)
+    found = invariance("numpy.matmul", (30, 20, 10), "float64")
+    assert device.set_threads(before) == before
+    assert found.circumstances[-1].tried == (1, 2, 3, 4, 8)
+
+
+def test_what_cannot_be_tried_is_said():
+    with pytest.raises(UnsupportedError):
+        invariance("numpy.matmul", (3, 4, 5, 6))
+    with pytest.raises(UnsupportedError, match="raises ZeroDivisionError"):
+        invariance(lambda a, b: 1 // 0, (3, 4, 5), kind="matmul")
