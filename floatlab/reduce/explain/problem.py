@@ -1,0 +1,133 @@
+"""The inputs of a product with their exact product, and a result of it that is to be explained."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, quantize
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.formats import Format, parse_format
+from floatlab.record import Record
+from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of, spread
+
+_SINGLE = parse_format("fp32")
+_NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
+_SAMPLE_ROWS, _SAMPLE = 48, 48 * 48
+
+
+class Side:
+    """One of the two results: its values as float64, its format, and the narrowest format that has all its values."""
+
+    def __init__(self, name: str, source: Source) -> None:
+        """Decode a result of two axes."""
+        self.name, self.source, self.format = name, source, source.format
+        self.values = np.asarray(decode(source.codes, source.format), np.float64)
+        self.finite = np.isfinite(self.values)
+
+    @cached_property
+    def narrowest(self) -> Format:
+        """The narrowest usual format that has all these numbers; the result's own if none has."""
+        values = self.values[self.finite]
+        for format in _NARROW:
+            if format.precision < self.format.precision and values.any():
+                some = values[:: max(1, values.size // 4096)]
+                for part in (some, values):
+                    if not np.array_equal(np.asarray(quantize(part, format), np.float64), part):
+                        break
+                else:
+                    return format
+        return self.format
+
+
+class Problem:
+    """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
+
+    def __init__(self, x: Source, y: Source, results: tuple[Format, ...]) -> None:
+        """Multiply the inputs exactly enough to judge results of these formats."""
+        self.sources = x, y
+        first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
+        rows, columns = np.isfinite(first).all(axis=1), np.isfinite(second).all(axis=0)
+        self.known = np.logical_and.outer(rows, columns)
+        self.special: Array | None = None
+        if not self.known.all():
+            with np.errstate(all="ignore"):
+                self.special = np.where(self.known, 0.0, first @ second)
+            first, second = np.where(rows[:, None], first, 0.0), np.where(columns, second, 0.0)
+        self.x, self.y = first, second
+        self.terms = first.shape[1]
+        self.shape = (first.shape[0], second.shape[1])
+        self.precise = max(each.precision for each in results) > _SINGLE.precision
+        self.totals = multiply_exactly(first, second, self.precise)
+        self.rows = spread(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
+        self.columns = spread(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
+        self._noises: dict[str, Noise] = {}
+
+    def noise(self, accumulator: Format) -> Noise:
+        """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
+        if accumulator.name not in self._noises:
+            noise = noise_of(accumulator)
+            kind = {"binary32": np.float32, "binary64": np.float64}.get(accumulator.name)
+            if kind is not None:
+                noise = calibrated(noise, self.x, self.y, self.totals, kind)
+            self._noises[accumulator.name] = noise
+        return self._noises[accumulator.name]
+
+    @cached_property
+    def sample(self) -> Totals:
+        """The totals of the sampled rows and columns."""
+        return self.totals.take(self.rows, self.columns)
+
+
+class Fit(Record):
+    """What a model leaves of a result: errors beyond the output's rounding in units of sigma, and which are too large."""
+
+    z: Array
+    wrong: Array
+
+    __hash__ = object.__hash__
+
+
+class View:
+    """Elements of a result beside their exact products: all of them, or a sample."""
+
+    def __init__(self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format) -> None:
+        """Take the accumulator's noise, and the rounding of the output where that is a narrower format."""
+        self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
+        self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
+
+    def against(self, totals: Totals) -> View:
+        """Return the same result beside another product."""
+        return View(totals, self.values, self.usable, self.noise, self.format)
+
+    def fit(self, product: Array | None = None, factor: float = 1.0, shift: Array | None = None) -> Fit:
+        """Judge the result against factor·product + shift; without a product, against that of the inputs."""
+        totals, values = self.totals, self.values
+        with np.errstate(all="ignore"):
+            limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
+            if shift is None and factor == 1:
+                error = totals.error(values, product)
+            else:
+                base = totals.product if product is None else product
+                error = values - (factor * base + (0.0 if shift is None else shift))
+                extra = 2.0**-self.format.precision * np.abs(values) * 1.01 + self.noise.quantum
+                limit, sigma = abs(factor) * limit + extra, abs(factor) * sigma + extra / 2
+            beyond = np.maximum(np.abs(error) - self.half, 0.0)
+            z = np.where(beyond == 0, 0.0, beyond / np.maximum(sigma, 1e-320))
+        return Fit(np.where(self.usable, z, np.nan), self.usable & ~(beyond <= limit))
+
+
+def view_of(problem: Problem, side: Side, accumulator: Format, sampled: bool = False) -> View:
+    """Return a result beside the exact product, or a sample of it."""
+    index = np.ix_(problem.rows, problem.columns) if sampled else (slice(None), slice(None))
+    usable = side.finite[index] & problem.known[index]
+    totals = problem.sample if sampled else problem.totals
+    return View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest)
+
+
+def middle(z: Array) -> float:
+    """Return the median of what is a number; infinity of nothing."""
+    z = z[~np.isnan(z)]
+    return float(np.median(z)) if z.size else np.inf
