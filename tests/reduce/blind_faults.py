@@ -92,7 +92,7 @@ def scale(d, good):
     bad = d.cast(f64(good) * factor)
     if beyond(d, good, bad).mean() < (0.9 if np.mean(f64(good) == 0) < 0.05 else 0.05):
         return None
-    tiny = d.m * d.n < 6
+    tiny = d.m * d.n < 6 or beyond(d, good, bad).sum() < 4
     return bad, ANY if tiny else {"scale"}, {"elements", "region", "bias"} if tiny else set(), None
 
 

@@ -7,9 +7,11 @@ taken only if what it leaves is rounding in every element. Those that need less 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 
+from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual, Record
@@ -25,9 +27,12 @@ SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NEAR = 3.0  # sigmas that the median element is off at most
 _BETTER = 0.4  # a model that leaves less than this share of what a simpler one leaves is the better one
 _ENOUGH = 50  # elements, for that
+_SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
+_LONG = 8  # elements along an axis whose mean shows a bias
+_TRIED = 8  # models that are verified on all elements
 _WORK = 1 << 29  # multiply-adds of models that go product by product
-_UNRELATED = 0.5  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
-_ALIKE = 0.3  # of the result
+_MOST_WRONG = 0.7  # of the elements: a region of more is another result
+_UNRELATED = 0.22  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
 
 
 class DiagnosedCause(Record):
@@ -55,6 +60,22 @@ class SideExplanation(Individual):
     accumulator: Format = SINGLE
     wrong: Array | None = None
     z: float = 0.0  # the median error in sigmas
+
+
+class Option(Individual):
+    """A model of the inputs with what it leaves in a sample: the median in sigmas, and how many elements are wrong."""
+
+    z: float
+    wrong: int
+    model: Model
+    accumulator: Format
+    view: View
+    product: Array | None
+
+    @property
+    def exact(self) -> Array:
+        """The product in the sample."""
+        return self.view.totals.product if self.product is None else self.product
 
 
 class Fault(Record):
@@ -94,16 +115,26 @@ class SideExplainer:
         if not (self.side.finite & self.problem.known).any():
             status = "bug" if self.stray.any() else "product"
             return self._found(status, ())
-        for search in (self._with_most_right, self._with_all_wrong, self._of_sums, self._narrower):
+        searches = (self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums)
+        for search in (*searches, lambda: self.narrower):
             found = search()
             if found is not None:
                 return found
         return self._unexplained()
 
+    def _plain_or_flushed(self) -> SideExplanation | None:
+        """Recognise a product that differs by subnormal results alone, which are zero."""
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        fit = view.fit()
+        flushed = self._flushed(view, None, fit.wrong) if fit.wrong.any() else None
+        if flushed is None:
+            return None
+        return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
+
     # what is right in most elements
 
-    def _options(self) -> Iterator[tuple[float, Model, Format, View, Array | None]]:
-        """Give the models of inputs with the median error that each leaves in the sample."""
+    def _options(self) -> Iterator[Option]:
+        """Give the models of inputs with what each leaves in the sample."""
         problem = self.problem
         x, y = problem.x[problem.rows], problem.y[:, problem.columns]
         formats = problem.sources[0].format, problem.sources[1].format
@@ -112,39 +143,54 @@ class SideExplainer:
             self.tick()
             product = None if model is PLAIN else model.make(x, y, problem.x, problem.y)
             for accumulator, view in zip(self.accumulators, views, strict=True):
-                yield middle(view.fit(product).z), model, accumulator, view, product
+                fit = view.fit(product)
+                some = fit.z[view.totals.size > 0]
+                yield Option(middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product)
 
     def _with_most_right(self) -> SideExplanation | None:
         self.options = list(self._options())
-        near = [each for each in self.options if each[0] <= _NEAR]
-        near.sort(key=lambda each: (each[1].weight, each[2] is not self.accumulators[0], each[0]))
+        near = [each for each in self.options if each.z <= _NEAR]
         if not near:
             return None
-        count = int(view_of(self.problem, self.side, SINGLE, sampled=True).usable.sum())
-        ranked = [near.pop(0)]
-        for each in near:
-            better = _BETTER if count >= _ENOUGH else 0.02
-            if each[2] is ranked[0][2] and each[0] < better * ranked[0][0] and each[1].name != ranked[0][1].name:
-                ranked.insert(0, each)
-            else:
-                ranked.append(each)
-        for _, model, accumulator, _, _ in ranked[:8]:
-            self.tick()
-            found = self._verified(model, accumulator)
-            if found is not None:
-                return found
+        usable = int(near[0].view.usable.sum())
+        least = min(each.wrong for each in near)
+        near.sort(key=lambda each: (
+            each.wrong > least + usable // 50, each.model.weight, each.accumulator is not self.accumulators[0], each.z,
+        ))  # fmt: skip
+        first = near[0]
+        if usable >= _ENOUGH:
+            clearer = [each for each in near if self._is_clearer(each, first)]
+            near = clearer + [each for each in near if each not in clearer]
+        least = min(each.wrong for each in near)
+        for faulty in (False, True):
+            for each in near[:_TRIED] if faulty else [one for one in near if one.wrong == least][:_TRIED]:
+                self.tick()
+                found = self._verified(each.model, each.accumulator, faulty)
+                if found is not None:
+                    return found
         return None
 
-    def _verified(self, model: Model, accumulator: Format) -> SideExplanation | None:
-        """Return what a model and at most one fault leave no more than rounding of."""
+    def _is_clearer(self, one: Option, other: Option) -> bool:
+        """Say whether a model leaves so much less than a simpler one that it is the better one."""
+        if one.accumulator is not other.accumulator or one.model.name == other.model.name or one.wrong > other.wrong:
+            return False
+        apart = middle(np.abs(one.exact - other.exact) / one.view.noise.sigma(one.view.totals))
+        return one.z < _BETTER * other.z and apart > _BETTER / 2
+
+    def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
+        """Return a model, where it leaves rounding alone, or with `faulty` beside one fault."""
         view = view_of(self.problem, self.side, accumulator)
         product = None if model is PLAIN else self._product(model)
         fit = view.fit(product)
         if not fit.wrong.any():
-            return self._found("product" if model is PLAIN else "rounding", (), model, accumulator, fit.z, view)
+            return self._found("product" if model is PLAIN else "rounding", (), model, accumulator, fit.z, view, product)
         flushed = self._flushed(view, product, fit.wrong)
         if flushed is not None:
-            return self._found("rounding", (flushed,), model, accumulator, fit.z, view)
+            return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
+        if not faulty:
+            return None
+        if self.narrower is not None and fit.wrong.mean() > _SURPRISING * self.narrower_share:
+            return None
         places = find_places(fit.wrong)
         fault = None
         if places is None or places.count > 4:
@@ -154,7 +200,7 @@ class SideExplainer:
             fault = Fault(places.name, places.where, evidence, fit.wrong)
         if fault is None:
             return None
-        return self._found("bug", (fault,), model, accumulator, fit.z, view)
+        return self._found("bug", (fault,), model, accumulator, fit.z, view, product)
 
     def _product(self, model: Model) -> Array:
         x, y = self.problem.x, self.problem.y
@@ -182,9 +228,15 @@ class SideExplainer:
         for fault in (self._bias, self._scale, self._moved, self._terms):
             self.tick()
             found = fault(view, product, wrong)
-            if found is not None:
+            if found is not None and (self.narrower is None or self._is_clear(view, product, wrong)):
                 return found
         return None
+
+    def _is_clear(self, view: View, product: Array | None, wrong: Array) -> bool:
+        """Say whether errors are so large that a narrower accumulator is no other explanation."""
+        error = np.abs(view.totals.error(view.values, product))[wrong]
+        room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
+        return wrong.sum() > 20 and float(np.median(error / room)) > 8
 
     def _bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         error = np.where(view.usable, view.totals.error(view.values, product), np.nan)
@@ -192,7 +244,8 @@ class SideExplainer:
         for axis, words in ((0, "column"), (1, "row")):
             shift = weighted_median(error, sigma, axis)
             unknowns = int(wrong.any(axis=axis).sum())
-            if wrong.sum() < unknowns + 3 or not np.isfinite(shift).all():
+            drifts = wrong.shape[axis] >= _LONG and self._drifts(view, product)
+            if (wrong.sum() < unknowns + 3 and not drifts) or not np.isfinite(shift).all():
                 continue
             if not view.fit(product, shift=shift).wrong.any():
                 most = float(np.abs(shift).max())
@@ -205,9 +258,14 @@ class SideExplainer:
         exact = view.totals.product if product is None else product
         limit = view.noise.limit(view.totals, product) + view.half
         factor = factor_between(np.where(view.usable, view.values, np.nan), exact, limit)
-        if not factor or wrong.sum() < 4 or view.fit(product, factor=factor).wrong.any():
+        few = wrong.sum() < (2 if view.format.precision > 11 else 3) and not self._drifts(view, product)
+        if not factor or few or view.fit(product, factor=factor).wrong.any():
             return None
         return Fault("scale", (), (("factor", f"{factor:.9g}"),), wrong)
+
+    def _drifts(self, view: View, product: Array | None) -> bool:
+        """Say whether most of many elements are farther off than rounding, though each may be rounding."""
+        return int(view.usable.sum()) >= _ENOUGH and middle(view.fit(product).z) > _NEAR
 
     def _moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         if product is not None:
@@ -260,18 +318,18 @@ class SideExplainer:
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, accumulator, None, view)
         found = []
-        for _, model, accumulator, view, product in self.options:
+        for each in self.options:
             self.tick()
-            left = self._left(view, product)
+            left = self._left(each.view, each.product)
             if left <= _NEAR:
-                found.append((model.weight, left, model, accumulator))
+                found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
             product = self._product(model)
             wrong = view.fit(product).wrong
             fault = self._bias(view, product, wrong) or self._scale(view, product, wrong)
-            if fault is not None:
-                return self._found("bug", (fault,), model, accumulator, None, view)
+            if fault is not None and (self.narrower is None or self._is_clear(view, product, wrong)):
+                return self._found("bug", (fault,), model, accumulator, None, view, product)
         return None
 
     def _left(self, view: View, product: Array | None) -> float:
@@ -323,8 +381,9 @@ class SideExplainer:
         _, z, model, accumulator = min(found, key=lambda each: each[:2])
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
-    def _narrower(self) -> SideExplanation | None:
-        """Try sums whose every step was rounded to a format that has all these numbers."""
+    @cached_property
+    def narrower(self) -> SideExplanation | None:
+        """The result as a sum whose every step was rounded to a narrower format that has all these numbers."""
         for name in ("fp32", "tf32", "fp16", "bf16"):
             format = parse_format(name)
             if format.precision >= self.accumulators[0].precision or self.side.narrowest.precision > format.precision:
@@ -336,18 +395,37 @@ class SideExplainer:
                 return self._found("rounding", (fault,), PLAIN, format, fit.z)
         return None
 
+    @cached_property
+    def narrower_share(self) -> float:
+        """Which share of elements such sums have that no wider accumulator gives, from some that are simulated."""
+        assert self.narrower is not None
+        problem, format = self.problem, self.narrower.accumulator
+        rows, columns = problem.rows[:16], problem.columns[:32]
+        x, y = problem.x[rows], problem.y[:, columns]
+        total = np.zeros((len(rows), len(columns)))
+        with np.errstate(all="ignore"):
+            for k in range(problem.terms):
+                step = np.asarray(quantize(x[:, k : k + 1] * y[k : k + 1], format), np.float64)
+                total = np.asarray(quantize(total + step, format), np.float64)
+        noise = problem.noise(self.accumulators[0])
+        view = View(problem.totals.take(rows, columns), total, np.isfinite(total), noise, self.side.narrowest)
+        return float(view.fit().wrong.mean())
+
     def _unexplained(self) -> SideExplanation:
         """Say that a result is another product, or none, where no precision explains how far off it is."""
         view = view_of(self.problem, self.side, self.accumulators[0])
-        error, totals = np.abs(view.totals.error(view.values)), view.totals
+        totals, usable = view.totals, view.usable
+        usable = usable & (totals.squares > 0) if (usable & (totals.squares > 0)).any() else usable
         with np.errstate(all="ignore"):
-            far = error > _UNRELATED * np.sqrt(totals.squares) + _ALIKE * np.abs(totals.product)
+            scale = np.where(totals.squares > 0, np.sqrt(totals.squares), 1.0)
+            a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))
+            far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
         fit = view.fit()
-        share = float(far[view.usable].mean())
+        share = float((far > _UNRELATED).mean())
         if share >= 0.5:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
-        if places is not None and fit.wrong.mean() < 0.9 and places.name == "region":
+        if places is not None and fit.wrong[usable].mean() < _MOST_WRONG and places.name == "region":
             fault = Fault("region", places.where, self._content(fit.wrong), fit.wrong)
             return self._found("bug", (fault,), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
@@ -379,6 +457,7 @@ class SideExplainer:
         accumulator: Format = SINGLE,
         z: Array | None = None,
         view: View | None = None,
+        product: Array | None = None,
     ) -> SideExplanation:
         causes = [self._cause(each, "result") for each in faults]
         if model.name:
@@ -386,8 +465,11 @@ class SideExplainer:
         own = self.accumulators[0]
         if accumulator is not own and status in ("product", "rounding", "bug") and not faults:
             causes.append(self._cause(Fault("accumulator", (), (("format", accumulator.name),)), "accumulator"))
-        if view is not None and self._is_cast(view):
+        flushed = any(each.name == "flush-to-zero" for each in causes)
+        if view is not None and not flushed and self._is_cast(view, product):
             causes.append(self._cause(Fault("output-rounded", (), (("format", self.side.narrowest.name),)), "output"))
+        if self.before and model.name and self._makes_stray(model):
+            self.before, self.stray = (), np.zeros_like(self.stray)
         if self.before:
             status = "bug" if status != "unknown" else status
         elif status == "product" and causes:
@@ -398,9 +480,16 @@ class SideExplainer:
             self.side, status, (*self.before, *causes), model, accumulator, self.stray if self.before else wrong, error
         )
 
-    def _is_cast(self, view: View) -> bool:
+    def _makes_stray(self, model: Model) -> bool:
+        """Say whether a model's own overflow is what is not finite in the result."""
+        rows, columns = (np.flatnonzero(self.stray.any(axis=axis)) for axis in (1, 0))
+        x, y = self.problem.x, self.problem.y
+        made = model.make(x[rows], y[:, columns], x, y)
+        return not np.isfinite(made[self.stray[np.ix_(rows, columns)]]).any()
+
+    def _is_cast(self, view: View, product: Array | None) -> bool:
         """Say whether numbers of a narrower format are what rounding the result made."""
         if self.side.narrowest.precision >= self.side.format.precision or not isinstance(view.half, np.ndarray):
             return False
         bare = View(view.totals, view.values, view.usable, view.noise, self.side.format)
-        return bool(bare.fit().wrong.any())
+        return bool(bare.fit(product).wrong.any())

@@ -196,6 +196,7 @@ def spread(count: int, most: int) -> Array:
 def half_ulp(values: Array, format: Format) -> Array:
     """Return half an ulp of each value in a format: how far rounding to it may have moved the number."""
     with np.errstate(all="ignore"):
-        exponent = np.maximum(np.frexp(values)[1], format.emin + 1) - format.precision - 1
+        least = format.emin + 1
+        exponent = np.where(values == 0, least, np.maximum(np.frexp(values)[1], least)) - format.precision - 1
     half: Array = np.where(np.isfinite(values), np.ldexp(1.0, exponent), 0.0)
     return half

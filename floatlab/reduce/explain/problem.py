@@ -112,7 +112,9 @@ class View:
             else:
                 base = totals.product if product is None else product
                 error = values - (factor * base + (0.0 if shift is None else shift))
-                extra = 2.0**-self.format.precision * np.abs(values) * 1.01 + self.noise.quantum
+                # The product was rounded before something was done to it, and its result after that.
+                size = np.abs(values) + np.abs(factor * base)
+                extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
                 limit, sigma = abs(factor) * limit + extra, abs(factor) * sigma + extra / 2
             beyond = np.maximum(np.abs(error) - self.half, 0.0)
             z = np.where(beyond == 0, 0.0, beyond / np.maximum(sigma, 1e-320))

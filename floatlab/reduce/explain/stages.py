@@ -61,6 +61,10 @@ def _flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
     return np.where(np.abs(part) < least, 0.0, part)
 
 
+def _results_flushed(least: float, make: Maker, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    return _flushed(least, make(x, y, all_x, all_y), all_x, 0)
+
+
 def _quantized(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
     most = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
     scale = np.where(most == 0, 1.0, most / 127)
@@ -80,7 +84,7 @@ def _in_parts(name: str, count: int, below: int, x: Array, y: Array, all_x: Arra
     for side in (x, y):
         rest, found = side, []
         for _ in range(count):
-            found.append(np.asarray(quantize(rest, name), np.float64))
+            found.append(np.asarray(quantize(rest, name, overflow="saturate"), np.float64))
             rest = rest - found[-1]
         parts.append(found)
     with np.errstate(all="ignore"):
@@ -102,27 +106,30 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
             for side, sides in _SIDES:
                 evidence = (("format", format.name), ("rounding", direction), ("inputs", side))
                 change = partial(_rounded, name, direction)
-                weight = (1 if side == "both" else 2) + (direction != "RNE") + (format.precision < 8) * 2
+                weight = (2 if side == "both" else 3) + (direction != "RNE") + (format.precision < 8) * 2
                 yield Model("inputs-rounded", "inputs", evidence, partial(_on_sides, sides, change), weight)
     for by_row, words in ((False, "tensor"), (True, "row")):
         for side, sides in _SIDES:
             evidence = (("format", "int8"), ("scale per", words), ("inputs", side))
             make = partial(_on_sides, sides, partial(_quantized, by_row))
-            yield Model("inputs-quantized", "inputs", evidence, make, 2 if side == "both" else 3)
+            yield Model("inputs-quantized", "inputs", evidence, make, 3 if side == "both" else 4)
     for name in ("bf16", "tf32", "fp16"):
         if parse_format(name).precision < widest:
             for count, below in _PARTS:
                 evidence = (("format", parse_format(name).name), ("parts", str(count)), ("products", f"i + j < {below}"))
-                yield Model("inputs-split", "inputs", evidence, partial(_in_parts, name, count, below), 3)
+                yield Model("inputs-split", "inputs", evidence, partial(_in_parts, name, count, below), 4)
     least = 2.0 ** formats[0].emin
     if any(((np.abs(side) < least) & (side != 0)).any() for side in (x, y)):
-        yield Model("flush-to-zero", "inputs", (("flushed", "inputs"),), partial(_on_sides, (0, 1), partial(_flushed, least)))
+        make = partial(_on_sides, (0, 1), partial(_flushed, least))
+        yield Model("flush-to-zero", "inputs", (("flushed", "inputs"),), make, 1)
+        yield Model("flush-to-zero", "inputs", (("flushed", "inputs and results"),), partial(_results_flushed, least, make), 1)
 
 
 def _products_rounded(name: str, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     total = np.zeros((x.shape[0], y.shape[1]))
-    for k in range(x.shape[1]):
-        total += np.asarray(quantize(x[:, k : k + 1] * y[k : k + 1], name), np.float64)
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            total += np.asarray(quantize(x[:, k : k + 1] * y[k : k + 1], name), np.float64)
     return total
 
 
