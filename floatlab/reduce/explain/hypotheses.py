@@ -32,7 +32,7 @@ _LONG = 8  # elements along an axis whose mean shows a bias
 _TRIED = 8  # models that are verified on all elements
 _WORK = 1 << 29  # multiply-adds of models that go product by product
 _MOST_WRONG = 0.7  # of the elements: a region of more is another result
-_UNRELATED = 0.22  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
+_UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
 
 
 class DiagnosedCause(Record):
