@@ -288,6 +288,8 @@ def case(seed, kind=None):
     if status == "rounding" and (d.m * d.n < 64 or d.k < 8):  # so little that several causes give the very bits
         also = also | ROUNDING | ({"output-rounded"} if d.k == 1 else set())
     names = (frozenset(names),) if isinstance(names, set | frozenset) else tuple(map(frozenset, names))
+    if ROUNDING <= also:
+        names += tuple(frozenset({each}) for each in ROUNDING) * (status == "rounding")
     statuses = frozenset(where[1]) if len(where) > 1 else frozenset()
     label = f"{kind} {dtype} {distribution} {'x'.join(map(str, shape))} seed {seed}"
     if a.tobytes() == b.tobytes():

@@ -19,6 +19,7 @@ from floatlab.reduce.explain.hypotheses import DiagnosedCause, SideExplainer, Si
 from floatlab.reduce.explain.patterns import drift_of, is_no_order, small_fault
 from floatlab.reduce.explain.problem import Problem, Side, view_of
 from floatlab.reduce.explain.regions import find_places
+from floatlab.reduce.explain.stages import PLAIN
 
 _DOUBLE = parse_format("fp64")
 _REPLAYED = ("inputs-rounded",)  # models of the inputs beside which orders are replayed
@@ -137,14 +138,18 @@ class _PairDiagnosis:
         tick: Callable[[], None],
     ) -> None:
         self.maps, self.tick = maps, tick
+        self._found: dict[object, tuple[list[Way], list[Way]]] = {}
+        self.libraries: list[list[Way]] | None = None
         self.sides = Side("actual", results[0]), Side("expected", results[1])
         self.problem = Problem(*factors, (results[0].format, results[1].format))
         first, second = self.sides
         self.differing = (first.values != second.values) & ~(np.isnan(first.values) & np.isnan(second.values))
 
     def diagnose(self) -> Diagnosis:
-        first, second = (SideExplainer(self.problem, side, self.tick).explain() for side in self.sides)
-        self.explained = first, second
+        first, second = self.explained = self._replayed() or (
+            SideExplainer(self.problem, self.sides[0], self.tick).explain(),
+            SideExplainer(self.problem, self.sides[1], self.tick).explain(),
+        )
         if not self.differing.any():
             return self._identical()
         causes = _merged(first.causes, second.causes)
@@ -154,6 +159,26 @@ class _PairDiagnosis:
         if "unknown" in states:
             return self._unknown(causes)
         return self._rounding(causes)
+
+    def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
+        """Recognise two results that are both within rounding, and that libraries or candidates give bit for bit."""
+        accumulators = [own_accumulator(side.format) for side in self.sides]
+        views = [view_of(self.problem, *each) for each in zip(self.sides, accumulators, strict=True)]
+        first, second = (
+            SideExplanation(side, "product", (), PLAIN, accumulator)
+            for side, accumulator in zip(self.sides, accumulators, strict=True)
+        )
+        if any(side.narrowest != side.format for side in self.sides):
+            return None
+        known = self.problem.known.all() and all(side.finite.all() for side in self.sides)
+        if not known or any(view.fit().wrong.any() for view in views):
+            return None
+        self.explained = first, second
+        ways = self._ways()
+        self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
+        if all(one or other for one, other in zip(ways, self.libraries, strict=True)):
+            return first, second
+        return None
 
     def _done(self, status: str, first: str, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         return Diagnosis(status, first, causes, self._nearer())
@@ -185,6 +210,13 @@ class _PairDiagnosis:
         return self._done("unknown", f"{said}; the precision of inputs and sums, or the code, would tell.", causes)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
+        """Return for each result the candidates that give its elements; found once for the same models."""
+        key = tuple((each.side.narrowest, each.model) for each in self.explained)
+        if key not in self._found:
+            self._found[key] = self._searched_ways()
+        return self._found[key]
+
+    def _searched_ways(self) -> tuple[list[Way], list[Way]]:
         found: tuple[list[Way], list[Way]] = ([], [])
         for i, each in enumerate(self.explained):
             if each.model.name and each.model.name not in _REPLAYED:
@@ -209,8 +241,9 @@ class _PairDiagnosis:
         small = self._small(ways)
         if small is not None:
             return small
-        for i, side in enumerate(self.sides):
-            ways[i].extend(library_ways(self.problem, side, self.maps))
+        if self.libraries is None:
+            self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
+        ways = ways[0] + self.libraries[0], ways[1] + self.libraries[1]
         one, other = self.explained
         found = list(causes)
         if one.model == other.model and {each.name for each in one.causes} == {each.name for each in other.causes}:
@@ -256,16 +289,20 @@ class _PairDiagnosis:
         chance = self.grid.chance()
         views = [view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides]
         same = self.sides[0].format == self.sides[1].format
-        if same and is_no_order(self.differing, chance):
-            places = find_places(self.differing)
-            if places is not None:
-                whose = self._farther(views)
-                evidence = (("all others", "agree bit for bit"),)
-                cause = DiagnosedCause(places.name, "result", whose, float(self.differing.mean()), places.where, evidence)
-                return self._done("bug", bug_line((cause,)), (cause,))
+        if same and is_no_order(self.differing, chance, 8.0 if any(map(bool, self.libraries or ways)) else 12.0):
+            found = self._few(self.differing, self._farther(views), "agree bit for bit")
+            if found is not None:
+                return found
+        for side in self.sides:
+            missed = self.grid.nearest.get(side.name)
+            i = self.sides.index(side)
+            if missed is not None and not ways[i] and not (self.libraries and self.libraries[i]) and is_no_order(missed, chance):
+                found = self._few(missed, side.name, "are what a replayed order gives, bit for bit")
+                if found is not None:
+                    return found
         drifts = [drift_of(view) for view in views]
         for i, whose in enumerate(("actual", "expected")):
-            if ways[i] and not ways[i][0].compensated:
+            if ways[i] or (self.libraries and self.libraries[i]):
                 continue
             fault = small_fault(drifts[i], drifts[1 - i], self.problem.terms, views[i].noise.u)
             if fault is None:
@@ -278,6 +315,15 @@ class _PairDiagnosis:
             cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
             return self._done("bug", bug_line((cause,)), (cause,))
         return None
+
+    def _few(self, wrong: Array, whose: str, others: str) -> Diagnosis | None:
+        """Name few elements, or a region, which alone differ from what all others are."""
+        places = find_places(wrong)
+        if places is None:
+            return None
+        share = float(wrong.mean())
+        cause = DiagnosedCause(places.name, "result", whose, share, places.where, (("all others", others),))
+        return self._done("bug", bug_line((cause,)), (cause,))
 
     def _farther(self, views: list) -> str:
         errors = [float(np.abs(view.totals.error(view.values))[self.differing].max()) for view in views]

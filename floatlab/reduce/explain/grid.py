@@ -30,7 +30,7 @@ from floatlab.reduce.simulate.simulation import simulate
 
 _TERMS = 1 << 17  # in the elements that are replayed
 _MOST, _LEAST = 256, 36  # elements
-_WHOLE = 1 << 26  # multiply-adds of products that are replayed as a whole
+_WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
 _COMPENSATED = ("kahan", "neumaier", "double")
 _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
@@ -56,6 +56,7 @@ class Grid:
     def __init__(self, problem: Problem, model: Model, into: Format, tick: Callable[[], None]) -> None:
         """Take the inputs, as a model rounds them, and the format of the sums."""
         self.problem, self.into, self.tick = problem, into, tick
+        self.nearest: dict[str, Array] = {}  # for a result that no way gives: the elements that the best one misses
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
         self.rows = spread(m, max(int(most**0.5), most // n))
@@ -103,7 +104,20 @@ class Grid:
                 self.tick()
                 codes = simulate(pairs, SERIAL, Compensated(name, self.into, self.into, DEFAULT))
                 self._collect(codes, goals, found, Way(f"{name} sum", None, True))
-        return found
+        return [self._verified(ways, side) for ways, side in zip(found, sides, strict=True)]
+
+    def _verified(self, ways: list[Way], side: Side) -> list[Way]:
+        """Drop the ways that do not give the whole result, as far as that is computed; keep in mind the nearest one."""
+        kept, work = [], 0
+        each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
+        for way in ways:
+            work += each_work
+            missed = self.mismatches(way, side) if work <= _WHOLE else None
+            if missed is None or not missed.any():
+                kept.append(way)
+            elif side.name not in self.nearest or missed.sum() < self.nearest[side.name].sum():
+                self.nearest[side.name] = missed
+        return kept
 
     def _collect(self, codes: Array, goals: Sequence[Source | None], found: list[list[Way]], way: Way) -> None:
         for goal, ways in zip(goals, found, strict=True):
@@ -120,7 +134,7 @@ class Grid:
     def mismatches(self, way: Way, side: Side) -> Array | None:
         """Return which elements of the whole result a way does not give; None where that is too much to compute."""
         m, n = self.problem.shape
-        if way.candidate is None or m * n * self.problem.terms > _WHOLE or side.format != self.into:
+        if way.candidate is None or self.problem.special is not None or side.format != self.into:
             return None
         whole = Evaluator(self.whole_sides, self.into)
         codes = whole.whole(way.candidate)

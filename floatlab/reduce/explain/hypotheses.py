@@ -19,13 +19,16 @@ from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import Problem, Side, View, middle, view_of
 from floatlab.reduce.explain.regions import find_places
 from floatlab.reduce.explain.residuals import factor_between, moved_rows, term_counts, term_range, weighted_median
-from floatlab.reduce.explain.stages import PLAIN, Model, input_models, sum_models, transposed_inputs
+from floatlab.reduce.explain.stages import PLAIN, Model, sum_models, transposed_inputs
 
 Evidence = tuple[tuple[str, str], ...]
 
 SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
 _NEAR = 3.0  # sigmas that the median element is off at most
-_BETTER = 0.4  # a model that leaves less than this share of what a simpler one leaves is the better one
+_DOUBT = 8.0  # standard deviations, so that errors follow a model
+_OFF = 0.1  # from one, at most, is the factor with which they follow it
+_OUTLIER = 20.0  # medians
+_APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 _ENOUGH = 50  # elements, for that
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _LONG = 8  # elements along an axis whose mean shows a bias
@@ -135,13 +138,8 @@ class SideExplainer:
 
     def _options(self) -> Iterator[Option]:
         """Give the models of inputs with what each leaves in the sample."""
-        problem = self.problem
-        x, y = problem.x[problem.rows], problem.y[:, problem.columns]
-        formats = problem.sources[0].format, problem.sources[1].format
-        views = [view_of(problem, self.side, each, sampled=True) for each in self.accumulators]
-        for model in (PLAIN, *input_models(formats, problem.x, problem.y)):
-            self.tick()
-            product = None if model is PLAIN else model.make(x, y, problem.x, problem.y)
+        views = [view_of(self.problem, self.side, each, sampled=True) for each in self.accumulators]
+        for model, product in self.problem.sampled_models(self.tick):
             for accumulator, view in zip(self.accumulators, views, strict=True):
                 fit = view.fit(product)
                 some = fit.z[view.totals.size > 0]
@@ -159,7 +157,9 @@ class SideExplainer:
         ))  # fmt: skip
         first = near[0]
         if usable >= _ENOUGH:
-            clearer = [each for each in near if self._is_clearer(each, first)]
+            certain = {id(each): self._certainty(each, first) for each in near}
+            clearer = [each for each in near if certain[id(each)] > _DOUBT]
+            clearer.sort(key=lambda each: -certain[id(each)])
             near = clearer + [each for each in near if each not in clearer]
         least = min(each.wrong for each in near)
         for faulty in (False, True):
@@ -170,12 +170,30 @@ class SideExplainer:
                     return found
         return None
 
-    def _is_clearer(self, one: Option, other: Option) -> bool:
-        """Say whether a model leaves so much less than a simpler one that it is the better one."""
-        if one.accumulator is not other.accumulator or one.model.name == other.model.name or one.wrong > other.wrong:
-            return False
-        apart = middle(np.abs(one.exact - other.exact) / one.view.noise.sigma(one.view.totals))
-        return one.z < _BETTER * other.z and apart > _BETTER / 2
+    def _certainty(self, one: Option, plain: Option) -> float:
+        """Return by how many standard deviations the errors of the plain product follow what a model changes.
+
+        Errors of a result that was made so contain the whole change, and beside it rounding, which knows nothing of it.
+        """
+        if one is plain or one.accumulator is not plain.accumulator or one.z > plain.z:
+            return 0.0
+        totals = plain.view.totals
+        with np.errstate(all="ignore"):
+            sigma = plain.view.noise.sigma(totals) + plain.view.half
+            error = totals.error(plain.view.values) / sigma
+            change = (one.exact - totals.product) / sigma
+        usable = plain.view.usable & np.isfinite(error) & np.isfinite(change)
+        error, change = error[usable], change[usable]
+        usual = np.abs(error) <= _OUTLIER * max(float(np.median(np.abs(error))), 1e-9) if error.size else error
+        error, change = error[usual], change[usual]
+        power = float(change @ change)
+        if error.size < _ENOUGH or power == 0 or float(np.median(np.abs(change))) < _APART:
+            return 0.0
+        slope = float(change @ error) / power
+        spread = float(np.sqrt(np.mean((error - slope * change) ** 2) / power))
+        if abs(slope - 1) > _OFF + _DOUBT / 2 * spread:
+            return 0.0
+        return slope / max(spread, 1e-9)
 
     def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
         """Return a model, where it leaves rounding alone, or with `faulty` beside one fault."""
@@ -360,10 +378,13 @@ class SideExplainer:
 
     def _of_sums(self) -> SideExplanation | None:
         problem = self.problem
-        x, y = problem.x[problem.rows], problem.y[:, problem.columns]
+        rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
+        x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
         found = []
         for accumulator in self.accumulators:
-            view = view_of(problem, self.side, accumulator, sampled=True)
+            usable = self.side.finite[index] & problem.known[index]
+            noise = problem.noise(accumulator)
+            view = View(problem.totals.take(rows, columns), self.side.values[index], usable, noise, self.side.narrowest)
             for model in sum_models(accumulator, problem.terms):
                 self.tick()
                 product = model.make(x, y, problem.x, problem.y)
@@ -422,6 +443,7 @@ class SideExplainer:
             far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
         fit = view.fit()
         share = float((far > _UNRELATED).mean())
+        share = max(share, 1.0 - abs(_alike(view.values / scale, totals.product / scale, view.usable)))
         if share >= 0.5:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
@@ -493,3 +515,15 @@ class SideExplainer:
             return False
         bare = View(view.totals, view.values, view.usable, view.noise, self.side.format)
         return bool(bare.fit(product).wrong.any())
+
+
+def _alike(values: Array, product: Array, usable: Array) -> float:
+    """Return the correlation of a result with the product without the means of rows and columns; 1 of few elements."""
+    if not usable.all() or min(values.shape) < 4 or values.size < 30:
+        return 1.0
+    a, b = (
+        each - each.mean(axis=0) - each.mean(axis=1, keepdims=True) + each.mean() for each in (values, product)
+    )
+    with np.errstate(all="ignore"):
+        found = float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
+    return found if np.isfinite(found) else 1.0

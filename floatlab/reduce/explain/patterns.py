@@ -10,8 +10,8 @@ from floatlab.arrays.types import Array
 from floatlab.record import Record
 from floatlab.reduce.explain.problem import View
 
-_DOUBT = 20.0  # natural logarithm of how unlikely chance has to be
-_LENIENT = 3.0  # an order of a library may change so many times fewer elements than those that were simulated
+_DOUBT = 12.0  # natural logarithm of how unlikely chance has to be
+_LENIENT = 2.0  # an order of a library may change so many times fewer elements than those that were simulated
 _STRIP = 6  # elements in rows or columns at an edge: the edge of a tile may make so many
 _LONG = 16  # elements, so that a mean is one
 _BIAS, _SCALE = 30.0, 15.0  # standard deviations
@@ -21,13 +21,13 @@ _ONE_SIGN = 0.3  # of the sizes of terms, from which results have hardly cancell
 _RESIDUAL = 1.2
 
 
-def is_no_order(differing: Array, chance: float) -> bool:
+def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
     """Say whether so few elements differ that another order of addition, anywhere, would have changed more."""
     count, expected = int(differing.sum()), differing.size * chance / _LENIENT
     if count >= expected:
         return False
     doubt = expected - count + (count * log(count / expected) if count else 0.0)
-    if doubt < _DOUBT:
+    if doubt < doubt_needed:
         return False
     for axis in (0, 1):
         lines = differing.any(axis=axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -12,10 +13,11 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of, spread
+from floatlab.reduce.explain.stages import PLAIN, Model, input_models
 
 _SINGLE = parse_format("fp32")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
-_SAMPLE_ROWS, _SAMPLE = 48, 48 * 48
+_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
 class Side:
@@ -64,6 +66,7 @@ class Problem:
         self.rows = spread(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
         self.columns = spread(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
         self._noises: dict[str, Noise] = {}
+        self._models: list[tuple[Model, Array | None]] = []
 
     def noise(self, accumulator: Format) -> Noise:
         """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
@@ -74,6 +77,16 @@ class Problem:
                 noise = calibrated(noise, self.x, self.y, self.totals, kind)
             self._noises[accumulator.name] = noise
         return self._noises[accumulator.name]
+
+    def sampled_models(self, tick: Callable[[], None]) -> list[tuple[Model, Array | None]]:
+        """Return the models of the inputs with their products in the sample, the plain one first; computed once."""
+        if not self._models:
+            x, y = self.x[self.rows], self.y[:, self.columns]
+            self._models.append((PLAIN, None))
+            for model in input_models((self.sources[0].format, self.sources[1].format), self.x, self.y):
+                tick()
+                self._models.append((model, model.make(x, y, self.x, self.y)))
+        return self._models
 
     @cached_property
     def sample(self) -> Totals:

@@ -20,6 +20,7 @@ Maker = Callable[[Array, Array, Array, Array], Array]  # parts of x and y, all o
 
 DIRECTIONS = ("RNE", "RNA", "RTZ")
 _NARROWER = ("fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
+_CHUNK = 64  # terms whose products are rounded at once
 _PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))  # parts, and the first sum of their indices that is left out
 _SIDES = (("both", (0, 1)), ("x", (0,)), ("y", (1,)))
 
@@ -128,8 +129,9 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
 def _products_rounded(name: str, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     total = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):
-        for k in range(x.shape[1]):
-            total += np.asarray(quantize(x[:, k : k + 1] * y[k : k + 1], name), np.float64)
+        for k in range(0, x.shape[1], _CHUNK):
+            products = x.T[k : k + _CHUNK, :, None] * y[k : k + _CHUNK, None]
+            total += np.asarray(quantize(products, name), np.float64).sum(axis=0)
     return total
 
 
