@@ -1,10 +1,11 @@
-"""Bugs for blind cases: each takes a good product and returns a bad one, the true names, others that say the same, where.
+"""Bugs for blind cases: each takes a good product and returns a bad one, its true names, others that fit, and where.
 
 Where the shape leaves a cause no way to be told from others (a bias a column of one row is any row at all), the names
 hold all that give these very bits.
 """
 
 import numpy as np
+
 from tests.reduce.blind_ways import f64, library, narrow
 
 ANY = ({"elements"}, {"region"}, {"not-the-product"}, {"bias"}, {"scale"})

@@ -1,5 +1,7 @@
 """Computations of products for blind cases, in NumPy alone: no part of floatlab decides a bit here."""
 
+from itertools import pairwise
+
 import ml_dtypes
 import numpy as np
 
@@ -73,7 +75,7 @@ def split(x, y, blocks, narrowed=None):
     wide = np.float32 if x.dtype.itemsize == 2 else x.dtype
     total = None
     with np.errstate(all="ignore"):
-        for low, high in zip(edges, edges[1:], strict=False):
+        for low, high in pairwise(edges):
             if low == high:
                 continue
             part = x[:, low:high].astype(wide) @ y[low:high].astype(wide)

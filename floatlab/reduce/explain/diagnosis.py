@@ -13,11 +13,12 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
+from floatlab.reduce.explain.findings import DiagnosedCause, SideExplanation
 from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line
 from floatlab.reduce.explain.grid import Grid, Replaying, Way, library_ways, names_between, own_accumulator
-from floatlab.reduce.explain.hypotheses import DiagnosedCause, SideExplainer, SideExplanation
+from floatlab.reduce.explain.hypotheses import SideExplainer
 from floatlab.reduce.explain.patterns import drift_of, is_no_order, small_fault
-from floatlab.reduce.explain.problem import Problem, Side, view_of
+from floatlab.reduce.explain.problem import Problem, Side, View, view_of
 from floatlab.reduce.explain.regions import find_places
 from floatlab.reduce.explain.stages import PLAIN
 
@@ -91,14 +92,14 @@ def diagnose(
     >>> diagnose(x, y, x @ y, wrong).first
     'Yes: element (11, 7) of B is wrong; all others agree.'
     """
-    factors, results, shape = _matrices(x, y, actual, expected)
-    return _PairDiagnosis(factors, results, maps, progress or (lambda: None)).diagnose().replace()
+    factors, results = _matrices(x, y, actual, expected)
+    return _PairDiagnosis(factors, results, maps, progress or (lambda: None)).diagnose()
 
 
 def _matrices(
     x: object, y: object, actual: object, expected: object
-) -> tuple[tuple[Source, Source], tuple[Source, Source], tuple[int, ...]]:
-    """Return all four as matrices, and the shape of the product."""
+) -> tuple[tuple[Source, Source], tuple[Source, Source]]:
+    """Return all four as matrices."""
     left, right, first, second = (source_of(each, name) for each, name in (
         (x, "x"), (y, "y"), (actual, "actual"), (expected, "expected"),
     ))  # fmt: skip
@@ -124,7 +125,7 @@ def _matrices(
             (second, (rows, columns)),
         )
     ]
-    return (flat[0], flat[1]), (flat[2], flat[3]), shape
+    return (flat[0], flat[1]), (flat[2], flat[3])
 
 
 class _PairDiagnosis:
@@ -188,7 +189,9 @@ class _PairDiagnosis:
         for side in self.sides:
             known = side.finite & self.problem.known
             with np.errstate(all="ignore"):
-                q = np.abs(self.problem.totals.error(side.values)) / np.where(self.problem.totals.size > 0, self.problem.totals.size, 1.0)
+                q = np.abs(self.problem.totals.error(side.values)) / np.where(
+                    self.problem.totals.size > 0, self.problem.totals.size, 1.0
+                )
             errors.append((int((~known).sum()), float(np.mean(q[known] ** 2)) if known.any() else 0.0))
         return None if errors[0] == errors[1] else "actual" if errors[0] < errors[1] else "expected"
 
@@ -206,8 +209,8 @@ class _PairDiagnosis:
         if all(ways[self.explained.index(each)] for each in unknown):
             return self._rounding(causes)
         letter = " and ".join(LETTERS[each.side.name] for each in unknown)
-        said = f"I can't tell: {letter} is farther from the product than rounding makes, and no cause that was tried explains it"
-        return self._done("unknown", f"{said}; the precision of inputs and sums, or the code, would tell.", causes)
+        said = f"I can't tell: {letter} is off by more than rounding, and nothing that was tried explains it"
+        return self._done("unknown", f"{said}; the precision of inputs and sums would tell.", causes)
 
     def _ways(self) -> tuple[list[Way], list[Way]]:
         """Return for each result the candidates that give its elements; found once for the same models."""
@@ -296,7 +299,12 @@ class _PairDiagnosis:
         for side in self.sides:
             missed = self.grid.nearest.get(side.name)
             i = self.sides.index(side)
-            if missed is not None and not ways[i] and not (self.libraries and self.libraries[i]) and is_no_order(missed, chance):
+            if (
+                missed is not None
+                and not ways[i]
+                and not (self.libraries and self.libraries[i])
+                and is_no_order(missed, chance)
+            ):
                 found = self._few(missed, side.name, "are what a replayed order gives, bit for bit")
                 if found is not None:
                     return found
@@ -309,7 +317,7 @@ class _PairDiagnosis:
                 continue
             name, words = fault
             if not name:
-                said = f"I can't tell: {LETTERS[whose]} is the product times {words}, which a factor makes, or sums that truncate"
+                said = f"I can't tell: a factor of {words} in {LETTERS[whose]}, or sums that are truncated"
                 return self._done("unknown", f"{said}; whether the unit rounds to nearest would tell.", ())
             known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
             cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
@@ -325,12 +333,18 @@ class _PairDiagnosis:
         cause = DiagnosedCause(places.name, "result", whose, share, places.where, (("all others", others),))
         return self._done("bug", bug_line((cause,)), (cause,))
 
-    def _farther(self, views: list) -> str:
+    def _farther(self, views: list[View]) -> str:
         errors = [float(np.abs(view.totals.error(view.values))[self.differing].max()) for view in views]
         return "actual" if errors[0] > errors[1] else "expected"
 
 
-_STAGES = {"order": "order", "fma": "order", "accumulator": "accumulator", "compensated": "accumulator", "products": "products"}
+_STAGES = {
+    "order": "order",
+    "fma": "order",
+    "accumulator": "accumulator",
+    "compensated": "accumulator",
+    "products": "products",
+}
 
 
 def _merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:

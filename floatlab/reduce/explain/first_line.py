@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.reduce.explain.hypotheses import DiagnosedCause
+from floatlab.reduce.explain.findings import DiagnosedCause, Place
 
 LETTERS = {"actual": "A", "expected": "B", "both": "A and B"}
 _NOUNS = {
@@ -70,7 +70,7 @@ def _cause_text(cause: DiagnosedCause) -> str:
         ranges = ", ".join(_range(*each) for each in cause.where[:_MOST])
         return f"terms {ranges} of {whose} are {'missing' if cause.name == 'terms-missing' else 'counted twice'}"
     if cause.name == "bias":
-        return f"{whose} has a bias that the product has not, {' '.join(known)[:16]} {known.get('one number a', '')}".rstrip()
+        return f"{whose} differs from the product by one number a {known.get('one number a', 'row or column')} (a bias)"
     if cause.name == "scale":
         return f"{whose} {are} the product times {known.get('factor', 'a factor')}"
     if cause.name.startswith("transposed"):
@@ -87,9 +87,11 @@ def _range(first: int, stop: int) -> str:
     return str(first) if stop == first + 1 else f"{first}–{stop - 1}"
 
 
-def _box(box: tuple[tuple[int, int], ...]) -> str:
+def _box(box: Place) -> str:
     words = []
-    for noun, (first, stop) in zip(("row", "column"), box, strict=False):
+    for noun, bounds in zip(("row", "column"), box, strict=False):
+        assert isinstance(bounds, tuple)
+        first, stop = bounds
         words.append(f"{noun}{'s' * (stop > first + 1)} {_range(first, stop)}")
     return ", ".join(words)
 

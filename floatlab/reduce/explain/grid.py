@@ -43,7 +43,7 @@ class Replaying(Protocol):
 
 
 class Way(Individual):
-    """A computation that gives the replayed elements of a result: a candidate, a compensated sum, or a library's own."""
+    """A computation that gives the replayed elements of a result: a candidate, a compensated sum, or a library's."""
 
     text: str
     candidate: Candidate | None = None
@@ -127,8 +127,16 @@ class Grid:
     def chance(self) -> float:
         """Return the least share of elements in which two orders of addition differ."""
         codes = []
-        for text, fma in (("serial", False), ("serial", True), ("pairwise", False), ("reversed", True), ("lanes(2)", True)):
-            codes.append(self.evaluator.sampled(Candidate(parse_schedule(text), Adder(own_accumulator(self.into), fma=fma))))
+        for text, fma in (
+            ("serial", False),
+            ("serial", True),
+            ("pairwise", False),
+            ("reversed", True),
+            ("lanes(2)", True),
+        ):
+            codes.append(
+                self.evaluator.sampled(Candidate(parse_schedule(text), Adder(own_accumulator(self.into), fma=fma)))
+            )
         return min(float((one != other).mean()) for one, other in combinations(codes, 2))
 
     def mismatches(self, way: Way, side: Side) -> Array | None:

@@ -14,82 +14,28 @@ import numpy as np
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
-from floatlab.record import Individual, Record
-from floatlab.reduce.explain.noise import multiply_exactly
+from floatlab.reduce.explain.faults import ENOUGH, NEAR, FaultFinder
+from floatlab.reduce.explain.findings import (
+    DOUBLE,
+    SINGLE,
+    DiagnosedCause,
+    Evidence,
+    Fault,
+    Option,
+    SideExplanation,
+)
 from floatlab.reduce.explain.problem import Problem, Side, View, middle, view_of
 from floatlab.reduce.explain.regions import find_places
-from floatlab.reduce.explain.residuals import factor_between, moved_rows, term_counts, term_range, weighted_median
-from floatlab.reduce.explain.stages import PLAIN, Model, sum_models, transposed_inputs
+from floatlab.reduce.explain.stages import PLAIN, Model, sum_models
 
-Evidence = tuple[tuple[str, str], ...]
-
-SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
-_NEAR = 3.0  # sigmas that the median element is off at most
 _DOUBT = 8.0  # standard deviations, so that errors follow a model
 _OFF = 0.1  # from one, at most, is the factor with which they follow it
 _OUTLIER = 20.0  # medians
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
-_ENOUGH = 50  # elements, for that
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
-_LONG = 8  # elements along an axis whose mean shows a bias
 _TRIED = 8  # models that are verified on all elements
-_WORK = 1 << 29  # multiply-adds of models that go product by product
 _MOST_WRONG = 0.7  # of the elements: a region of more is another result
 _UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
-
-
-class DiagnosedCause(Record):
-    """One cause: its name, the stage, whose it is, the share of elements, where, and what is known of it.
-
-    `where` holds indices of elements, half-open ranges of rows and columns for regions, ranges of terms, or for what
-    moved pairs of the place and the place that it came from. Nothing in it means everywhere.
-    """
-
-    name: str
-    stage: str
-    side: str
-    share: float
-    where: tuple[tuple[tuple[int, int], ...] | tuple[int, ...], ...]
-    evidence: Evidence
-
-
-class SideExplanation(Individual):
-    """What one result is: its status, the causes for which it is not the plain product, and which elements are wrong."""
-
-    side: Side
-    status: str  # product, rounding, bug or unknown
-    causes: tuple[DiagnosedCause, ...]
-    model: Model = PLAIN
-    accumulator: Format = SINGLE
-    wrong: Array | None = None
-    z: float = 0.0  # the median error in sigmas
-
-
-class Option(Individual):
-    """A model of the inputs with what it leaves in a sample: the median in sigmas, and how many elements are wrong."""
-
-    z: float
-    wrong: int
-    model: Model
-    accumulator: Format
-    view: View
-    product: Array | None
-
-    @property
-    def exact(self) -> Array:
-        """The product in the sample."""
-        return self.view.totals.product if self.product is None else self.product
-
-
-class Fault(Record):
-    """What a residual was explained by, beside the model of the inputs."""
-
-    name: str
-    where: tuple[tuple[tuple[int, int], ...] | tuple[int, ...], ...] = ()
-    evidence: Evidence = ()
-    wrong: Array | None = None
-
-    __hash__ = object.__hash__
 
 
 class SideExplainer:
@@ -98,6 +44,7 @@ class SideExplainer:
     def __init__(self, problem: Problem, side: Side, tick: Callable[[], None]) -> None:
         """Look for NaNs and infinities that the inputs do not explain; they are set aside."""
         self.problem, self.side, self.tick = problem, side, tick
+        self.faults = FaultFinder(problem, tick)
         self.stray = self._stray()
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
@@ -109,9 +56,9 @@ class SideExplainer:
     @property
     def accumulators(self) -> tuple[Format, ...]:
         """The formats in which sums of this result may usually have been made."""
-        if self.side.format.precision > SINGLE.precision:
-            return (DOUBLE, SINGLE)
-        return (SINGLE,)
+        if self.side.format.precision <= SINGLE.precision:
+            return (SINGLE,)
+        return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)
 
     def explain(self) -> SideExplanation:
         """Return the first hypothesis that leaves rounding alone."""
@@ -143,11 +90,13 @@ class SideExplainer:
             for accumulator, view in zip(self.accumulators, views, strict=True):
                 fit = view.fit(product)
                 some = fit.z[view.totals.size > 0]
-                yield Option(middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product)
+                yield Option(
+                    middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product
+                )
 
     def _with_most_right(self) -> SideExplanation | None:
         self.options = list(self._options())
-        near = [each for each in self.options if each.z <= _NEAR]
+        near = [each for each in self.options if each.z <= NEAR]
         if not near:
             return None
         usable = int(near[0].view.usable.sum())
@@ -156,8 +105,9 @@ class SideExplainer:
             each.wrong > least + usable // 50, each.model.weight, each.accumulator is not self.accumulators[0], each.z,
         ))  # fmt: skip
         first = near[0]
-        if usable >= _ENOUGH:
+        if usable >= ENOUGH:
             certain = {id(each): self._certainty(each, first) for each in near}
+            self._look_closer(certain, near, first)
             clearer = [each for each in near if certain[id(each)] > _DOUBT]
             clearer.sort(key=lambda each: -certain[id(each)])
             near = clearer + [each for each in near if each not in clearer]
@@ -169,6 +119,18 @@ class SideExplainer:
                 if found is not None:
                     return found
         return None
+
+    def _look_closer(self, certain: dict[int, float], near: list[Option], first: Option) -> None:
+        """Measure the certainty of the likeliest models that a sample left in doubt on all elements."""
+        doubted = [each for each in near if _DOUBT / 4 < certain[id(each)] <= _DOUBT]
+        if max(certain.values()) > _DOUBT or first.view.values.size == self.side.values.size:
+            return
+        for each in sorted(doubted, key=lambda each: -certain[id(each)])[:2]:
+            view = view_of(self.problem, self.side, each.accumulator)
+            plain = Option(first.z, first.wrong, first.model, first.accumulator, view, None)
+            product = self._product(each.model)
+            if first.model is PLAIN:
+                certain[id(each)] = self._certainty(each.replace(view=view, product=product), plain)
 
     def _certainty(self, one: Option, plain: Option) -> float:
         """Return by how many standard deviations the errors of the plain product follow what a model changes.
@@ -187,7 +149,7 @@ class SideExplainer:
         usual = np.abs(error) <= _OUTLIER * max(float(np.median(np.abs(error))), 1e-9) if error.size else error
         error, change = error[usual], change[usual]
         power = float(change @ change)
-        if error.size < _ENOUGH or power == 0 or float(np.median(np.abs(change))) < _APART:
+        if error.size < ENOUGH or power == 0 or float(np.median(np.abs(change))) < _APART:
             return 0.0
         slope = float(change @ error) / power
         spread = float(np.sqrt(np.mean((error - slope * change) ** 2) / power))
@@ -201,7 +163,9 @@ class SideExplainer:
         product = None if model is PLAIN else self._product(model)
         fit = view.fit(product)
         if not fit.wrong.any():
-            return self._found("product" if model is PLAIN else "rounding", (), model, accumulator, fit.z, view, product)
+            return self._found(
+                "product" if model is PLAIN else "rounding", (), model, accumulator, fit.z, view, product
+            )
         flushed = self._flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
@@ -212,7 +176,7 @@ class SideExplainer:
         places = find_places(fit.wrong)
         fault = None
         if places is None or places.count > 4:
-            fault = self._fault(view, product, fit.wrong, model)
+            fault = self._fault(view, product, fit.wrong)
         if fault is None and places is not None and places.count * 2 <= fit.wrong.size:
             evidence = self._content(fit.wrong) if places.name == "region" else ()
             fault = Fault(places.name, places.where, evidence, fit.wrong)
@@ -242,88 +206,18 @@ class SideExplainer:
 
     # faults of many elements
 
-    def _fault(self, view: View, product: Array | None, wrong: Array, model: Model) -> Fault | None:
-        for fault in (self._bias, self._scale, self._moved, self._terms):
-            self.tick()
-            found = fault(view, product, wrong)
-            if found is not None and (self.narrower is None or self._is_clear(view, product, wrong)):
-                return found
-        return None
+    def _fault(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        found = self.faults.find(view, product, wrong)
+        return found if found is not None and self._is_certain(view, product, wrong) else None
+
+    def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
+        return self.narrower is None or self._is_clear(view, product, wrong)
 
     def _is_clear(self, view: View, product: Array | None, wrong: Array) -> bool:
         """Say whether errors are so large that a narrower accumulator is no other explanation."""
         error = np.abs(view.totals.error(view.values, product))[wrong]
         room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
         return wrong.sum() > 20 and float(np.median(error / room)) > 8
-
-    def _bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        error = np.where(view.usable, view.totals.error(view.values, product), np.nan)
-        sigma = view.noise.sigma(view.totals, product) + view.half + 2.0**-view.format.precision * np.abs(view.values)
-        for axis, words in ((0, "column"), (1, "row")):
-            shift = weighted_median(error, sigma, axis)
-            unknowns = int(wrong.any(axis=axis).sum())
-            drifts = wrong.shape[axis] >= _LONG and self._drifts(view, product)
-            if (wrong.sum() < unknowns + 3 and not drifts) or not np.isfinite(shift).all():
-                continue
-            if not view.fit(product, shift=shift).wrong.any():
-                most = float(np.abs(shift).max())
-                alike = bool(np.ptp(shift) <= 8 * float(sigma.max()))
-                evidence = (("one number a", "result" if alike else words), ("largest", f"{most:.6g}"))
-                return Fault("bias", (), evidence, wrong)
-        return None
-
-    def _scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        exact = view.totals.product if product is None else product
-        limit = view.noise.limit(view.totals, product) + view.half
-        factor = factor_between(np.where(view.usable, view.values, np.nan), exact, limit)
-        few = wrong.sum() < (2 if view.format.precision > 11 else 3) and not self._drifts(view, product)
-        if not factor or few or view.fit(product, factor=factor).wrong.any():
-            return None
-        return Fault("scale", (), (("factor", f"{factor:.9g}"),), wrong)
-
-    def _drifts(self, view: View, product: Array | None) -> bool:
-        """Say whether most of many elements are farther off than rounding, though each may be rounding."""
-        return int(view.usable.sum()) >= _ENOUGH and middle(view.fit(product).z) > _NEAR
-
-    def _moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        if product is not None:
-            return None
-        exact = view.totals.product
-        everything = [np.arange(count) for count in wrong.shape]
-        for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
-            values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
-            to = moved_rows(values, goal, mask.any(axis=1))
-            if to is None or goal.shape[1] < 2:
-                continue
-            at = np.flatnonzero(to != np.arange(len(to)))
-            index = list(everything)
-            index[axis] = to
-            if wrong.sum() >= len(at) + 3 and not view.against(view.totals.take(*index)).fit().wrong.any():
-                pairs = tuple((int(i), int(to[i])) for i in at)
-                again = len(set(to.tolist())) < len(to)
-                return Fault(name, pairs, (("kind", "copied" if again else "permuted"),), wrong)
-        return None
-
-    def _terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        x, y = self.problem.x, self.problem.y
-        if product is not None or wrong.sum() < 3:
-            return None
-        error = np.where(view.usable, view.totals.error(view.values), np.nan)
-        limit = view.noise.limit(view.totals) + view.half
-        ranged = term_range(x, y, error, limit)
-        if ranged is not None:
-            first, stop, times = ranged
-            extra = times * (x[:, first:stop] @ y[first:stop])
-            if not view.fit(view.totals.product + extra).wrong.any():
-                name = "terms-missing" if times < 0 else "terms-twice"
-                return Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong)
-        counts = term_counts(x, y, error)
-        if counts is not None and not view.fit(view.totals.product + (x * counts) @ y).wrong.any():
-            at = np.flatnonzero(counts)
-            name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
-            evidence = (("terms", str(len(at))),)
-            return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)
-        return None
 
     # what is wrong in most elements
 
@@ -332,46 +226,22 @@ class SideExplainer:
         for accumulator in self.accumulators:
             view = view_of(self.problem, self.side, accumulator)
             wrong = view.fit().wrong
-            fault = self._transposed(view, wrong) or self._fault(view, None, wrong, PLAIN)
+            fault = self.faults.transposed(view, wrong) or self._fault(view, None, wrong)
             if fault is not None:
                 return self._found("bug", (fault,), PLAIN, accumulator, None, view)
         found = []
         for each in self.options:
             self.tick()
-            left = self._left(each.view, each.product)
-            if left <= _NEAR:
+            left = self.faults.left(each.view, each.product)
+            if left <= NEAR:
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
             view = view_of(self.problem, self.side, accumulator)
             product = self._product(model)
             wrong = view.fit(product).wrong
-            fault = self._bias(view, product, wrong) or self._scale(view, product, wrong)
-            if fault is not None and (self.narrower is None or self._is_clear(view, product, wrong)):
+            fault = self.faults.bias(view, product, wrong) or self.faults.scale(view, product, wrong)
+            if fault is not None and self._is_certain(view, product, wrong):
                 return self._found("bug", (fault,), model, accumulator, None, view, product)
-        return None
-
-    def _left(self, view: View, product: Array | None) -> float:
-        """Return the median error, in sigmas, that the best bias or factor leaves of a sample."""
-        error = np.where(view.usable, view.totals.error(view.values, product), np.nan)
-        sigma = view.noise.sigma(view.totals, product) + view.half + 2.0**-view.format.precision * np.abs(view.values)
-        with np.errstate(all="ignore"):
-            lefts = [middle(view.fit(product, shift=weighted_median(error, sigma, axis)).z) for axis in (0, 1)]
-        exact = view.totals.product if product is None else product
-        factor = factor_between(np.where(view.usable, view.values, np.nan), exact, sigma)
-        return min(*lefts, middle(view.fit(product, factor=factor).z) if factor else np.inf)
-
-    def _transposed(self, view: View, wrong: Array) -> Fault | None:
-        if wrong.sum() < 3:
-            return None
-        rows, columns = self.problem.rows, self.problem.columns
-        values, usable = (each[np.ix_(rows, columns)] for each in (view.values, view.usable))
-        for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y):
-            self.tick()
-            part = View(multiply_exactly(x[rows], y[:, columns], False), values, usable, view.noise, view.format)
-            if middle(part.fit().z) <= _NEAR:
-                fit = view.against(multiply_exactly(x, y, self.problem.precise)).fit()
-                if not fit.wrong.any():
-                    return Fault(name, (), (("transposed", which),), wrong)
         return None
 
     # narrower formats inside the sums
@@ -389,7 +259,7 @@ class SideExplainer:
                 self.tick()
                 product = model.make(x, y, problem.x, problem.y)
                 fit = view.fit(product)
-                if middle(fit.z) > _NEAR:
+                if middle(fit.z) > NEAR:
                     continue
                 # A partial sum next to a tie may have gone the other way: by one of its ulps.
                 step = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
@@ -411,7 +281,7 @@ class SideExplainer:
                 continue
             view = view_of(self.problem, self.side, format)
             fit = view.fit()
-            if middle(fit.z) <= _NEAR and not fit.wrong.any():
+            if middle(fit.z) <= NEAR and not fit.wrong.any():
                 fault = Fault("accumulator", (), (("format", format.name),))
                 return self._found("rounding", (fault,), PLAIN, format, fit.z)
         return None
@@ -521,9 +391,7 @@ def _alike(values: Array, product: Array, usable: Array) -> float:
     """Return the correlation of a result with the product without the means of rows and columns; 1 of few elements."""
     if not usable.all() or min(values.shape) < 4 or values.size < 30:
         return 1.0
-    a, b = (
-        each - each.mean(axis=0) - each.mean(axis=1, keepdims=True) + each.mean() for each in (values, product)
-    )
+    a, b = (each - each.mean(axis=0) - each.mean(axis=1, keepdims=True) + each.mean() for each in (values, product))
     with np.errstate(all="ignore"):
         found = float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
     return found if np.isfinite(found) else 1.0

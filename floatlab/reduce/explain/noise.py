@@ -1,7 +1,7 @@
 """How far a computed product may be from the exact one: the exact product of matrices, and rounding's size in it.
 
-Of n terms added one after the other, each step errs by about a third of an ulp of the partial sum. Partial sums drift to
-the result P and swing around that by the terms' squares T, so that their squares add up to n·(P²/3 + T/6) on average.
+Of n terms added one after the other, each step errs by about a third of an ulp of the partial sum. Partial sums drift
+to the result P and swing around that by the terms' squares T, so that their squares add up to about n·(P²/3 + T/6).
 Thresholds are a multiple of that, measured by simulation on the inputs at hand, and never above n·u·Σ|x·y|, which no
 order exceeds (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1, to first order).
 """
@@ -13,12 +13,12 @@ from math import ceil, log2
 import numpy as np
 
 from floatlab.arrays.lanes.pairs import two_product, two_sum
-from floatlab.arrays.types import Array
+from floatlab.arrays.types import Array, DType
 from floatlab.formats import Format
 from floatlab.record import Individual, Record
 
 _STEP = 0.15  # mean square of the error of one rounding, in units of (u·value)²
-# Sigmas: partial sums that wander far off make errors of 10 sigmas in one element of 10,000, and others were not simulated.
+# Sigmas. Partial sums that wander far off make errors of 10 sigmas in one element of 10,000.
 _LEAST_FACTOR = 16.0
 _ROOM = 3.0
 _ROWS, _COLUMNS = 16, 32  # that are simulated
@@ -171,7 +171,7 @@ def noise_of(format: Format) -> Noise:
     return Noise(2.0**-format.precision, 2.0**format.qmin)
 
 
-def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: type[np.floating]) -> Noise:
+def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) -> Noise:
     """Return the noise with the factor that sums on these inputs need: simulated serially, products rounded."""
     rows, columns = (spread(n, most) for n, most in ((x.shape[0], _ROWS), (y.shape[1], _COLUMNS)))
     part = totals.take(rows, columns)

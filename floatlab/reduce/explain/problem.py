@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
-from floatlab.arrays.sources import Source
+from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
@@ -51,8 +51,9 @@ class Problem:
         """Multiply the inputs exactly enough to judge results of these formats."""
         self.sources = x, y
         first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
-        rows, columns = np.isfinite(first).all(axis=1), np.isfinite(second).all(axis=0)
-        self.known = np.logical_and.outer(rows, columns)
+        rows = np.asarray(np.isfinite(first).all(axis=1))
+        columns = np.asarray(np.isfinite(second).all(axis=0))
+        self.known = rows[:, None] & columns
         self.special: Array | None = None
         if not self.known.all():
             with np.errstate(all="ignore"):
@@ -72,8 +73,8 @@ class Problem:
         """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
         if accumulator.name not in self._noises:
             noise = noise_of(accumulator)
-            kind = {"binary32": np.float32, "binary64": np.float64}.get(accumulator.name)
-            if kind is not None:
+            kind = native_dtype(accumulator)
+            if kind is not None and kind.itemsize > 2:
                 noise = calibrated(noise, self.x, self.y, self.totals, kind)
             self._noises[accumulator.name] = noise
         return self._noises[accumulator.name]
@@ -95,7 +96,7 @@ class Problem:
 
 
 class Fit(Record):
-    """What a model leaves of a result: errors beyond the output's rounding in units of sigma, and which are too large."""
+    """What a model leaves of a result: errors beyond the output's rounding, in sigmas, and which are too large."""
 
     z: Array
     wrong: Array

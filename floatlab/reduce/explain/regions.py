@@ -62,7 +62,7 @@ def _runs(marks: Array) -> list[tuple[int, int]]:
 
 def _boxes(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
     """Return the products of runs of rows and runs of columns that hold wrong elements, if they are filled."""
-    rows, columns = (_runs(wrong.any(axis=axis)) for axis in (1, 0))
+    rows, columns = (_runs(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
     if len(rows) * len(columns) > _BOXES:
         return None
     found = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -117,13 +118,19 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
     for name in ("bf16", "tf32", "fp16"):
         if parse_format(name).precision < widest:
             for count, below in _PARTS:
-                evidence = (("format", parse_format(name).name), ("parts", str(count)), ("products", f"i + j < {below}"))
+                evidence = (
+                    ("format", parse_format(name).name),
+                    ("parts", str(count)),
+                    ("products", f"i + j < {below}"),
+                )
                 yield Model("inputs-split", "inputs", evidence, partial(_in_parts, name, count, below), 4)
     least = 2.0 ** formats[0].emin
     if any(((np.abs(side) < least) & (side != 0)).any() for side in (x, y)):
         make = partial(_on_sides, (0, 1), partial(_flushed, least))
         yield Model("flush-to-zero", "inputs", (("flushed", "inputs"),), make, 1)
-        yield Model("flush-to-zero", "inputs", (("flushed", "inputs and results"),), partial(_results_flushed, least, make), 1)
+        yield Model(
+            "flush-to-zero", "inputs", (("flushed", "inputs and results"),), partial(_results_flushed, least, make), 1
+        )
 
 
 def _products_rounded(name: str, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
@@ -138,7 +145,7 @@ def _products_rounded(name: str, x: Array, y: Array, all_x: Array, all_y: Array)
 def _partials_rounded(name: str, edges: tuple[int, ...], x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     total = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):
-        for low, high in zip(edges, edges[1:], strict=False):
+        for low, high in pairwise(edges):
             total += np.asarray(quantize(x[:, low:high] @ y[low:high], name), np.float64)
     return total
 
