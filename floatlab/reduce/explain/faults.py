@@ -16,6 +16,9 @@ from floatlab.reduce.explain.stages import transposed_inputs
 NEAR = 3.0  # sigmas that the median element is off at most
 ENOUGH = 50  # elements, so that a median says something
 _LONG = 8  # elements along an axis whose mean shows a bias
+_CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
+_SHORT = 11  # digits of formats in which a factor needs a witness more
+_SAME = 6.0  # of n elements, medians are the same within so many parts of the root of n
 _LEAST = 3  # elements beyond the unknowns of a fault, so that they confirm it
 
 
@@ -28,38 +31,58 @@ class FaultFinder:
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the first fault that fits."""
-        for look in (self.bias, self.scale, self.moved, self.terms):
+        shifted = self.shifted(view, product, wrong)
+        if shifted is not None:
+            return shifted if shifted.name else None
+        for look in (self.moved, self.terms):
             self.tick()
             if (found := look(view, product, wrong)) is not None:
                 return found
         return None
 
+    def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Return the bias or the factor that leaves less."""
+        found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
+        self.tick()
+        # A factor is one number and a bias many: it is taken unless it clearly leaves more.
+        room = 1 + _SAME / np.sqrt(view.values.size)
+        return min(found, key=lambda each: each.left / (room if each.name != "bias" else 1.0)) if found else None
+
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one number that was added to each column, or to each row."""
         error = np.where(view.usable, view.totals.error(view.values, product), np.nan)
         sigma = view.noise.sigma(view.totals, product) + view.half + 2.0**-view.format.precision * np.abs(view.values)
+        drifts, found = self.drifts(view, product), []
         for axis, words in ((0, "column"), (1, "row")):
             shift = weighted_median(error, sigma, axis)
-            unknowns = int(wrong.any(axis=axis).sum())
-            drifts = wrong.shape[axis] >= _LONG and self.drifts(view, product)
-            if (wrong.sum() < unknowns + _LEAST and not drifts) or not np.isfinite(shift).all():
+            confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
+            if not (confirmed or (drifts and wrong.shape[axis] >= _LONG)) or not np.isfinite(shift).all():
                 continue
-            if not view.fit(product, shift=shift).wrong.any():
-                most = float(np.abs(shift).max())
+            fit = view.fit(product, shift=shift)
+            left = middle(fit.z)
+            if not fit.wrong.any() and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(sigma.max()))
-                evidence = (("one number a", "result" if alike else words), ("largest", f"{most:.6g}"))
-                return Fault("bias", (), evidence, wrong)
-        return None
+                evidence = (
+                    ("one number a", "result" if alike else words),
+                    ("largest", f"{float(np.abs(shift).max()):.6g}"),
+                )
+                found.append(Fault("bias", (), evidence, wrong, left))
+        return min(found, key=lambda each: each.left) if found else None
 
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Look for one factor of all elements."""
+        """Look for one factor of all elements; one that sums make that truncate has no name."""
         exact = view.totals.product if product is None else product
         limit = view.noise.limit(view.totals, product) + view.half
         factor = factor_between(np.where(view.usable, view.values, np.nan), exact, limit)
-        few = wrong.sum() < (2 if view.format.precision > 11 else 3) and not self.drifts(view, product)
-        if not factor or few or view.fit(product, factor=factor).wrong.any():
+        confirmed = wrong.sum() >= (2 if view.format.precision > _SHORT else 3)
+        if not factor or not (confirmed or self.drifts(view, product)):
             return None
-        return Fault("scale", (), (("factor", f"{factor:.9g}"),), wrong)
+        fit = view.fit(product, factor=factor)
+        left = middle(fit.z)
+        if fit.wrong.any() or not (confirmed or left <= _CLEARLY):
+            return None
+        truncated = 0 < 1 - factor <= 1.05 * self.problem.terms * view.noise.u
+        return Fault("" if truncated else "scale", (), (("factor", f"{factor:.9g}"),), wrong, left)
 
     def drifts(self, view: View, product: Array | None) -> bool:
         """Say whether most of many elements are farther off than rounding, though each may be rounding."""

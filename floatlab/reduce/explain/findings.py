@@ -50,6 +50,7 @@ class Option(Individual):
     accumulator: Format
     view: View
     product: Array | None
+    rms: float = 0.0  # the root mean square in sigmas
 
     @property
     def exact(self) -> Array:
@@ -64,5 +65,6 @@ class Fault(Record):
     where: tuple[Place, ...] = ()
     evidence: Evidence = ()
     wrong: Array | None = None
+    left: float = 0.0  # the median error, in sigmas, beside it
 
     __hash__ = object.__hash__

@@ -26,14 +26,17 @@ from floatlab.reduce.explain.findings import (
 )
 from floatlab.reduce.explain.problem import Problem, Side, View, middle, view_of
 from floatlab.reduce.explain.regions import find_places
+from floatlab.reduce.explain.residuals import correlation
 from floatlab.reduce.explain.stages import PLAIN, Model, sum_models
 
 _DOUBT = 8.0  # standard deviations, so that errors follow a model
+_WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
 _OFF = 0.1  # from one, at most, is the factor with which they follow it
 _OUTLIER = 20.0  # medians
 _APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
 _SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
 _TRIED = 8  # models that are verified on all elements
+_WHOLE = 1 << 27  # multiply-adds of products that are rounded one by one
 _MOST_WRONG = 0.7  # of the elements: a region of more is another result
 _UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
 
@@ -90,8 +93,10 @@ class SideExplainer:
             for accumulator, view in zip(self.accumulators, views, strict=True):
                 fit = view.fit(product)
                 some = fit.z[view.totals.size > 0]
+                errors = np.minimum(fit.z[view.usable], _OUTLIER)
+                rms = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
                 yield Option(
-                    middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product
+                    middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product, rms
                 )
 
     def _with_most_right(self) -> SideExplanation | None:
@@ -101,11 +106,17 @@ class SideExplainer:
             return None
         usable = int(near[0].view.usable.sum())
         least = min(each.wrong for each in near)
-        near.sort(key=lambda each: (
-            each.wrong > least + usable // 50, each.model.weight, each.accumulator is not self.accumulators[0], each.z,
-        ))  # fmt: skip
+        own = self.accumulators[0]
+        near.sort(
+            key=lambda each: (
+                each.wrong > least + usable // 50,
+                each.model.weight,
+                each.accumulator is not own,
+                round(each.rms, 2),
+            )
+        )
         first = near[0]
-        if usable >= ENOUGH:
+        if usable >= ENOUGH and first.model is PLAIN:
             certain = {id(each): self._certainty(each, first) for each in near}
             self._look_closer(certain, near, first)
             clearer = [each for each in near if certain[id(each)] > _DOUBT]
@@ -129,15 +140,14 @@ class SideExplainer:
             view = view_of(self.problem, self.side, each.accumulator)
             plain = Option(first.z, first.wrong, first.model, first.accumulator, view, None)
             product = self._product(each.model)
-            if first.model is PLAIN:
-                certain[id(each)] = self._certainty(each.replace(view=view, product=product), plain)
+            certain[id(each)] = self._certainty(each.replace(view=view, product=product), plain)
 
     def _certainty(self, one: Option, plain: Option) -> float:
         """Return by how many standard deviations the errors of the plain product follow what a model changes.
 
         Errors of a result that was made so contain the whole change, and beside it rounding, which knows nothing of it.
         """
-        if one is plain or one.accumulator is not plain.accumulator or one.z > plain.z:
+        if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
             return 0.0
         totals = plain.view.totals
         with np.errstate(all="ignore"):
@@ -239,8 +249,8 @@ class SideExplainer:
             view = view_of(self.problem, self.side, accumulator)
             product = self._product(model)
             wrong = view.fit(product).wrong
-            fault = self.faults.bias(view, product, wrong) or self.faults.scale(view, product, wrong)
-            if fault is not None and self._is_certain(view, product, wrong):
+            fault = self.faults.shifted(view, product, wrong)
+            if fault is not None and fault.name and self._is_certain(view, product, wrong):
                 return self._found("bug", (fault,), model, accumulator, None, view, product)
         return None
 
@@ -264,12 +274,19 @@ class SideExplainer:
                 # A partial sum next to a tie may have gone the other way: by one of its ulps.
                 step = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
                 share = float(fit.wrong.sum() / max(1, view.usable.sum()))
+                if model.name == "products" and share:
+                    continue
                 off = np.abs(view.totals.error(view.values, product)) > 2 * step * view.totals.size
                 if share <= 0.1 and not (off & fit.wrong).any():
                     found.append((share, middle(fit.z), model, accumulator))
         if not found:
             return None
         _, z, model, accumulator = min(found, key=lambda each: each[:2])
+        if problem.shape[0] * problem.shape[1] * problem.terms <= _WHOLE:
+            whole = view_of(problem, self.side, accumulator)
+            share = float(whole.fit(self._product(model)).wrong.sum() / max(1, whole.usable.sum()))
+            if share > (0.0 if model.name == "products" else 0.1):
+                return None
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
     @cached_property
@@ -313,7 +330,7 @@ class SideExplainer:
             far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
         fit = view.fit()
         share = float((far > _UNRELATED).mean())
-        share = max(share, 1.0 - abs(_alike(view.values / scale, totals.product / scale, view.usable)))
+        share = max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
         if share >= 0.5:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
@@ -385,13 +402,3 @@ class SideExplainer:
             return False
         bare = View(view.totals, view.values, view.usable, view.noise, self.side.format)
         return bool(bare.fit(product).wrong.any())
-
-
-def _alike(values: Array, product: Array, usable: Array) -> float:
-    """Return the correlation of a result with the product without the means of rows and columns; 1 of few elements."""
-    if not usable.all() or min(values.shape) < 4 or values.size < 30:
-        return 1.0
-    a, b = (each - each.mean(axis=0) - each.mean(axis=1, keepdims=True) + each.mean() for each in (values, product))
-    with np.errstate(all="ignore"):
-        found = float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
-    return found if np.isfinite(found) else 1.0

@@ -19,6 +19,7 @@ _OTHER = 3.0  # and so many times what the other result shows
 _NORMAL = 0.4549  # the median of the square of a normal number
 _ONE_SIGN = 0.3  # of the sizes of terms, from which results have hardly cancelled
 _RESIDUAL = 1.2
+_SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
 
 
 def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
@@ -45,6 +46,7 @@ class Drift(Record):
     factor: float
     residuals: tuple[float, float, float]
     one_signed: bool
+    elements: int
 
 
 def drift_of(view: View) -> Drift:
@@ -70,7 +72,9 @@ def drift_of(view: View) -> Drift:
         spread = _spread(error - factor * exact, weight)
         scale = factor / sqrt(spread / down) if down > 0 and spread > 0 else 0.0
         signed = float(np.median(np.abs(exact)[weight > 0] / totals.size[weight > 0])) if weight.any() else 0.0
-    return Drift((stands[0], stands[1]), scale, factor, (left[0], left[1], spread), signed > _ONE_SIGN)
+    return Drift(
+        (stands[0], stands[1]), scale, factor, (left[0], left[1], spread), signed > _ONE_SIGN, int((weight > 0).sum())
+    )
 
 
 def _spread(error: Array, weight: Array) -> float:
@@ -90,5 +94,7 @@ def small_fault(mine: Drift, other: Drift, terms: int, u: float) -> tuple[str, s
     if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)):
         near = mine.factor < 0 and -mine.factor <= terms * u
         truncates = near and (mine.one_signed or mine.residuals[2] > _RESIDUAL)
-        found.append((mine.residuals[2] * 0.9, "" if truncates else "scale", f"{1 + mine.factor:.12g}"))
+        # A factor is one number and a bias many: it is taken unless it clearly leaves more.
+        room = 1 + _SAME / sqrt(mine.elements)
+        found.append((mine.residuals[2] / room, "" if truncates else "scale", f"{1 + mine.factor:.12g}"))
     return min(found)[1:] if found else None

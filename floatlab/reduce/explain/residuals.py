@@ -105,3 +105,13 @@ def term_counts(x: Array, y: Array, error: Array) -> Array | None:
         return None
     whole = np.rint(found)
     return whole if whole.any() and np.abs(found - whole).max() < _CERTAIN else None
+
+
+def correlation(values: Array, product: Array, usable: Array) -> float:
+    """Return the correlation of a result with the product without the means of rows and columns; 1 of few elements."""
+    if not usable.all() or min(values.shape) < 4 or values.size < 30:
+        return 1.0
+    a, b = (each - each.mean(axis=0) - each.mean(axis=1, keepdims=True) + each.mean() for each in (values, product))
+    with np.errstate(all="ignore"):
+        found = float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
+    return found if np.isfinite(found) else 1.0
