@@ -293,7 +293,7 @@ def case(seed, kind=None):
     if rng.random() < 0.4:
         a, b = b, a
     if status == "rounding" and (d.m * d.n < 64 or d.k < 8):  # so little that several causes give the very bits
-        also = also | ROUNDING | ({"output-rounded"} if d.k == 1 else set())
+        also = also | ROUNDING | ({"output-rounded"} if d.k < 8 else set())
     names = (frozenset(names),) if isinstance(names, set | frozenset) else tuple(map(frozenset, names))
     if also >= ROUNDING:
         others = ROUNDING | ({"output-rounded"} & also)

@@ -10,7 +10,14 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import Problem, View, middle
-from floatlab.reduce.explain.residuals import factor_between, moved_rows, term_counts, term_range, weighted_median
+from floatlab.reduce.explain.residuals import (
+    between,
+    factor_between,
+    moved_rows,
+    term_counts,
+    term_range,
+    weighted_median,
+)
 from floatlab.reduce.explain.stages import transposed_inputs
 
 NEAR = 3.0  # sigmas that the median element is off at most
@@ -50,18 +57,18 @@ class FaultFinder:
 
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one number that was added to each column, or to each row."""
-        error = np.where(view.usable, view.totals.error(view.values, product), np.nan)
-        sigma = view.noise.sigma(view.totals, product) + view.half + 2.0**-view.format.precision * np.abs(view.values)
+        error, room, sigma = view.errors(product)
         drifts, found = self.drifts(view, product), []
         for axis, words in ((0, "column"), (1, "row")):
-            shift = weighted_median(error, sigma, axis)
             confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
-            if not (confirmed or (drifts and wrong.shape[axis] >= _LONG)) or not np.isfinite(shift).all():
+            if not (confirmed or (drifts and wrong.shape[axis] >= _LONG)):
                 continue
-            fit = view.fit(product, shift=shift)
-            left = middle(fit.z)
-            if not fit.wrong.any() and (confirmed or left <= _CLEARLY):
-                alike = bool(np.ptp(shift) <= 8 * float(sigma.max()))
+            # Every element bounds the number from both sides.
+            shift, holds = between(error - room, error + room, axis)
+            with np.errstate(all="ignore"):
+                left = middle(np.abs(error - shift) / sigma)
+            if holds and (confirmed or left <= _CLEARLY):
+                alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
                 evidence = (
                     ("one number a", "result" if alike else words),
                     ("largest", f"{float(np.abs(shift).max()):.6g}"),
@@ -72,17 +79,25 @@ class FaultFinder:
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one factor of all elements; one that sums make that truncate has no name."""
         exact = view.totals.product if product is None else product
+        values = np.where(view.usable, view.values, np.nan)
         limit = view.noise.limit(view.totals, product) + view.half
-        factor = factor_between(np.where(view.usable, view.values, np.nan), exact, limit)
+        rough = factor_between(values, exact, limit)
         confirmed = wrong.sum() >= (2 if view.format.precision > _SHORT else 3)
-        if not factor or not (confirmed or self.drifts(view, product)):
+        if not rough or not (confirmed or self.drifts(view, product)):
             return None
-        fit = view.fit(product, factor=factor)
-        left = middle(fit.z)
-        if fit.wrong.any() or not (confirmed or left <= _CLEARLY):
+        error, room, sigma = view.errors(product, rough)
+        with np.errstate(all="ignore"):
+            ends = (rough * exact + error - room) / exact, (rough * exact + error + room) / exact
+            zero = exact == 0
+            low, high = (np.where(zero, np.nan, end(*ends)) for end in (np.minimum, np.maximum))
+        factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
+        with np.errstate(all="ignore"):
+            error = np.abs(error + (rough - factor) * exact)
+            left = middle(error / sigma)
+        if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
             return None
-        truncated = 0 < 1 - factor <= 1.05 * self.problem.terms * view.noise.u
-        return Fault("" if truncated else "scale", (), (("factor", f"{factor:.9g}"),), wrong, left)
+        truncated = 0 < 1 - float(factor[0, 0]) <= 1.05 * self.problem.terms * view.noise.u
+        return Fault("" if truncated else "scale", (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
 
     def drifts(self, view: View, product: Array | None) -> bool:
         """Say whether most of many elements are farther off than rounding, though each may be rounding."""
@@ -132,13 +147,16 @@ class FaultFinder:
 
     def left(self, view: View, product: Array | None) -> float:
         """Return the median error, in sigmas, that the best bias or factor leaves of a sample."""
-        error = np.where(view.usable, view.totals.error(view.values, product), np.nan)
-        sigma = view.noise.sigma(view.totals, product) + view.half + 2.0**-view.format.precision * np.abs(view.values)
+        error, _, sigma = view.errors(product)
         with np.errstate(all="ignore"):
-            lefts = [middle(view.fit(product, shift=weighted_median(error, sigma, axis)).z) for axis in (0, 1)]
+            lefts = [middle(np.abs(error - weighted_median(error, sigma, axis)) / sigma) for axis in (0, 1)]
         exact = view.totals.product if product is None else product
         factor = factor_between(np.where(view.usable, view.values, np.nan), exact, sigma)
-        return min(*lefts, middle(view.fit(product, factor=factor).z) if factor else np.inf)
+        if factor:
+            error, _, sigma = view.errors(product, factor)
+            with np.errstate(all="ignore"):
+                lefts.append(middle(np.abs(error) / sigma))
+        return min(lefts)
 
     def transposed(self, view: View, wrong: Array) -> Fault | None:
         """Look for a product of transposed factors, or a transposed result."""

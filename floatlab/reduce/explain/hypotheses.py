@@ -24,12 +24,12 @@ from floatlab.reduce.explain.findings import (
     Option,
     SideExplanation,
 )
-from floatlab.reduce.explain.problem import Problem, Side, View, middle, view_of
+from floatlab.reduce.explain.problem import Problem, Side, View, find_stray, middle, unrelated_share, view_of
 from floatlab.reduce.explain.regions import find_places
-from floatlab.reduce.explain.residuals import correlation
-from floatlab.reduce.explain.stages import PLAIN, Model, sum_models
+from floatlab.reduce.explain.stages import PLAIN, Model, known_of, sum_models
 
 _DOUBT = 8.0  # standard deviations, so that errors follow a model
+_CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
 _WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
 _OFF = 0.1  # from one, at most, is the factor with which they follow it
 _OUTLIER = 20.0  # medians
@@ -38,7 +38,6 @@ _SURPRISING = 0.2  # of the elements that a narrower accumulator would have chan
 _TRIED = 8  # models that are verified on all elements
 _WHOLE = 1 << 27  # multiply-adds of products that are rounded one by one
 _MOST_WRONG = 0.7  # of the elements: a region of more is another result
-_UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
 
 
 class SideExplainer:
@@ -48,7 +47,7 @@ class SideExplainer:
         """Look for NaNs and infinities that the inputs do not explain; they are set aside."""
         self.problem, self.side, self.tick = problem, side, tick
         self.faults = FaultFinder(problem, tick)
-        self.stray = self._stray()
+        self.stray = find_stray(problem, side)
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             places = find_places(self.stray)
@@ -68,8 +67,11 @@ class SideExplainer:
         if not (self.side.finite & self.problem.known).any():
             status = "bug" if self.stray.any() else "product"
             return self._found(status, ())
-        searches = (self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums)
-        for search in (*searches, lambda: self.narrower):
+        searches = [self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
+        # Numbers of a narrower format were rounded to it at the end, not before.
+        if self.side.narrowest != self.side.format:
+            searches.insert(3, self._narrower)
+        for search in (*searches, self._narrower):
             found = search()
             if found is not None:
                 return found
@@ -110,7 +112,7 @@ class SideExplainer:
         near.sort(
             key=lambda each: (
                 each.wrong > least + usable // 50,
-                each.model.weight,
+                each.model.weight + (_CAST if each.model is PLAIN and each.accumulator is not own else 0),
                 each.accumulator is not own,
                 round(each.rms, 2),
             )
@@ -209,8 +211,9 @@ class SideExplainer:
         exact = view.totals.product if product is None else product
         if ((values != 0) & (np.abs(values) < least)).any():
             return None
-        near = np.abs(values - exact) <= least * (1 if (values[wrong] == 0).all() else self.problem.terms)
-        if (near & (np.abs(exact) <= least * (1 + 1e-6) + self.problem.terms * least * (values != 0)))[wrong].all():
+        room = 1 if (values[wrong] == 0).all() else self.problem.terms
+        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
+        if ((np.abs(values - exact) <= most) & (np.abs(exact) <= most))[wrong].all():
             return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         return None
 
@@ -303,6 +306,9 @@ class SideExplainer:
                 return self._found("rounding", (fault,), PLAIN, format, fit.z)
         return None
 
+    def _narrower(self) -> SideExplanation | None:
+        return self.narrower
+
     @cached_property
     def narrower_share(self) -> float:
         """Which share of elements such sums have that no wider accumulator gives, from some that are simulated."""
@@ -322,37 +328,17 @@ class SideExplainer:
     def _unexplained(self) -> SideExplanation:
         """Say that a result is another product, or none, where no precision explains how far off it is."""
         view = view_of(self.problem, self.side, self.accumulators[0])
-        totals, usable = view.totals, view.usable
-        usable = usable & (totals.squares > 0) if (usable & (totals.squares > 0)).any() else usable
-        with np.errstate(all="ignore"):
-            scale = np.where(totals.squares > 0, np.sqrt(totals.squares), 1.0)
-            a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))
-            far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
-        fit = view.fit()
-        share = float((far > _UNRELATED).mean())
-        share = max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
+        fit, share = view.fit(), unrelated_share(view)
+        usable = view.usable & (view.totals.squares > 0)
         if share >= 0.5:
             return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
         places = find_places(fit.wrong)
-        if places is not None and fit.wrong[usable].mean() < _MOST_WRONG and places.name == "region":
+        if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
             fault = Fault("region", places.where, self._content(fit.wrong), fit.wrong)
             return self._found("bug", (fault,), z=fit.z, view=view)
         return self._found("unknown", (), z=fit.z, view=view)
 
     # results
-
-    def _stray(self) -> Array:
-        """Say which elements are NaN or infinite, or are not, against what the inputs make."""
-        problem, side = self.problem, self.side
-        exact, values = problem.totals.product, side.values
-        with np.errstate(all="ignore"):
-            most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
-            overflow = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
-            stray: Array = problem.known & ~side.finite & ~overflow
-            if problem.special is not None:
-                alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
-                stray |= ~problem.known & ~alike
-        return stray
 
     def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
         share = 1.0 if fault.wrong is None else float(fault.wrong.mean())
@@ -370,7 +356,8 @@ class SideExplainer:
     ) -> SideExplanation:
         causes = [self._cause(each, "result") for each in faults]
         if model.name:
-            causes.insert(0, self._cause(Fault(model.name, (), model.evidence), model.stage))
+            evidence = known_of(model, self.problem.x, self.problem.y)
+            causes.insert(0, self._cause(Fault(model.name, (), evidence), model.stage))
         own = self.accumulators[0]
         if accumulator is not own and status in ("product", "rounding", "bug") and not faults:
             causes.append(self._cause(Fault("accumulator", (), (("format", accumulator.name),)), "accumulator"))

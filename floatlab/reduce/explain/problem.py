@@ -13,10 +13,12 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
 from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of, spread
+from floatlab.reduce.explain.residuals import correlation
 from floatlab.reduce.explain.stages import PLAIN, Model, input_models
 
 _SINGLE = parse_format("fp32")
 _NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
+_UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
 _SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
 
 
@@ -116,21 +118,24 @@ class View:
         """Return the same result beside another product."""
         return View(totals, self.values, self.usable, self.noise, self.format)
 
-    def fit(self, product: Array | None = None, factor: float = 1.0, shift: Array | None = None) -> Fit:
-        """Judge the result against factor·product + shift; without a product, against that of the inputs."""
+    def errors(self, product: Array | None = None, factor: float = 1.0) -> tuple[Array, Array, Array]:
+        """Return the errors of a product times a factor that was rounded before and after; the room for them; sigma."""
         totals, values = self.totals, self.values
         with np.errstate(all="ignore"):
+            base = totals.product if product is None else product
+            error = totals.error(values, product) if factor == 1 else values - factor * base
+            size = np.abs(values) + np.abs(factor * base)
+            extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
+            room = abs(factor) * self.noise.limit(totals, product) + extra + self.half
+            sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2
+        return np.where(self.usable, error, np.nan), room, sigma
+
+    def fit(self, product: Array | None = None) -> Fit:
+        """Judge the result against a product; without one, against that of the inputs."""
+        totals = self.totals
+        with np.errstate(all="ignore"):
             limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
-            if shift is None and factor == 1:
-                error = totals.error(values, product)
-            else:
-                base = totals.product if product is None else product
-                error = values - (factor * base + (0.0 if shift is None else shift))
-                # The product was rounded before something was done to it, and its result after that.
-                size = np.abs(values) + np.abs(factor * base)
-                extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
-                limit, sigma = abs(factor) * limit + extra, abs(factor) * sigma + extra / 2
-            beyond = np.maximum(np.abs(error) - self.half, 0.0)
+            beyond = np.maximum(np.abs(totals.error(self.values, product)) - self.half, 0.0)
             z = np.where(beyond == 0, 0.0, beyond / np.maximum(sigma, 1e-320))
         return Fit(np.where(self.usable, z, np.nan), self.usable & ~(beyond <= limit))
 
@@ -147,3 +152,28 @@ def middle(z: Array) -> float:
     """Return the median of what is a number; infinity of nothing."""
     z = z[~np.isnan(z)]
     return float(np.median(z)) if z.size else np.inf
+
+
+def find_stray(problem: Problem, side: Side) -> Array:
+    """Say which elements are NaN or infinite, or are not, against what the inputs make."""
+    exact, values = problem.totals.product, side.values
+    with np.errstate(all="ignore"):
+        most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
+        overflow = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
+        stray: Array = problem.known & ~side.finite & ~overflow
+        if problem.special is not None:
+            alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
+            stray |= ~problem.known & ~alike
+    return stray
+
+
+def unrelated_share(view: View) -> float:
+    """Return the share of elements that no rounding of the inputs explains, or how little a result is the product's."""
+    totals = view.totals
+    usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable
+    with np.errstate(all="ignore"):
+        scale = np.where(totals.squares > 0, np.sqrt(totals.squares), 1.0)
+        a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))
+        far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
+    share = float((far > _UNRELATED).mean())
+    return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))

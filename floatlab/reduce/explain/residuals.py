@@ -31,6 +31,19 @@ def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
     return np.take_along_axis(values, np.take_along_axis(order, np.expand_dims(at, axis), axis), axis)
 
 
+def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
+    """Return numbers within all bounds along an axis, and whether there are such; bounds that are NaN bound nothing.
+
+    >>> between(np.array([[1.0], [2.0]]), np.array([[4.0], [3.0]]), 0)
+    (array([[2.5]]), True)
+    """
+    low = np.where(np.isnan(low), -np.inf, low).max(axis=axis, keepdims=True)
+    high = np.where(np.isnan(high), np.inf, high).min(axis=axis, keepdims=True)
+    with np.errstate(all="ignore"):
+        middles = np.where(np.isfinite(low) & np.isfinite(high), low / 2 + high / 2, 0.0)
+    return middles, bool((low <= high).all())
+
+
 def factor_between(values: Array, product: Array, limit: Array) -> float | None:
     """Return the median of values/product over the elements that are well above rounding."""
     with np.errstate(all="ignore"):
@@ -48,7 +61,7 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
         weight = np.where(weight > 0, weight, 1.0)
         a, b = values[wrong] / weight, product / weight
         dots, mine, theirs = a @ b.T, (a * a).sum(axis=1)[:, None], (b * b).sum(axis=1)[None]
-        apart = (mine - 2 * dots + theirs) / (mine + theirs)
+        apart = np.where(mine + theirs == 0, 0.0, (mine - 2 * dots + theirs) / (mine + theirs))
     to = np.arange(len(values))
     nearest = np.where(np.isnan(apart), np.inf, apart).argmin(axis=1)
     to[wrong] = nearest

@@ -133,6 +133,29 @@ def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator
         )
 
 
+def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
+    """Return the evidence of a model, with all formats and directions that make the same of these inputs."""
+    if model.name != "inputs-rounded":
+        return model.evidence
+    known = dict(model.evidence)
+    sides = [side for side, name in ((x, "x"), (y, "y")) if known["inputs"] in ("both", name)]
+    goal = [quantize(side, known["format"], rounding=known["rounding"]) for side in sides]
+    for key, others in (("rounding", DIRECTIONS), ("format", ("tf32", "binary16"))):
+        if known[key] not in others:
+            continue
+        alike = [
+            other
+            for other in others
+            if all(
+                np.array_equal(quantize(side, made["format"], rounding=made["rounding"]), wanted)
+                for made in ({**dict(model.evidence), key: other},)
+                for side, wanted in zip(sides, goal, strict=True)
+            )
+        ]
+        known[key] = " or ".join(alike)
+    return tuple(known.items())
+
+
 def _products_rounded(name: str, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
     total = np.zeros((x.shape[0], y.shape[1]))
     with np.errstate(all="ignore"):

@@ -86,7 +86,10 @@ def test_tf32_inputs_are_named_with_their_direction(product, rounding):
     a, b = (fl.arrays.quantize(side, "tf32", rounding=rounding) for side in (x, y))
     found = diagnose(x, y, good, a @ b)
     assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
-    assert dict(found.causes[0].evidence) == {"format": "tf32", "rounding": rounding, "inputs": "both"}
+    known = dict(found.causes[0].evidence)
+    assert known["inputs"] == "both"
+    assert known["format"] in ("tf32", "tf32 or binary16")  # fp16 but for numbers below its range
+    assert rounding in known["rounding"].split(" or ")  # without a tie among the inputs both kinds of nearest are alike
 
 
 def test_two_causes_at_once(product):
