@@ -7,7 +7,7 @@ import argparse
 import sys
 import time
 
-from floatlab.training.network.learner import compare_learnings, learn
+from floatlab.training.learner import compare_learnings, learn
 
 SHAPE = {"samples": 32, "features": 8, "hidden": 16}
 PLAIN = (

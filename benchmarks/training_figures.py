@@ -16,13 +16,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from floatlab import train
-from floatlab.page.chart_svg import chart_to_svg
 from floatlab.page.model import Chart
+from floatlab.page.svg import chart_to_svg
 from floatlab.training.gradient_check import sweep_steps
-from floatlab.training.network.learner import compare_learnings, learn
-from floatlab.verbs.train.check.page import errors_chart
-from floatlab.verbs.train.network.page import losses_chart, mean_loss
-from floatlab.verbs.train.run.page import values_chart
+from floatlab.training.learner import compare_learnings, learn
+from floatlab.verbs.train.check_page import errors_chart
+from floatlab.verbs.train.network_page import losses_chart, mean_loss
+from floatlab.verbs.train.run_page import values_chart
 
 SHAPE = {"samples": 32, "features": 8, "hidden": 16}
 USUAL = "fp32 fp16 fp16+master fp16+master+dynamic bf16 bf16+stochastic bf16+kahan bf16+master fp8 fp8+master"

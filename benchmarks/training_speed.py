@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from floatlab import train
-from floatlab.training.network.learner import Learner
-from floatlab.training.network.problems import make_problem
+from floatlab.training.learner import Learner
+from floatlab.training.networks import make_problem
 from floatlab.training.setup import USUAL
 
 NETWORKS = ("fp32", "fp16+master+dynamic", "bf16+stochastic", "fp8+master")

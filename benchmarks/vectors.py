@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from floatlab.cli.main import main as floatlab
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.vectors import generate_lines, parse_function
-from floatlab.vectors.generate import DEFAULT
 
 FUNCTIONS = ("f16_add", "f32_mulAdd", "f64_div", "f128_sqrt")
 ROUNDS = 3

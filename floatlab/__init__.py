@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from floatlab.reduce.explain.attribution import attribute
     from floatlab.reduce.explain.comparison import compare
     from floatlab.reduce.reveal.revelation import examine, reveal
-    from floatlab.training.run.laboratory import train
+    from floatlab.training.laboratory import train
     from floatlab.verbs.documents import from_json
 
 __version__ = "0.1.0"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Found = TypeVar("Found")
     Kind = TypeVar("Kind", bound=type)
     # A function that sets the default mode and returns the mode before, and one that sets such a mode again.
-    Setter = tuple[Callable[[], Any], Callable[[Any], object]]
+    Setter = tuple[Callable[[], object], Callable[[object], object]]
 
 
 def _float(bits: int) -> float:
@@ -62,7 +62,7 @@ class DefaultMode:
     """
 
     __slots__ = ("_before",)
-    _before: Any  # the caller's mode; None where that is the default one
+    _before: object  # the caller's mode; None where that is the default one
 
     def __enter__(self) -> Self:
         self._before = None if is_default() else _set_default()
@@ -127,7 +127,7 @@ def methods_in_default_mode(kind: Kind) -> Kind:
             continue
         if isinstance(found, property):
             assert found.fget is not None
-            wrapped: Any = property(in_default_mode(found.fget))
+            wrapped: object = property(in_default_mode(found.fget))
         elif isinstance(found, classmethod):
             wrapped = classmethod(in_default_mode(found.__func__))
         elif isinstance(found, FunctionType):
@@ -141,7 +141,7 @@ def methods_in_default_mode(kind: Kind) -> Kind:
 _SPECIAL = {"__init__", "__post_init__", "__call__", "__float__", "__repr__", "__str__"}
 
 
-def _set_default() -> Any:
+def _set_default() -> object:
     """Set the default mode and return the mode before; raises UnsupportedError where that does not work."""
     deviation = _description()
     try:
@@ -194,7 +194,7 @@ def _setter_of_the_c_library() -> Setter:
     library = ctypes.CDLL(None)  # fegetenv is part of the C library, or Python itself is linked to libm
     if not hasattr(library, "fesetenv"):
         library = ctypes.CDLL("libm.so.6")
-    default: Any = None
+    default: object = None
     for name in ("_FE_DFL_ENV", "__fe_dfl_env"):  # of macOS; of the BSDs, and of glibc on POWER
         if hasattr(library, name):
             default = ctypes.byref(ctypes.c_char.in_dll(library, name))
@@ -203,7 +203,7 @@ def _setter_of_the_c_library() -> Setter:
     if default is None:
         raise OSError("the default environment of this C library is not known")
 
-    def reset() -> Any:
+    def reset() -> object:
         before = (ctypes.c_longdouble * 32)()  # larger and better aligned than any fenv_t
         if library.fegetenv(before) or library.fesetenv(default):
             raise OSError("the C library refuses")
@@ -227,7 +227,7 @@ def _setter_of_windows(library: Any) -> Setter:
             raise OSError("the C library refuses")
         return now.value
 
-    def reset() -> Any:
+    def reset() -> object:
         before = change(0, 0)
         change(0, directions | denormals)
         return before

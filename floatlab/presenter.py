@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     class Presenter(Protocol):
         """What draws: `floatlab.verbs.presenting`."""
 
-        def page_of(self, found: Any) -> Page:
+        def page_of(self, found: object) -> Page:
             """Return an answer's page."""
 
-        def json_of(self, found: Any) -> str:
+        def json_of(self, found: object) -> str:
             """Return an answer's JSON, as the command line writes it."""
 
         def text_of(self, page: Any, width: int) -> str:

@@ -40,7 +40,7 @@ class RecordType(type):
         namespace["__match_args__"] = namespace["_fields"]
         cls = super().__new__(mcls, name, bases, namespace)
         if fields and "__init__" not in namespace:
-            scope: dict[str, Any] = {f"_set_{f}": vars(cls)[f].__set__ for f in fields}
+            scope: dict[str, object] = {f"_set_{f}": vars(cls)[f].__set__ for f in fields}
             scope |= {f"_default_{f}": value for f, value in defaults.items()}
             exec(_initializer(fields, defaults, hasattr(cls, "__post_init__")), scope)
             type.__setattr__(cls, "__init__", scope["__init__"])
@@ -86,7 +86,7 @@ class Record(metaclass=RecordType):
         """Refuse: records are frozen."""
         raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted: records are frozen")
 
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Support `copy` and `pickle`, which would otherwise assign."""
         return type(self), self._values()
 

@@ -11,15 +11,13 @@ from enum import Enum
 
 from floatlab.errors import ContextError, LiteralError, UnsupportedError, guess, quoted
 from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
+from floatlab.formats.catalog import short_name
 from floatlab.formats.format import Format
-from floatlab.formats.names import short_name
-from floatlab.numbers.context import DEFAULT, Context, Flags, Overflow, as_context
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.exact import Exact, Ratio
-from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber
+from floatlab.numbers.exact import Code, Exact, Infinity, Literal, NotANumber, Ratio
 from floatlab.numbers.projection import Rounded, round_exact
 from floatlab.numbers.reading import encode, read
-from floatlab.numbers.rounding import Direction
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags, Overflow, as_context
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Derivation
 from floatlab.presenter import Answering
 from floatlab.record import Record
@@ -28,9 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
-    from typing import Any
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
     Value = Ratio | Infinity | NotANumber
 
@@ -166,11 +163,11 @@ class BlockDerivation(Answering, Record):
 
 
 def quantize_blocks(
-    values: Sequence[Any],
+    values: Sequence[object],
     format: BlockFormat | str,
     rule: ScaleRule | str | None = None,
     context: AnyContext = DEFAULT,
-    tensor_scale: Any = None,
+    tensor_scale: object = None,
 ) -> tuple[BlockDerivation, ...]:
     """Scale and round values, `format.block` at a time, and show the way; the last block may be shorter.
 
@@ -195,14 +192,14 @@ def quantize_blocks(
     )
 
 
-def _typed(value: Any) -> str | None:
+def _typed(value: object) -> str | None:
     """Return the text that a value was; with @ and the format, where that was read first."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return f"{value.operands[0].text}@{short_name(value.result.format)}"
     return value if isinstance(value, str) else None
 
 
-def _exactly(value: Any) -> Value:
+def _exactly(value: object) -> Value:
     """Return the exact value of anything that can be read, without rounding it."""
     given = value.result if isinstance(value, Derivation) else value
     operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
@@ -235,7 +232,7 @@ def _largest(values: list[Value]) -> Fraction | None:
     return max(abs(value.as_fraction()) for value in values if isinstance(value, Ratio))
 
 
-def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: Any) -> TensorScale | None:
+def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: object) -> TensorScale | None:
     kind = format.tensor
     if kind is None:
         if given is not None:
@@ -247,7 +244,7 @@ def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: An
     return TensorScale(_ratio(amax), tensor_scale_for(amax, format))
 
 
-def given_tensor_scale(value: Any, kind: Format) -> Datum:
+def given_tensor_scale(value: object, kind: Format) -> Datum:
     """Return a tensor scale that was given, to nearest in its format; raises UnsupportedError for what can be none.
 
     >>> from floatlab import parse_format

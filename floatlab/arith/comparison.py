@@ -6,16 +6,14 @@ from enum import Enum
 
 from floatlab.arith.operands import Work, begin, counts_as_nan, in_own_format
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context, Flags
 from floatlab.numbers.datum import Datum, NumberClass
+from floatlab.numbers.rounding import DEFAULT, Context, Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
 
 class Relation(Enum):
@@ -49,7 +47,7 @@ class Comparison(Answering, Record):
 
 
 def compare(
-    a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
+    a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
     """Return how a and b stand; a NaN is unordered with everything, and −0 equals +0.
 
@@ -65,7 +63,7 @@ def compare(
 def _compared(
     operation: str,
     holding: tuple[Relation, ...],
-    values: tuple[Any, Any],
+    values: tuple[object, object],
     format: Format | str | None,
     context: AnyContext,
     signaling: bool,
@@ -95,7 +93,7 @@ def _relation(work: Work) -> Relation:
 
 
 def equal(
-    a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
+    a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
     """Say whether a = b.
 
@@ -134,7 +132,7 @@ def equal(
 
 
 def less(
-    a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
+    a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
     """Say whether a < b.
 
@@ -173,7 +171,7 @@ def less(
 
 
 def less_equal(
-    a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
+    a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
     """Say whether a ≤ b.
 

@@ -8,20 +8,18 @@ from floatlab.arith.operands import begin, counts_as_nan
 from floatlab.arith.specials import propagate
 from floatlab.errors import FormatError, quoted
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import Rounded, infinity_code, round_exact, round_to_quantum
 from floatlab.numbers.reading import read
+from floatlab.numbers.rounding import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.steps import Combination, Combine, Derivation, Integral, Round, Rule
 from floatlab.presenter import Answering
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
 MAX_INTEGER_BITS = 4096
 
@@ -73,8 +71,8 @@ def parse_integer(name: str) -> Integer:
     """
     found = _INTEGER.fullmatch(name.strip().lower())
     if not found or not (found[1] or found[2]):
-        hint = f"; did you mean 'i{found[3]}' or 'u{found[3]}'?" if found else ""
-        raise FormatError(f"an integer type is i or u and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
+        hint = f"; did you mean 'i{found[3]}' or 'ui{found[3]}'?" if found else ""
+        raise FormatError(f"an integer type is i or ui and 8, 16, 32, 64 or 128 bits, not {quoted(name)}{hint}")
     return INTEGERS[f"{found[1]}i{found[3]}"]
 
 
@@ -107,7 +105,7 @@ class IntegerResult(Answering, Record):
 
 
 def round_to_integral(
-    a: Any, format: Format | str | None = None, context: AnyContext = DEFAULT, exact: bool = True
+    a: object, format: Format | str | None = None, context: AnyContext = DEFAULT, exact: bool = True
 ) -> Derivation:
     """Round to an integral value of the same format.
 
@@ -165,7 +163,7 @@ def round_to_integral(
 
 
 def to_integer(
-    a: Any,
+    a: object,
     width: int | str = 32,
     signed: bool = True,
     format: Format | str | None = None,

@@ -7,20 +7,19 @@ from functools import lru_cache
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import Context, Flags, as_context
 from floatlab.numbers.datum import Datum, NumberClass
-from floatlab.numbers.exact import Exact
-from floatlab.numbers.literals import Literal
+from floatlab.numbers.exact import Exact, Literal
 from floatlab.numbers.projection import round_exact
-from floatlab.numbers.reading import convert, encode, own_datum, read, whole_number
-from floatlab.numbers.rounding import Direction
+from floatlab.numbers.reading import convert, encode, read
+from floatlab.numbers.rounding import Context, Direction, Flags, as_context
+from floatlab.numbers.scalars import own_datum, whole_number
 from floatlab.numbers.steps import Decode, Derivation, Encode, Promote, Round, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypeGuard
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
     from floatlab.numbers.steps import Step, Truth
 
 # What operands of several formats are promoted to: the first of these that holds them all.
@@ -150,7 +149,7 @@ def reading_context(context: Context) -> Context:
     return context.replace(rounding=Direction.RNE, flush_results=False)
 
 
-def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, context: AnyContext) -> Work:
+def begin(operation: str, values: tuple[object, ...], format: Format | str | None, context: AnyContext) -> Work:
     """Decode the operands, settle the result's format, and promote where formats differ.
 
     Data, readings (what `read` returns), Python floats and NumPy numbers have formats, and keep
@@ -160,8 +159,8 @@ def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, 
     """
     context = as_context(context)
     fmt = None if format is None else parse_format(format)
-    if (shared := _shared_format(values, fmt)) is not None:
-        return Work(operation, values, (), shared, context, [Decode(datum) for datum in values])
+    if _share_format(values, fmt):
+        return Work(operation, values, (), values[0].format, context, [Decode(datum) for datum in values])
     given = [in_own_format(value) for value in values]
     if fmt is None:
         typed = [value.format for value in given if isinstance(value, Datum)]
@@ -185,17 +184,17 @@ def begin(operation: str, values: tuple[Any, ...], format: Format | str | None, 
     return Work(operation, tuple(operands), texts, fmt, context, steps)
 
 
-def _shared_format(values: tuple[Any, ...], format: Format | None) -> Format | None:
-    """Return the format of operands that are data of the result's own, so that nothing is to be read or promoted."""
-    shared: Format | None = format
+def _share_format(values: tuple[object, ...], format: Format | None) -> TypeGuard[tuple[Datum, ...]]:
+    """Say whether operands are data of the result's own format, so that nothing is to be read or promoted."""
+    shared = format
     for value in values:
         if type(value) is not Datum or (shared is not None and value.format is not shared):
-            return None
+            return False
         shared = value.format
-    return shared
+    return True
 
 
-def in_own_format(value: Any) -> Any:
+def in_own_format(value: object) -> object:
     """Return the datum that an operand with a format is; text, integers and fractions as they are."""
     if isinstance(value, Datum):
         return value
@@ -205,7 +204,7 @@ def in_own_format(value: Any) -> Any:
     return value if own is None else own
 
 
-def _read_operand(value: Any, format: Format, context: Context) -> Datum:
+def _read_operand(value: object, format: Format, context: Context) -> Datum:
     n = whole_number(value)
     return encode(value, format, reading_context(context)) if n is None else exact_integer(n, format)
 
@@ -227,7 +226,7 @@ def exact_integer(n: int, format: Format) -> Datum:
     )
 
 
-def _typed(value: Any) -> str | None:
+def _typed(value: object) -> str | None:
     """Return the text that a reading started from."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return value.operands[0].text

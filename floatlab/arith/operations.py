@@ -11,20 +11,17 @@ from __future__ import annotations
 from floatlab.arith.operands import Work, begin, counts_as_nan
 from floatlab.arith.specials import default_nan, invalid, propagate
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Flags, NanRule
 from floatlab.numbers.exact import GUARD_DIGITS, Exact, Ratio, SquareRoot, square_root
 from floatlab.numbers.projection import infinity_code
-from floatlab.numbers.rounding import Direction
+from floatlab.numbers.rounding import DEFAULT, Direction, Flags, NanRule
 from floatlab.numbers.steps import Align, Combination, Combine, Derivation, Divide, Root, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
 
-def add(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
+def add(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Add two numbers: align the exponents, add exactly, round once.
 
     Parameters
@@ -64,7 +61,7 @@ def add(a: Any, b: Any, format: Format | str | None = None, context: AnyContext 
     return _sum("add", a, b, format, context, False)
 
 
-def subtract(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
+def subtract(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Subtract b from a, rounded once: addition with b's sign changed unless it is a NaN.
 
     Parameters
@@ -89,7 +86,7 @@ def subtract(a: Any, b: Any, format: Format | str | None = None, context: AnyCon
     return _sum("subtract", a, b, format, context, True)
 
 
-def multiply(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
+def multiply(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Multiply two numbers: the exact product has at most twice the digits; round it once.
 
     Parameters
@@ -119,7 +116,7 @@ def multiply(a: Any, b: Any, format: Format | str | None = None, context: AnyCon
     return work.finish(product, product)
 
 
-def divide(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
+def divide(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Divide a by b, rounded once; a finite number by zero gives ∞ and raises divide-by-zero.
 
     Parameters
@@ -157,7 +154,7 @@ def divide(a: Any, b: Any, format: Format | str | None = None, context: AnyConte
     return work.finish(quotient, truth, sticky)
 
 
-def remainder(a: Any, b: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
+def remainder(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Return a − n·b with n the integer nearest to a/b, ties to even.
 
     Parameters
@@ -196,7 +193,7 @@ def remainder(a: Any, b: Any, format: Format | str | None = None, context: AnyCo
     return work.finish(exact, exact)
 
 
-def sqrt(a: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
+def sqrt(a: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
     """Return the square root, rounded once; √−0 is −0, and the root of a negative number is invalid.
 
     Parameters
@@ -235,7 +232,9 @@ def sqrt(a: Any, format: Format | str | None = None, context: AnyContext = DEFAU
     return work.finish(root, SquareRoot(radicand) if sticky else root, sticky)
 
 
-def fma(a: Any, b: Any, c: Any, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
+def fma(
+    a: object, b: object, c: object, format: Format | str | None = None, context: AnyContext = DEFAULT
+) -> Derivation:
     """Return a·b + c rounded once: the product is not rounded on the way.
 
     Parameters
@@ -266,7 +265,9 @@ def fma(a: Any, b: Any, c: Any, format: Format | str | None = None, context: Any
     return _added(work, product, work.exact(2))
 
 
-def _sum(operation: str, a: Any, b: Any, format: Format | str | None, context: AnyContext, negated: bool) -> Derivation:
+def _sum(
+    operation: str, a: object, b: object, format: Format | str | None, context: AnyContext, negated: bool
+) -> Derivation:
     work = begin(operation, (a, b), format, context)
     if not work.is_finite:
         return _special_sum(work, negated)

@@ -10,16 +10,16 @@ from __future__ import annotations
 from itertools import islice
 from math import isqrt
 
-from floatlab.arith.contrast import contrast, multiply_then_add
+from floatlab.arith.fused import contrast, multiply_then_add
 from floatlab.arith.operations import fma
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import DEFAULT, Context
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import round_exact
 from floatlab.numbers.reading import convert
+from floatlab.numbers.rounding import DEFAULT, Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ The rooms, from the doors down:
 
 * calls: `conversion`, `operations`, `order`, `blocks`, `packing`, `recurrences`; `compare/`: how two arrays differ;
 * `container/`: FloatArray, what NumPy's functions do with it, and its files;
-* arguments and results of calls: `types`, `sources`, `streams`, `operands`, `results`, `codec`, `scales` of blocks;
+* arguments and results of calls: `types`, `sources`, `codec`, `scales` of blocks;
 * `lanes/`: the three implementations of rounding and reading: compiled, NumPy, and scalar.
 """
 

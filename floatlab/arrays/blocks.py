@@ -1,6 +1,6 @@
 """Block formats on arrays: MX and NVFP4, with the bits of `arith.blocks`.
 
-There every quotient, amax / (largest·t) and x / (s·t), is exact and rounded once; `quotients` says why the float64
+There every quotient, amax / (largest·t) and x / (s·t), is exact and rounded once; `scales` says why the float64
 between them is no second rounding. A division by a power of two is exact anyway.
 """
 
@@ -12,29 +12,28 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from floatlab.arith.blocks import element_context, given_tensor_scale
+from floatlab.arith.blocks import ScaleRule, element_context, given_tensor_scale
 from floatlab.arith.operands import holds
-from floatlab.arrays.block_layout import BlockLayout, Blocks
-from floatlab.arrays.codec import decode_array
+from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.quotients import DIGITS, divide_to_odd, narrow_to_odd, quotient
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, checked_codes, container
-from floatlab.arrays.results import rules_of
-from floatlab.arrays.scales import BlockScales, dtype_of, multiplies_in_single, scales_for
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, checked_codes, container
+from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, block_format, dtype_of, product_dtype, scales_for
 from floatlab.arrays.sources import source_of
-from floatlab.arrays.types import Array, BlockRounding, DType
+from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
-from floatlab.formats.blocks import BlockFormat, TwosComplement, parse_block_format
+from floatlab.formats.blocks import BlockFormat, TwosComplement
 from floatlab.formats.format import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Context, Direction
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers import Direction
+from floatlab.numbers.rounding import AnyContext
 
-_SINGLES, _DOUBLES = np.dtype(np.float32), np.dtype(np.float64)
+_SINGLES, _DOUBLES = WORDS
 _KINDS: dict[Format, DType] = {SINGLE: _SINGLES, DOUBLE: _DOUBLES}
-_WORDS = {_SINGLES: SINGLE, _DOUBLES: DOUBLE}
-_EVERY = {word: word(np.iinfo(word).max) for word in (np.int32, np.int64)}  # bits but the sign
-_TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # what is tiny rounds as zero does
+_EVERY: dict[DType, Array] = {  # all bits but the sign
+    _SINGLES: np.array((1 << 31) - 1, np.int32),
+    _DOUBLES: np.array((1 << 63) - 1, np.int64),
+}
+_element_context = lru_cache(maxsize=64)(element_context)
 
 
 class Job:
@@ -54,10 +53,11 @@ class Job:
         lane: str | None = None,
     ) -> None:
         """Read and check everything before anything is computed."""
-        self.fmt = _block_format(format, block)
+        self.fmt = block_format(format, block)
         self.context = _element_context(rules_of(context, rounding), self.fmt)
         self.lane = dispatch.parse_lane(lane)
-        self.steps = _scales(self.fmt, scale)
+        # No word at all, such as a list, is none of the rules either.
+        self.steps = scales_for(self.fmt, scale if scale is None or isinstance(scale, ScaleRule) else str(scale))
         # The NumPy lane is quicker with float32; draws look at digits that it has not.
         drawn = self.context.rounding is Direction.SR
         self.narrows = self.steps.numbers.width <= 8 and not drawn and not dispatch.is_compiled(self.lane)
@@ -86,13 +86,13 @@ class Job:
 
     def _amax(self) -> Array:
         """Return the largest magnitude of each block: NaN or ∞ where there is one."""
-        word: Any = np.int32 if self.array.dtype == _SINGLES else np.int64
         # As integers, magnitudes have the order of the numbers, and NaNs come last.
-        every, bits = _EVERY[word], self.array.view(word)
+        every = _EVERY[self.array.dtype]
+        bits = self.array.view(every.dtype)
         rows, size, inner = self.cut.rows, self.cut.size, self.cut.inner
         # Blocks that lie in a row are faster without an axis of one column.
         blocks = bits.reshape((rows, size) if inner == 1 else (rows, size, inner))
-        found = np.empty((rows, 1, inner), word)
+        found = np.empty((rows, 1, inner), every.dtype)
         into = found.reshape((rows,) if inner == 1 else (rows, inner))
         for some in self.cut.slabs():
             np.maximum.reduce(blocks[some] & every, axis=1, initial=0, out=into[some])
@@ -105,61 +105,14 @@ class Job:
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)
         for rows in cut.slabs():
-            scaled, by = self._scaled(blocks[rows], scales[rows], tensor)
-            word = _WORDS[scaled.dtype]
+            scaled, by = self.steps.scaled(blocks[rows], scales[rows], tensor, self.context, self.finite, self.narrows)
+            word = WORDS[scaled.dtype]
             work = dispatch.rounder(word, numbers, self.context, self.lane, target)
             made = np.empty(scaled.shape, held) if into is None else into[rows]
             # Draws are numbered through the whole array.
             first = rows.start * cut.size * cut.inner
             work(scaled.reshape(-1).view(container(word)), first, made.reshape(-1).view(held), None)
             yield rows, made, by
-
-    def _scaled(self, x: Array, codes: Array, tensor: np.float32 | None) -> tuple[Array, Array]:
-        """Return numbers that round into the elements as x / (s·t) does, and s·t."""
-        fmt, steps, numbers = self.fmt, self.steps, self.steps.numbers
-        by, drawn = steps.values(codes, _product_kind(fmt, x.dtype), tensor), self.context.rounding is Direction.SR
-        if fmt.scales_by_powers:
-            scaled: Array = x * steps.inverses(codes, x.dtype)
-        elif drawn:
-            scaled = divide_to_odd(x, by)
-        else:
-            scaled = quotient(x, by, steps.digits, numbers)
-        if self.context.rounding not in _TO_NEAREST and (fmt.scales_by_powers or not drawn):
-            # Underflow may have taken what such directions still see.
-            tiny = (np.abs(scaled) < 2.0**-100) & (x != 0)
-            scaled[tiny] = np.copysign(scaled.dtype.type(2.0**-100), x[tiny])
-        if not self.finite:
-            scaled[np.broadcast_to(np.isnan(by), scaled.shape)] = 0
-        if scaled.dtype == _DOUBLES and self.narrows:
-            scaled = narrow_to_odd(scaled)
-        return scaled, by
-
-
-def _block_format(format: BlockFormat | str, block: int | None) -> BlockFormat:
-    fmt = _checked(parse_block_format(format))
-    return fmt if block is None else fmt.replace(block=block)
-
-
-@lru_cache(maxsize=64)
-def _checked(fmt: BlockFormat) -> BlockFormat:
-    for name, kind in (("scales", fmt.scale), ("elements", fmt.magnitudes)):
-        if kind.precision > DIGITS - 2:
-            raise UnsupportedError(
-                f"{fmt.name} has {name} of {kind.precision} digits; arrays take at most {DIGITS - 2}"
-            )
-    return fmt
-
-
-def _scales(fmt: BlockFormat, rule: str | None) -> BlockScales:
-    try:
-        return scales_for(fmt, rule)
-    except TypeError:  # no word at all, such as a list
-        return scales_for(fmt, str(rule))
-
-
-@lru_cache(maxsize=64)
-def _element_context(context: Context, fmt: BlockFormat) -> Context:
-    return element_context(context, fmt)
 
 
 def _given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
@@ -170,6 +123,11 @@ def _given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
     if type(given) is np.float32 and 0 < given < np.inf and fmt.tensor == SINGLE:
         return given
     return np.float32(float(given_tensor_scale(given, fmt.tensor)))
+
+
+def _silent() -> np.errstate:
+    """Return the context in which what overflows, underflows or is a NaN is no cause for a warning."""
+    return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
 @lru_cache(maxsize=64)
@@ -255,9 +213,9 @@ def quantize_blocks(x: object, format: BlockFormat | str, axis: int = -1, **opti
     """
     job = Job(x, format, axis, **options)
     values = np.empty(job.array.shape, job.dtype)
-    into, kind, numbers = job.cut.blocks(values), _product_kind(job.fmt, job.dtype), job.steps.numbers
-    direct: Format | None = _WORDS[job.dtype]
-    if isinstance(job.fmt.element, TwosComplement) or not holds(_WORDS[job.dtype], numbers):
+    into, kind, numbers = job.cut.blocks(values), product_dtype(job.fmt, job.dtype), job.steps.numbers
+    direct: Format | None = WORDS[job.dtype]
+    if isinstance(job.fmt.element, TwosComplement) or not holds(WORDS[job.dtype], numbers):
         direct = None
     with _silent():
         codes, tensor = job.scales()
@@ -275,7 +233,7 @@ def decode_blocks(
     *,
     tensor_scale: object = None,
     block: int | None = None,
-    dtype: Any = None,
+    dtype: object = None,
 ) -> Array:
     """Return the values of encoded blocks, exactly.
 
@@ -301,8 +259,12 @@ def decode_blocks(
     >>> decode_blocks((np.array([128]), np.array([126, 48] * 16)), "mxfp8_e4m3")[:2].tolist()
     [896.0, 1.0]
     """
-    fmt = _block_format(format, block)
-    scales, codes = _pair(blocks)
+    fmt = block_format(format, block)
+    pair: Any = blocks
+    try:
+        scales, codes = pair
+    except (TypeError, ValueError):
+        raise UnsupportedError("blocks is a pair of scales and codes, as encode_blocks returns it") from None
     scales, codes = checked_codes(scales, fmt.scale, "scales"), checked_codes(codes, fmt.element.width)
     if tensor_scale is None and isinstance(blocks, Blocks):
         tensor_scale = blocks.tensor_scale
@@ -312,36 +274,18 @@ def decode_blocks(
     cut = BlockLayout(codes.shape, axis, fmt)
     if scales.shape != cut.scales_shape:
         raise UnsupportedError(f"scales has shape {scales.shape}; codes of shape {codes.shape} have {cut.scales_shape}")
-    kind = dtype_of(fmt) if dtype is None else np.dtype(dtype)
-    if kind not in _WORDS:
+    kind = dtype_of(fmt) if dtype is None else np.dtype(dtype)  # type: ignore[call-overload]
+    if kind not in WORDS:
         raise UnsupportedError(f"dtype {kind.name} does not hold the range of {fmt.name}; float32 and float64 do")
     values = np.empty(codes.shape, kind)
     into, elements, rowed = cut.blocks(values), cut.blocks(codes), cut.scales(scales)
-    within = _product_kind(fmt, kind)
+    within = product_dtype(fmt, kind)
     read, steps = _reader(fmt, within), scales_for(fmt, None)
     with _silent():
         for rows in cut.slabs():
             by = steps.values(rowed[rows], within, tensor)
             np.multiply(read(elements[rows]), by, out=into[rows], dtype=within, casting="same_kind")
     return values
-
-
-def _pair(blocks: Any) -> tuple[Any, Any]:
-    try:
-        scales, codes = blocks
-    except (TypeError, ValueError):
-        raise UnsupportedError("blocks is a pair of scales and codes, as encode_blocks returns it") from None
-    return scales, codes
-
-
-def _silent() -> np.errstate:
-    """Return the context in which what overflows, underflows or is a NaN is no cause for a warning."""
-    return np.errstate(over="ignore", under="ignore", invalid="ignore")
-
-
-def _product_kind(fmt: BlockFormat, kind: DType) -> DType:
-    """Return the dtype in which elements and scales are multiplied: exactly, or with the last rounding only."""
-    return kind if kind == _SINGLES and multiplies_in_single(fmt) else _DOUBLES
 
 
 @lru_cache(maxsize=64)
@@ -352,8 +296,4 @@ def _reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Calla
         return partial(decode_array, format=element, dtype=kind, threads=1)
     every = np.array([element.integer(code) for code in range(1 << element.width)], kind)
     every *= kind.type(2.0**element.quantum)
-    return _taken(every[_from_magnitudes(element)] if as_magnitudes else every)
-
-
-def _taken(table: Array) -> Callable[[Array], Array]:
-    return lambda places: table.take(places)
+    return every[_from_magnitudes(element)].take if as_magnitudes else every.take

@@ -1,20 +1,60 @@
-"""Arrays rounded into one format, and codes read back: what `conversion` does for formats that are not blocks."""
+"""What calls on arrays share: their keywords, operands, dtypes, results and flags; and the codec of plain formats."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypedDict
 
 import numpy as np
 
-from floatlab.arith.operands import holds
+from floatlab.arith.operands import exact_integer, holds
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.reading import checked_codes, container
-from floatlab.arrays.results import dtype_for, float_for, rules_of, written
-from floatlab.arrays.sources import format_of, source_of
-from floatlab.arrays.types import Array
-from floatlab.errors import UnsupportedError, quoted
+from floatlab.arrays.lanes.parameters import checked_codes, container, words_that_hold
+from floatlab.arrays.sources import Piece, Source, format_of, is_floating, is_typed, source_of
+from floatlab.arrays.types import Array, DType, Work
+from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import DEFAULT, AnyContext
+from floatlab.numbers import Context, Direction, Flags
+from floatlab.numbers.rounding import DEFAULT, Absent, AnyContext, as_context
+from floatlab.numbers.scalars import whole_number
+
+_FLAGS = tuple(Flags)
+# How many elements raised each flag, for each set of flags.
+_SETS = np.array([[flags & flag.value != 0 for flag in _FLAGS] for flags in range(32)], np.int64)
+_FEW = 1 << 13  # elements; below that `bincount` is quicker than a pass for each flag
+_PIECE = 1 << 16  # elements that stay in the cache
+
+
+class CallOptions(TypedDict, total=False):
+    """Keywords that every call which rounds takes; `arrays.encode` says what they mean."""
+
+    context: AnyContext
+    return_flags: bool | str
+    lane: str | None
+    threads: int | None
+
+
+class BlockOptions(TypedDict, total=False):
+    """Keywords that calls on formats of blocks take; `arrays.encode_blocks` says what they mean."""
+
+    scale: str | None
+    tensor_scale: object
+    block: int | None
+
+
+class BlockRounding(BlockOptions, total=False):
+    """Keywords of `arrays.encode_blocks` and `arrays.quantize_blocks` besides the axis."""
+
+    rounding: AnyContext
+    context: AnyContext
+    lane: str | None
+
+
+class AnyOptions(CallOptions, BlockOptions, total=False):
+    """Keywords of calls that take any format."""
+
+    axis: int
 
 
 def round_array(
@@ -64,3 +104,222 @@ def decode_array(
         read(piece.astype(held, copy=False), values)
 
     return written(work, [array], array.shape, kind, out, DEFAULT, False, threads)
+
+
+def native(piece: Piece) -> Array:
+    """Return a piece as NumPy computes with it: as it is, or the values of its codes.
+
+    >>> native(Source(np.uint8([0x38, 0x40]), Format("mine", 4, 4))).tolist()
+    [1.0, 2.0]
+    """
+    return decode_array(piece.codes, piece.format) if isinstance(piece, Source) else piece
+
+
+@lru_cache(maxsize=256)
+def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
+    return Context(rounding, overflow=overflow)
+
+
+def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
+    """Return `context` where it is given, else the Context that stands in the place of `rounding`, else these words.
+
+    Raises ContextError for what is no context, and UnsupportedError where two say different things.
+    """
+    if isinstance(rounding, Context):
+        if context is not None:
+            raise UnsupportedError("two contexts: one in the place of rounding, and context= besides; give one of them")
+        if overflow not in ("native", rounding.overflow.value):
+            raise UnsupportedError(f"overflow is {overflow}, and the context says {rounding.overflow.value}: give one")
+        return rounding
+    if context is None:
+        direction = "RNE" if rounding is None else rounding
+        try:
+            return _context_in_words(direction, overflow)
+        except TypeError:  # no word at all, such as a list: Context says so
+            return Context(direction, overflow=overflow)
+    return as_context(context)
+
+
+@lru_cache(maxsize=256)
+def float_for(format: Format) -> DType:
+    """Return float32 where it holds all of a format, else float64; raises FormatError where that does not either."""
+    for word in words_that_hold(format):
+        return np.dtype(np.float32 if word.width == 32 else np.float64)
+    raise FormatError(f"{format.name} has numbers that float64 does not hold; encode gives its codes")
+
+
+@lru_cache(maxsize=256)
+def dtype_for(given: DType | None, format: Format) -> DType:
+    """Return the dtype of values rounded into a format: the one they had, or a wider one that holds them.
+
+    >>> from floatlab.formats import parse_format
+    >>> dtype_for(np.dtype(np.float16), parse_format("e4m3")), dtype_for(np.dtype(np.float16), parse_format("bf16"))
+    (dtype('float16'), dtype('float32'))
+    """
+    own = format_of(given) if given is not None else None
+    # What the dtype holds is kept in it; and a format that holds the dtype changes nothing but what it lacks.
+    if given is not None and own is not None and (holds(own, format) or holds(format, own)):
+        return given.newbyteorder("=")
+    return float_for(format)
+
+
+def operand(x: object, name: str, format: Format) -> Source:
+    """Return an operand as it is; numbers and lists, which bring no format, rounded into `format`."""
+    source = source_of(x, name)
+    return source if is_typed(x) else Source(round_array(source, format, as_codes=True), format)
+
+
+def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
+    """Return an operand as the numbers that it is: arrays in their formats, Python floats in binary64, integers exact.
+
+    Where `format` has the same numbers, they come in it, which is quicker. Raises UnsupportedError for a Python integer
+    that is no number of the format.
+    """
+    source = source_of(x, name)
+    if is_typed(x):
+        return source
+    codes, raised = round_array(source, format, return_flags="counts", as_codes=True)
+    changed = any(raised.values())
+    if changed:
+        for n in _integers(x):
+            exact_integer(n, format)
+    if changed or (context.flush_inputs and source.dtype is not None):  # a subnormal number is one of its own format
+        return source
+    return Source(codes, format)
+
+
+def _integers(x: object) -> set[int]:
+    if isinstance(x, list | tuple):
+        return set().union(*map(_integers, x))
+    n = whole_number(x)
+    return set() if n is None else {n}
+
+
+def broadcast(names: Sequence[str], codes: Sequence[Array]) -> tuple[int, ...]:
+    """Return the shape that operands have together; raises UnsupportedError where they have none."""
+    shapes = [each.shape for each in codes]
+    first: tuple[int, ...] = shapes[0]
+    if shapes.count(first) == len(shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        told = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+        raise UnsupportedError(f"shapes do not broadcast: {told}") from None
+
+
+def floating_dtype(x: object, source: Source) -> DType | None:
+    """Return the dtype of an operand that brings one of floats."""
+    return source.dtype if type(x) is np.ndarray or is_floating(x) else None
+
+
+@lru_cache(maxsize=256)
+def shared_dtype(dtypes: tuple[DType | None, ...], format: Format) -> DType:
+    """Return what the operands that are floats have in common, if it holds the format, else float32 or float64."""
+    given = [each.newbyteorder("=") for each in dtypes if each is not None and format_of(each) is not None]
+    if not given:
+        return float_for(format)
+    try:
+        common = np.result_type(*given)
+    except TypeError:  # two 8-bit floats of ml_dtypes
+        return float_for(format)
+    own = format_of(common)
+    return common if own is not None and holds(own, format) else float_for(format)
+
+
+def written(
+    work: Work, reads: list[Array], shape: tuple[int, ...], dtype: DType, out: Array | None,
+    context: Context, return_flags: bool | str, threads: int | None, in_place: bool = False,
+) -> Any:  # fmt: skip
+    """Return what `work` makes of arrays, in `out` where there is one, and with flags the two of them.
+
+    Flags are those of each element (True or "each"), or how many elements raised each ("counts"). Nothing is written to
+    `out` before the last refusal is past, nor over what is still to be read; `in_place` says that work reads no block
+    again once it has written there, so that results may go where the operands are.
+    """
+    _check_out(out, shape, dtype)
+    flags: Array | None = None
+    counts: list[Array] | None = None
+    if return_flags is not False:
+        if not isinstance(return_flags, bool) and return_flags not in ("each", "counts"):
+            hint = guess(str(return_flags), ["each", "counts"])
+            known = 'False, True or "each", or "counts"'
+            raise UnsupportedError(f"return_flags is {known}, not {quoted(str(return_flags))}{hint}")
+        if return_flags == "counts":
+            counts = []
+            work = _counting(work, counts)
+        else:
+            flags = np.empty(shape, np.uint8)
+    result = out
+    if (
+        out is None
+        or context.absent is Absent.ERROR
+        or any(np.may_share_memory(each, out) and not (in_place and _is_the_same(each, out)) for each in reads)
+    ):
+        result = np.empty(shape, dtype)
+    assert result is not None
+    # Integers, since an iterator knows nothing of the dtypes of other libraries.
+    bits = result.view(_bits_of(result.dtype))
+    if 0 < bits.size <= dispatch.BLOCK and (lines := dispatch.as_lines([*reads, bits])):
+        dispatch.threads_for(bits.size, threads)  # or the refusal
+        work(*lines[:-1], 0, lines[-1], None if flags is None else flags.reshape(-1))
+    else:
+        dispatch.sweep(work, reads, bits, flags, threads)
+    if out is not None and result is not out:
+        out[...] = result
+        result = out
+    if counts is not None:
+        totals = sum(counts, start=np.zeros(len(_FLAGS), np.int64))
+        return result, dict(zip(_FLAGS, totals.tolist(), strict=True))
+    return result if flags is None else (result, flags)
+
+
+def _counting(work: Work, counts: list[Array]) -> Work:
+    """Return work that also counts the flags of each block, in one append, so that threads do not meet."""
+
+    def counted(*arguments: Any) -> None:
+        flags = np.empty(len(arguments[-2]), np.uint8)
+        work(*arguments[:-1], flags)
+        counts.append(_how_often(flags))
+
+    return counted
+
+
+def _how_often(flags: Array) -> Array:
+    """Return how many elements raised each flag, in the order of `Flags`."""
+    if len(flags) < _FEW:
+        sets: Array = np.bincount(flags, minlength=32) @ _SETS
+        return sets
+    found = np.zeros(len(_FLAGS), np.int64)
+    for start in range(0, len(flags), _PIECE):
+        piece = flags[start : start + _PIECE]
+        union = int(np.bitwise_or.reduce(piece))
+        for i, flag in enumerate(_FLAGS):
+            if union & flag.value:
+                found[i] += np.count_nonzero(piece & np.uint8(flag.value))
+    return found
+
+
+def _check_out(out: object, shape: tuple[int, ...], dtype: DType) -> None:
+    """Refuse an `out` that does not fit, before anything is computed; raises UnsupportedError."""
+    if out is None:
+        return
+    if not isinstance(out, np.ndarray):
+        raise UnsupportedError(f"out is a NumPy array, not {type(out).__name__}")
+    if out.shape != shape or out.dtype != dtype:
+        raise UnsupportedError(f"out has shape {out.shape} and dtype {out.dtype}; {shape} and {dtype} fit")
+    if not out.flags.writeable:
+        raise UnsupportedError("out is read-only")
+    if any(stride == 0 and many > 1 for stride, many in zip(out.strides, out.shape, strict=True)):
+        raise UnsupportedError("out has elements that share their memory (a stride of 0)")
+
+
+def _is_the_same(x: Array, out: Array) -> bool:
+    """Say whether each element of `out` lies where that of x does."""
+    placed = x.ctypes.data == out.ctypes.data and x.strides == out.strides
+    return placed and x.shape == out.shape and x.itemsize == out.itemsize
+
+
+@lru_cache(maxsize=64)
+def _bits_of(dtype: DType) -> DType:
+    return np.dtype(f"u{dtype.itemsize}").newbyteorder(dtype.byteorder)

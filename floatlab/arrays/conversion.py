@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Unpack
 
-from floatlab.arrays.blocks import decode_blocks, encode_blocks, quantize_blocks
-from floatlab.arrays.codec import decode_array, round_array
-from floatlab.arrays.types import AnyOptions, Array, BlockOptions, CallOptions
+from floatlab.arrays.codec import AnyOptions, BlockOptions, CallOptions, decode_array, round_array
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
-from floatlab.formats.blocks import BlockFormat, is_block_format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 
 _OF_BLOCKS = ("axis", *BlockOptions.__annotations__)
 _ROUNDING = tuple(CallOptions.__annotations__)
@@ -19,8 +18,12 @@ _READING = ("lane", "threads")
 _KNOWN = ["rounding", "overflow", "out", "dtype", *_ROUNDING, *_OF_BLOCKS]
 
 
-def _check_keywords(options: AnyOptions, known: tuple[str, ...], format: object, blocks: bool) -> None:
-    """Refuse keywords that these formats do not take; raises UnsupportedError."""
+def _is_of_blocks(format: object, options: AnyOptions, known: tuple[str, ...]) -> bool:
+    """Say whether a format is one of blocks, or its name; raises UnsupportedError for keywords it does not take."""
+    if isinstance(format, str):
+        blocks = _is_block_name(format)
+    else:
+        blocks = not isinstance(format, Format) and hasattr(format, "block")
     for name in options:
         if name in known or (blocks and name in _OF_BLOCKS):
             continue
@@ -29,11 +32,14 @@ def _check_keywords(options: AnyOptions, known: tuple[str, ...], format: object,
         hint = ': a seed is part of a context, Context("SR", seed=1)' if name == "seed" and not blocks else ""
         where = " for formats of blocks" if blocks else hint
         raise UnsupportedError(f"there is no argument {quoted(name)}{guess(name, _KNOWN)}{where}")
+    return blocks
 
 
-def _block_format(format: object) -> BlockFormat | str | None:
-    """Return a format of blocks, or its name, as it was given; None for other formats."""
-    return format if isinstance(format, BlockFormat) or (isinstance(format, str) and is_block_format(format)) else None
+@lru_cache(maxsize=256)
+def _is_block_name(name: str) -> bool:
+    from floatlab.formats.blocks import is_block_format
+
+    return is_block_format(name)
 
 
 def _block_keywords(options: AnyOptions, out: object, overflow: str = "native") -> dict[str, Any]:
@@ -75,6 +81,8 @@ def encode(
         `native`, `saturate` or `propagate`.
     out
         Array for the result. After an error it is as it was.
+    **options
+        The keywords that follow.
     context
         Context; stands above `rounding` and `overflow`.
     return_flags
@@ -108,10 +116,10 @@ def encode(
     >>> encode([1.0, 448.0, 1000.0], "e4m3", return_flags="counts")[1][Flags.OVERFLOW]
     1
     """
-    of_blocks = _block_format(format)
-    _check_keywords(options, _ROUNDING, format, of_blocks is not None)
-    if of_blocks is not None:
-        return encode_blocks(x, of_blocks, rounding=rounding, **_block_keywords(options, out, overflow))
+    if _is_of_blocks(format, options, _ROUNDING):
+        from floatlab.arrays.blocks import encode_blocks
+
+        return encode_blocks(x, format, rounding=rounding, **_block_keywords(options, out, overflow))  # type: ignore[arg-type]
     return round_array(x, format, rounding, overflow, out, **options, as_codes=True)  # type: ignore[misc]
 
 
@@ -136,6 +144,8 @@ def decode(
         float64.
     out
         Array for the result.
+    **options
+        The keywords that follow.
     lane, threads
         As in `encode`.
     axis, tensor_scale, block
@@ -158,12 +168,12 @@ def decode(
     >>> decode([56, 126, 127], "e4m3").tolist()
     [1.0, 448.0, nan]
     """
-    of_blocks = _block_format(format)
-    _check_keywords(options, _READING, format, of_blocks is not None)
-    if of_blocks is not None:
+    if _is_of_blocks(format, options, _READING):
+        from floatlab.arrays.blocks import decode_blocks
+
         kept = _block_keywords(options, out)
         kept.pop("lane", None)
-        return decode_blocks(codes, of_blocks, dtype=dtype, **kept)
+        return decode_blocks(codes, format, dtype=dtype, **kept)  # type: ignore[arg-type]
     return decode_array(codes, format, dtype, out, **options)  # type: ignore[misc]
 
 
@@ -202,8 +212,8 @@ def quantize(
     >>> quantize(np.float16(65504), "bf16").item()
     65536.0
     """
-    of_blocks = _block_format(format)
-    _check_keywords(options, _ROUNDING, format, of_blocks is not None)
-    if of_blocks is not None:
-        return quantize_blocks(x, of_blocks, rounding=rounding, **_block_keywords(options, out, overflow))
+    if _is_of_blocks(format, options, _ROUNDING):
+        from floatlab.arrays.blocks import quantize_blocks
+
+        return quantize_blocks(x, format, rounding=rounding, **_block_keywords(options, out, overflow))  # type: ignore[arg-type]
     return round_array(x, format, rounding, overflow, out, **options)  # type: ignore[misc]

@@ -5,31 +5,38 @@ The scalar operations of the same names, element by element: the same values, si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Unpack
 
 import numpy as np
 
+from floatlab.arrays.codec import (  # fmt: skip
+    CallOptions,
+    broadcast,
+    exact_operand,
+    floating_dtype,
+    rules_of,
+    shared_dtype,
+    written,
+)
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.numpy_operations import OPERATIONS, Operation, calculator
-from floatlab.arrays.lanes.reading import container
-from floatlab.arrays.operands import broadcast, exact_operand, floating_dtype, shared_dtype
-from floatlab.arrays.results import rules_of, written
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.sources import format_of, kind_of
-from floatlab.arrays.types import Array, CallOptions, DType
+from floatlab.arrays.types import Array, DType, Work
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 from floatlab.record import Individual
 
 
 class _Asked(Individual):
     """What a call asks for besides its operands, checked; a call like it gets the same one, by which work is found."""
 
-    operation: Operation
+    operation: str
+    names: tuple[str, ...]  # of the operands
     format: Format
     context: Context
     lane: str | None
@@ -40,26 +47,29 @@ def _asked(
     operation: str, count: int, format: Format | str, rounding: AnyContext, overflow: str, context: AnyContext,
     lane: str | None,
 ) -> _Asked:  # fmt: skip
+    from floatlab.arrays.lanes.numpy_operations import OPERATIONS
+
     if not isinstance(operation, str) or operation not in OPERATIONS:
-        known = [*OPERATIONS]
-        raise UnsupportedError(
-            f"operation is one of {' '.join(known)}, not {quoted(str(operation))}{guess(str(operation), known)}"
-        )
+        known, word = " ".join(OPERATIONS), str(operation)
+        raise UnsupportedError(f"operation is one of {known}, not {quoted(word)}{guess(word, [*OPERATIONS])}")
     fmt, rules = parse_format(format), rules_of(context, rounding, overflow)
-    if count != len(OPERATIONS[operation].operands):
-        raise UnsupportedError(f"{operation} takes {len(OPERATIONS[operation].operands)} operands, not {count}")
+    names = OPERATIONS[operation].operands
+    if count != len(names):
+        raise UnsupportedError(f"{operation} takes {len(names)} operands, not {count}")
     lane = dispatch.parse_lane(lane)
     container(fmt)  # or the refusal
-    return _Asked(OPERATIONS[operation], fmt, rules, lane)
+    return _Asked(operation, names, fmt, rules, lane)
 
 
 @lru_cache(maxsize=256)
 def _work(
     asked: _Asked, sources: tuple[Format, ...], dtypes: tuple[DType | None, ...], told: bool, as_codes: bool
-) -> tuple[Callable[..., None], DType]:
+) -> tuple[Work, DType]:
     """Return what computes a block, and the dtype that it writes: codes, or values that the operands' dtypes settle."""
+    from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
+
     fmt, lane = asked.format, asked.lane
-    work = calculator(asked.operation, sources, fmt, asked.context, lane, told)
+    work = calculator(OPERATIONS[asked.operation], sources, fmt, asked.context, lane, told)
     if as_codes:
         return work, container(fmt)
     kind = shared_dtype(dtypes, fmt)
@@ -69,13 +79,12 @@ def _work(
 @lru_cache(maxsize=256)
 def _plain_work(
     asked: _Asked, dtypes: tuple[DType, ...], told: bool, as_codes: bool
-) -> tuple[Callable[..., None], DType, list[DType]] | None:
+) -> tuple[Work, DType, list[DType]] | None:
     """Return what `_work` does for arrays of floats, and the dtypes of their codes; None where not all are floats."""
-    kinds = [kind_of(dtype) for dtype in dtypes]
-    found = [each for each in kinds if each is not None]
-    if len(found) < len(kinds):
+    kinds = [kind for kind in map(kind_of, dtypes) if kind is not None]
+    if len(kinds) < len(dtypes):
         return None
-    return *_work(asked, tuple(each[0] for each in found), dtypes, told, as_codes), [each[1] for each in found]
+    return *_work(asked, tuple(format for format, _ in kinds), dtypes, told, as_codes), [codes for _, codes in kinds]
 
 
 @in_default_mode
@@ -132,7 +141,7 @@ def operate(
         asked = _asked(*words)
     except TypeError:  # a list or the like where a word should be: it is named
         asked = _asked.__wrapped__(*words)
-    names, told = asked.operation.operands, return_flags is not False
+    names, told = asked.names, return_flags is not False
     plain = None
     if all(type(x) is np.ndarray for x in operands):
         plain = _plain_work(asked, tuple(x.dtype for x in operands), told, as_codes)
@@ -148,16 +157,30 @@ def operate(
 
 
 def add(
-    x: object,
-    y: object,
-    format: Format | str,
-    rounding: AnyContext = "RNE",
-    overflow: str = "native",
-    out: Array | None = None,
-    **options: Unpack[CallOptions],
-) -> Any:
-    """Return x + y, rounded once into a format; parameters and errors are those of `operate`.
+    x: object, y: object, format: Format | str, rounding: AnyContext = "RNE", overflow: str = "native",
+    out: Array | None = None, **options: Unpack[CallOptions],
+) -> Any:  # fmt: skip
+    """Return x + y, rounded once into a format.
 
+    Parameters
+    ----------
+    x, y
+        Operands, as in `operate`; they broadcast.
+    format, rounding, overflow, out, **options
+        As in `operate`; options are `context`, `return_flags`, `lane` and `threads`.
+
+    Returns
+    -------
+    values
+        As `operate`.
+
+    Raises
+    ------
+    UnsupportedError, FormatError, ContextError
+        As `operate`.
+
+    Examples
+    --------
     >>> add(np.float32([1, 256]), np.float32([0.5, 1]), "bf16").tolist()
     [1.5, 256.0]
     """
@@ -165,16 +188,30 @@ def add(
 
 
 def subtract(
-    x: object,
-    y: object,
-    format: Format | str,
-    rounding: AnyContext = "RNE",
-    overflow: str = "native",
-    out: Array | None = None,
-    **options: Unpack[CallOptions],
-) -> Any:
-    """Return x − y, rounded once into a format; parameters and errors are those of `operate`.
+    x: object, y: object, format: Format | str, rounding: AnyContext = "RNE", overflow: str = "native",
+    out: Array | None = None, **options: Unpack[CallOptions],
+) -> Any:  # fmt: skip
+    """Return x − y, rounded once into a format.
 
+    Parameters
+    ----------
+    x, y
+        Operands, as in `operate`; they broadcast.
+    format, rounding, overflow, out, **options
+        As in `operate`; options are `context`, `return_flags`, `lane` and `threads`.
+
+    Returns
+    -------
+    values
+        As `operate`.
+
+    Raises
+    ------
+    UnsupportedError, FormatError, ContextError
+        As `operate`.
+
+    Examples
+    --------
     >>> subtract(np.float16([1, 2048]), np.float16([1, 1]), "fp16", "RTN").tolist()
     [-0.0, 2047.0]
     """
@@ -182,16 +219,30 @@ def subtract(
 
 
 def multiply(
-    x: object,
-    y: object,
-    format: Format | str,
-    rounding: AnyContext = "RNE",
-    overflow: str = "native",
-    out: Array | None = None,
-    **options: Unpack[CallOptions],
-) -> Any:
-    """Return x · y, rounded once into a format; parameters and errors are those of `operate`.
+    x: object, y: object, format: Format | str, rounding: AnyContext = "RNE", overflow: str = "native",
+    out: Array | None = None, **options: Unpack[CallOptions],
+) -> Any:  # fmt: skip
+    """Return x · y, rounded once into a format.
 
+    Parameters
+    ----------
+    x, y
+        Operands, as in `operate`; they broadcast.
+    format, rounding, overflow, out, **options
+        As in `operate`; options are `context`, `return_flags`, `lane` and `threads`.
+
+    Returns
+    -------
+    values
+        As `operate`.
+
+    Raises
+    ------
+    UnsupportedError, FormatError, ContextError
+        As `operate`.
+
+    Examples
+    --------
     >>> multiply(np.float32([1.125, 100]), np.float32([1.125, 100]), "e4m3", overflow="saturate").tolist()
     [1.25, 448.0]
     """
@@ -199,16 +250,30 @@ def multiply(
 
 
 def divide(
-    x: object,
-    y: object,
-    format: Format | str,
-    rounding: AnyContext = "RNE",
-    overflow: str = "native",
-    out: Array | None = None,
-    **options: Unpack[CallOptions],
-) -> Any:
-    """Return x / y, rounded once into a format; parameters and errors are those of `operate`.
+    x: object, y: object, format: Format | str, rounding: AnyContext = "RNE", overflow: str = "native",
+    out: Array | None = None, **options: Unpack[CallOptions],
+) -> Any:  # fmt: skip
+    """Return x / y, rounded once into a format.
 
+    Parameters
+    ----------
+    x, y
+        Operands, as in `operate`; they broadcast.
+    format, rounding, overflow, out, **options
+        As in `operate`; options are `context`, `return_flags`, `lane` and `threads`.
+
+    Returns
+    -------
+    values
+        As `operate`.
+
+    Raises
+    ------
+    UnsupportedError, FormatError, ContextError
+        As `operate`.
+
+    Examples
+    --------
     >>> values, flags = divide(np.float32([1, 1]), np.float32([3, 0]), "fp16", return_flags=True)
     >>> values.tolist(), flags.tolist()
     ([0.333251953125, inf], [16, 2])
@@ -217,15 +282,30 @@ def divide(
 
 
 def sqrt(
-    x: object,
-    format: Format | str,
-    rounding: AnyContext = "RNE",
-    overflow: str = "native",
-    out: Array | None = None,
-    **options: Unpack[CallOptions],
-) -> Any:
-    """Return √x, rounded once into a format; parameters and errors are those of `operate`.
+    x: object, format: Format | str, rounding: AnyContext = "RNE", overflow: str = "native",
+    out: Array | None = None, **options: Unpack[CallOptions],
+) -> Any:  # fmt: skip
+    """Return √x, rounded once into a format.
 
+    Parameters
+    ----------
+    x
+        Operands, as in `operate`.
+    format, rounding, overflow, out, **options
+        As in `operate`; options are `context`, `return_flags`, `lane` and `threads`.
+
+    Returns
+    -------
+    values
+        As `operate`.
+
+    Raises
+    ------
+    UnsupportedError, FormatError, ContextError
+        As `operate`.
+
+    Examples
+    --------
     >>> sqrt(np.float32([2, -0.0]), "bf16").tolist()
     [1.4140625, -0.0]
     """
@@ -233,17 +313,30 @@ def sqrt(
 
 
 def fma(
-    x: object,
-    y: object,
-    z: object,
-    format: Format | str,
-    rounding: AnyContext = "RNE",
-    overflow: str = "native",
-    out: Array | None = None,
-    **options: Unpack[CallOptions],
-) -> Any:
-    """Return x · y + z, rounded once into a format; parameters and errors are those of `operate`.
+    x: object, y: object, z: object, format: Format | str, rounding: AnyContext = "RNE",
+    overflow: str = "native", out: Array | None = None, **options: Unpack[CallOptions],
+) -> Any:  # fmt: skip
+    """Return x · y + z, rounded once into a format.
 
+    Parameters
+    ----------
+    x, y, z
+        Operands, as in `operate`; they broadcast.
+    format, rounding, overflow, out, **options
+        As in `operate`; options are `context`, `return_flags`, `lane` and `threads`.
+
+    Returns
+    -------
+    values
+        As `operate`.
+
+    Raises
+    ------
+    UnsupportedError, FormatError, ContextError
+        As `operate`.
+
+    Examples
+    --------
     >>> fma(np.float64([1 + 2**-30]), 1 + 2**-30, -(1 + 2**-29), "fp64").tolist()
     [8.673617379884035e-19]
     """

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from floatlab.arith.operands import common_format, holds
+from floatlab.arrays.codec import broadcast, floating_dtype, operand, shared_dtype, written
 from floatlab.arrays.lanes import dispatch
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
-from floatlab.arrays.operands import broadcast, floating_dtype, is_floating, operand, shared_dtype
-from floatlab.arrays.results import written
-from floatlab.arrays.sources import Source, format_of, source_of
-from floatlab.arrays.types import Array, DType
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
+from floatlab.arrays.sources import Source, format_of, is_floating, source_of
+from floatlab.arrays.types import Array, DType, Work
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
@@ -108,9 +107,23 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
 def spacing(x: object, format: Format | str | None = None) -> Array:
     """Return the unit in the last place of each number in a format, a power of two; NaN for infinities and NaNs.
 
-    Units are positive, for negative numbers too. Their dtype is that of `x`, if it holds them, else float32 or float64.
-    Parameters and errors are those of `ordinal`.
+    Parameters
+    ----------
+    x, format
+        As in `ordinal`.
 
+    Returns
+    -------
+    units
+        Positive, for negative numbers too, in the dtype of `x`, if it holds them, else float32 or float64.
+
+    Raises
+    ------
+    UnsupportedError, FormatError
+        As `ordinal`.
+
+    Examples
+    --------
     >>> spacing(np.float32([1, 255, 0])).tolist()
     [1.1920928955078125e-07, 1.52587890625e-05, 1.401298464324817e-45]
     >>> spacing(np.float32([1, 255, 0]), "bf16").tolist()
@@ -212,16 +225,7 @@ def _numbers(format: Format, name: str) -> Callable[[Array], Array]:
     """Return a function that reads a block of a format's codes as binary64."""
     if not holds(DOUBLE, format):
         raise FormatError(f"{name} is of {format.name}, which has numbers that float64 does not hold")
-    read = dispatch.reader(format, DOUBLE, None) if format != DOUBLE else None
-
-    def numbers(codes: Array) -> Array:
-        if read is None:
-            return codes.view(np.float64)
-        words = np.empty(len(codes), np.uint64)
-        read(codes, words)
-        return words.view(np.float64)
-
-    return numbers
+    return dispatch.float_reader(format, DOUBLE, None)
 
 
 def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Array]:
@@ -229,17 +233,17 @@ def _reader(source: Source, format: Format, name: str) -> Callable[[Array], Arra
     if source.format == format:
         return lambda codes: codes
     into = dispatch.rounder(source.format, format, Context(), None)
-    given, found, held = _numbers(source.format, name), _numbers(format, name), container(format)
+    before, after, held = _numbers(source.format, name), _numbers(format, name), container(format)
 
     def read(codes: Array) -> Array:
-        made = np.empty(len(codes), held)
-        into(codes, 0, made, None)
-        x, y = given(codes), found(made)
+        converted = np.empty(len(codes), held)
+        into(codes, 0, converted, None)
+        x, y = before(codes), after(converted)
         differ = (x != y) & ~(np.isnan(x) & np.isnan(y))
         if differ.any():
             culprit = float(x[np.argmax(differ)])
             raise UnsupportedError(f"{name} holds {culprit}, which {format.name} does not have: quantize it first")
-        return made
+        return converted
 
     return read
 
@@ -266,7 +270,7 @@ def _ranks(codes: Array, format: Format) -> Array:
     return ranks
 
 
-def _moved(codes: Array, format: Format, step: Any, minus: Any) -> Array:
+def _moved(codes: Array, format: Format, step: Array | int, minus: Array | bool) -> Array:
     """Return the codes that lie a step up or down; zeros are −0 where `minus` is so; NaNs stay."""
     ranks = _ranks(codes, format)
     top = max(format.largest_magnitude, format.infinity_magnitude) - _hidden(format)
@@ -278,6 +282,6 @@ def _moved(codes: Array, format: Format, step: Any, minus: Any) -> Array:
     return np.where(ranks == NAN_RANK, codes, whole.astype(codes.dtype))
 
 
-def _written(work: Callable[..., None], names: tuple[str, ...], sources: list[Source], dtype: DType) -> Array:
-    shape = broadcast(names, [each.codes for each in sources])
-    return written(work, [each.codes for each in sources], shape, dtype, None, Context(), False, None)
+def _written(work: Work, names: tuple[str, ...], sources: list[Source], dtype: DType) -> Array:
+    codes = [source.codes for source in sources]
+    return written(work, codes, broadcast(names, codes), dtype, None, Context(), False, None)

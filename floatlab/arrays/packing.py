@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.reading import checked_codes
+from floatlab.arrays.lanes.parameters import checked_codes
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -56,6 +56,11 @@ def pack(codes: Any, width: int | str | Format | None = None) -> Array:
         Integers of at least one axis, or a FloatArray.
     width
         Bits of a code, 1 to 8, or a format; not needed for a FloatArray.
+
+    Returns
+    -------
+    packed
+        uint8, `packed_length` of them in a row.
 
     Raises
     ------
@@ -103,6 +108,11 @@ def unpack(packed: object, width: int | str | Format, count: int | None = None) 
     count
         Number of codes in a row; by default as many as fit, so that a row whose last byte was filled up with zeros
         comes back longer than it was.
+
+    Returns
+    -------
+    codes
+        uint8, a code in each.
 
     Raises
     ------

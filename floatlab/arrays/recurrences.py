@@ -11,14 +11,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.blocks import quantize_blocks
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.lanes import compiled, dispatch
-from floatlab.arrays.lanes.numpy_operations import rounds_as_processors
-from floatlab.arrays.lanes.pairs import is_enough
-from floatlab.arrays.lanes.reading import DOUBLE, Reading, reading_for
-from floatlab.arrays.lanes.rounding_parameters import Recipe, recipe_for
-from floatlab.arrays.operations import operate
+from floatlab.arrays.lanes.parameters import (  # fmt: skip
+    DOUBLE,
+    Recipe,
+    can_read,
+    is_enough,
+    recipe_for,
+    rounds_as_processors,
+)
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -28,7 +30,7 @@ from floatlab.numbers.rounding import STREAM
 from floatlab.record import Record
 
 # A stage as the compiled lane does it: the operation, the rows it reads, and how it rounds.
-Part = tuple[str, tuple[str, ...], Recipe, Reading | None]
+Part = tuple[str, tuple[str, ...], Recipe]
 CONVERT = "convert"
 # Rows that the compiled lane does binary64's own operations with: x + y is 1·x + y there.
 _CONSTANTS = {"+1": 1.0, "-1": -1.0, "-0": -0.0}
@@ -107,6 +109,8 @@ class _History:
 class Recurrence:
     """What every step does to named rows of `count` numbers, all of them binary64 whatever their formats.
 
+    Threads may walk at the same time, each on rows of its own.
+
     Under stochastic rounding, element i of a stage in step k (from 0) takes draw k·count + i of the stage's seed.
 
     >>> fp16 = recurrence_format("fp16")
@@ -127,11 +131,14 @@ class Recurrence:
         for stage in stages:
             if isinstance(stage.format, Format):
                 recurrence_format(stage.format)
-        self._parts = self._compiled_parts() if dispatch.is_compiled(self.lane) else None
+        parts = [self._compiled_part(stage) for stage in stages] if dispatch.is_compiled(self.lane) else [None]
+        compiled_parts = [part for part in parts if part is not None]
+        self._parts = compiled_parts if len(compiled_parts) == len(parts) else None
         self._programs: dict[frozenset[str], compiled.KernelProgram] = {}
         written = {stage.to for stage in stages}
         self._kept = [row for name, row in self.names.items() if name not in written]
-        self._memory: Array | None = None
+        # Memory of walks that are over: each walk takes one out, so that threads may walk at the same time.
+        self._memories: list[Array] = []
         if self.lane == "compiled" and self._parts is None:
             raise UnsupportedError("lane compiled cannot do all of these stages; lane numpy can")
 
@@ -140,14 +147,10 @@ class Recurrence:
         """Whether the compiled lane walks."""
         return self._parts is not None
 
-    def _compiled_parts(self) -> list[Part] | None:
-        parts = [self._compiled_part(stage) for stage in self.stages]
-        return None if None in parts else [each for each in parts if each is not None]
-
     def _compiled_part(self, stage: RecurrenceStage) -> Part | None:
         """Return a stage as the kernel takes it, or None where it does not."""
         fmt, context, operation = stage.format, stage.context, stage.operation
-        if isinstance(fmt, BlockFormat) or context.flush_inputs or (fmt.width > 32 and fmt != DOUBLE):
+        if not isinstance(fmt, Format) or context.flush_inputs or (fmt.width > 32 and fmt != DOUBLE):
             return None
         operands = stage.operands
         if fmt == DOUBLE:
@@ -161,12 +164,10 @@ class Recurrence:
             }
             operands = own.get(operation, operands)
             operation = f"{operation}_to_nearest" if operation in ("divide", "sqrt") else "fma_to_nearest"
-        elif not is_enough(DOUBLE, fmt, context.rounding is Direction.SR) or not dispatch.can_read(fmt, DOUBLE):
+        elif not is_enough(DOUBLE, fmt, context.rounding is Direction.SR) or not can_read(fmt, DOUBLE):
             return None
         recipe = recipe_for(fmt, context, DOUBLE)
-        if recipe.refuses:
-            return None
-        return operation, operands, recipe, None if fmt == DOUBLE else reading_for(fmt, DOUBLE)
+        return None if recipe.refuses else (operation, operands, recipe)
 
     def _program(self, fed: frozenset[str]) -> compiled.KernelProgram:
         """Return the stages for the compiled lane, where these rows are filled before every step."""
@@ -174,9 +175,9 @@ class Recurrence:
             program = compiled.KernelProgram(len(self.names))
             # What a stage writes only later on, it reads as the step before left it.
             old = {stage.to for stage in self.stages} - fed
-            for stage, (operation, operands, recipe, target) in zip(self.stages, self._parts or (), strict=True):
+            for stage, (operation, operands, recipe) in zip(self.stages, self._parts or (), strict=True):
                 rows = [(self.names[name], name not in old) for name in operands]
-                program.add(operation, rows, self.names[stage.to], recipe, target)
+                program.add(operation, rows, self.names[stage.to], recipe)
                 old.discard(stage.to)
             self._programs[fed] = program
         return self._programs[fed]
@@ -212,8 +213,11 @@ class Recurrence:
         outputs = outputs or {}
         last = np.zeros(count, np.int64) if last is None else last
         moves = np.zeros(count, np.int64) if moves is None else moves
-        history = _History(rows, steps if self.is_compiled else 1, self._kept, self._memory)
-        self._memory = None  # which nobody else may use meanwhile
+        try:
+            memory = self._memories.pop()  # one operation, which no other thread interrupts
+        except IndexError:
+            memory = None
+        history = _History(rows, steps if self.is_compiled else 1, self._kept, memory)
         done, pace = 0, history.room
         while done < steps:
             start = first + done
@@ -241,7 +245,7 @@ class Recurrence:
             if is_over:
                 break
         rows[...] = history.states[0]
-        self._memory = history.memory
+        self._memories.append(history.memory)
         return done
 
     def _step(self, rows: Array, number: int) -> None:
@@ -249,15 +253,17 @@ class Recurrence:
         index = number * rows.shape[1]
         for stage in self.stages:
             operands = [rows[self.names[name]] for name in stage.operands]
-            rows[self.names[stage.to]] = self._found(stage, operands, drawing(stage.context, index))
+            rows[self.names[stage.to]] = self._result(stage, operands, drawing(stage.context, index))
 
-    def _found(self, stage: RecurrenceStage, operands: list[Array], context: Context) -> Array:
+    def _result(self, stage: RecurrenceStage, operands: list[Array], context: Context) -> Array:
         fmt = stage.format
-        if isinstance(fmt, BlockFormat):
+        if not isinstance(fmt, Format):
             return blockwise(operands[0], fmt, context)
         lane = "numpy" if self.lane == "numpy" and is_enough(DOUBLE, fmt) else None
         if stage.operation == CONVERT:
             return quantize(operands[0], fmt, context=context, lane=lane, threads=1)
+        from floatlab.arrays.operations import operate
+
         return operate(stage.operation, operands, fmt, context=context, lane=lane, threads=1)
 
 
@@ -270,8 +276,9 @@ def blockwise(numbers: Array, format: BlockFormat, context: Context) -> Array:
     """
     padded = np.zeros(-(-len(numbers) // format.block) * format.block)
     padded[: len(numbers)] = numbers
-    found: Array = quantize_blocks(padded, format, context=context)
-    return found[: len(numbers)].astype(np.float64)
+    from floatlab.arrays.blocks import quantize_blocks
+
+    return quantize_blocks(padded, format, context=context)[: len(numbers)].astype(np.float64)
 
 
 def recurrence_format(name: str | Format) -> Format:

@@ -1,22 +1,33 @@
-"""Input arrays of any kind, as the codes of a format."""
+"""Arrays of any kind as inputs: in memory as the codes of a format, or read piece by piece, so that files may be large.
+
+`floatlab.files` has the arrays in files. Numbers are counted in the order in which they lie in memory.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from math import prod
+from typing import Any, Self
 
 import numpy as np
 
+from floatlab.arith.operands import holds
 from floatlab.arrays.types import Array, DType
-from floatlab.errors import UnsupportedError
+from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import format_called
+from floatlab.formats.catalog import format_called
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 
+BLOCK = 1 << 17  # numbers in a piece
+MOST_AT_ONCE = 1 << 25  # numbers of an array that has to be in memory after all
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _NATIVE = {"binary16": np.float16, "binary32": np.float32, "binary64": np.float64}
+_INTEGERS = "iub"
+_DOUBLE = parse_format("binary64")
 _MOST_INTEGER = 1 << 53  # float64 has all integers up to here
 
 
@@ -57,6 +68,37 @@ def native_dtype(format: Format) -> DType | None:
     return None if kind is None else np.dtype(kind)
 
 
+def array_format(format: object) -> Format:
+    """Return the format that a name, a Format or a dtype means; raises FormatError for one too wide for arrays."""
+    if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic | float)):
+        found = format_of(np.dtype(format))
+        if found is None:
+            raise FormatError(f"dtype {np.dtype(format).name} is no format of floatlab: name one, such as 'fp16'")
+        return found
+    fmt = parse_format(format)  # type: ignore[arg-type]  # it says what is none
+    if not holds(_DOUBLE, fmt):
+        raise FormatError(f"{fmt.name} has numbers that float64 does not hold; a FloatArray cannot compute with them")
+    return fmt
+
+
+def is_typed(x: object) -> bool:
+    """Say whether an operand brings a format or a dtype; numbers and lists of numbers do not."""
+    return isinstance(getattr(x, "format", None), Format) or any(
+        hasattr(x, each) for each in ("dtype", "__array__", "__dlpack__")
+    )
+
+
+def is_floating(x: object) -> bool:
+    """Say whether an operand brings a format of its own, which integers do not.
+
+    >>> is_floating(np.float16(1)), is_floating(np.int8(1)), is_floating(1.0)
+    (True, False, False)
+    """
+    dtype = getattr(x, "dtype", None)
+    kind = getattr(dtype, "kind", None) or str(dtype).rpartition(".")[2][:1]  # of PyTorch's dtypes the name's initial
+    return is_typed(x) and kind not in ("i", "u") and not (kind == "b" and str(dtype).endswith("bool"))
+
+
 @in_default_mode
 def source_of(x: Any, name: str = "x") -> Source:
     """Return the codes of an array of floats or integers, or of anything with `__dlpack__` or `__array__`.
@@ -80,7 +122,7 @@ def source_of(x: Any, name: str = "x") -> Source:
             raise UnsupportedError(
                 f"{name} holds integers beyond 2^53, where float64 has not all of them: convert them first"
             )
-        return Source(array.astype(np.float64).view(np.uint64), parse_format("binary64"))
+        return Source(array.astype(np.float64).view(np.uint64), _DOUBLE)
     found = kind_of(array.dtype)
     if found is None:
         held = "strings" if array.dtype.kind in "US" else array.dtype.name
@@ -123,3 +165,106 @@ def _bits_of(x: Any) -> Source | None:
     library = sys.modules[type(x).__module__.partition(".")[0]]
     integers = np.asarray(x.view(library.uint8 if found.width == 8 else library.int16))
     return Source(integers.view(np.uint8 if found.width == 8 else np.uint16), found)
+
+
+Piece = Array | Source
+
+
+class ArraySource:
+    """An array with a name, a shape and a dtype or a format, readable from any index on.
+
+    `dtype` is NumPy's own dtype, or None where NumPy has none. `format` is the format of the floats; binary64 for
+    integers, which are taken as numbers. `by_columns`: the first axis counts fastest, as in Fortran. `origin`: what
+    reading text changed.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    format: Format
+    dtype: DType | None
+    by_columns: bool = False
+    origin: Origin | None = None
+
+    def __init__(self, name: str, shape: tuple[int, ...], kind: Format | DType, by_columns: bool = False):
+        """Say what the array is; `kind` is the format of its codes, or NumPy's own dtype."""
+        self.name, self.shape, self.by_columns = name, shape, by_columns and len(shape) > 1
+        if isinstance(kind, Format):
+            self.format, self.dtype = kind, None
+            return
+        found = _DOUBLE if kind.kind in _INTEGERS else format_of(kind)
+        if found is None:
+            words = "its real and imaginary parts each are an array" if kind.kind == "c" else "floats and integers are"
+            raise UnsupportedError(f"{name} is an array of {kind.name}, which is not read: {words}")
+        self.format, self.dtype = found, kind.newbyteorder("=")
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def kind(self) -> str:
+        """The name of the dtype where NumPy has it, else of the format."""
+        return self.format.name if self.dtype is None else self.dtype.name
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return `count` numbers from index `first` on: floats or integers of `dtype`, or codes of `format`."""
+        raise NotImplementedError
+
+    def blocks(self, length: int = BLOCK) -> Iterator[Piece]:
+        """Yield all numbers, `length` at a time."""
+        for first in range(0, self.size, length):
+            yield self.read(first, min(length, self.size - first))
+
+    def whole(self) -> Piece:
+        """Return all numbers in their shape. Raises UnsupportedError for more than 2^25."""
+        if self.size > MOST_AT_ONCE:
+            raise UnsupportedError(f"{self.name} has {self.size:,} numbers; at most {MOST_AT_ONCE:,} are taken at once")
+        found, order = self.read(0, self.size), "F" if self.by_columns else "C"
+        if isinstance(found, Source):
+            return found.replace(codes=found.codes.reshape(self.shape, order=order))  # type: ignore[call-overload]
+        return found.reshape(self.shape, order=order)  # type: ignore[call-overload]
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+
+    def __enter__(self) -> Self:
+        """Stay open until the end of a `with`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file, if there is one."""
+        self.close()
+
+
+class HeldSource(ArraySource):
+    """An array in memory: what NumPy takes, tensors of other libraries, FloatArrays.
+
+    >>> source = HeldSource(np.float16([[1, 2], [3, 4]]), "x")
+    >>> source.shape, source.kind, source.read(1, 2)
+    ((2, 2), 'float16', array([2., 3.], dtype=float16))
+    """
+
+    def __init__(self, x: object, name: str = "x") -> None:
+        """Take the array as it is, without a copy where it lies in one piece. Raises as `source_of`."""
+        array, kind = _held(x, name)
+        super().__init__(name, array.shape, kind)
+        self._flat = array.reshape(-1)
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return `count` numbers from index `first` on."""
+        found = self._flat[first : first + count]
+        return Source(found, self.format) if self.dtype is None else found.astype(self.dtype, copy=False)
+
+
+def _held(x: object, name: str) -> tuple[Array, Format | DType]:
+    """Return floats and integers as NumPy has them, and other floats as codes of their format."""
+    if not hasattr(x, "codes"):
+        with suppress(Exception):  # tensors of dtypes that NumPy has no name for; source_of says what is wrong
+            array = np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
+            if array.dtype.kind in _INTEGERS:
+                return array, array.dtype
+    source = source_of(x, name)
+    if source.dtype is None or source.dtype.kind != "f":
+        return source.codes, source.format
+    return source.codes.view(source.dtype), source.dtype

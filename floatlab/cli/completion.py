@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
+from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, add_verb
-from floatlab.cli.streams import put
 from floatlab.errors import MissingPartError
-from floatlab.formats.names import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS
 from floatlab.verbs.completion.options import VERB
 from floatlab.verbs.registry import VERBS, verb_named
 
 
-def run_completion(words: Sequence[str]) -> int:
+def run(words: list[str]) -> int:
     """Write the script of one shell; raises MissingPartError without shtab."""
     options = Parser(VERB).parse(words)
     (shell,) = VERB.question(options.values, vars(options)).values

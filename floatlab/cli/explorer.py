@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from floatlab.cli.output import put
 from floatlab.cli.parser import Parser, read_question
-from floatlab.cli.streams import put
 from floatlab.confinement import confine
 from floatlab.errors import quoted
 from floatlab.tui.app.registry import screen_for
@@ -31,7 +31,7 @@ def _parted(words: list[str]) -> tuple[list[str], list[str]]:
     return words[:at], words[at:]
 
 
-def run_explorer(words: list[str]) -> int:
+def run(words: list[str]) -> int:
     """Open the explorer, and return its exit status when it is left."""
     own, question = _parted(words)
     options = Parser(VERB).parse(own)
@@ -59,8 +59,6 @@ def run_explorer(words: list[str]) -> int:
         if not start.values and verb_named(start.verb).needs_values:
             example = verb_named(start.verb).examples[0]
             raise UsageError(f"{start.verb} needs a value, as in floatlab tui {example}")
-        if "-" in start.values:
-            raise UsageError("tui opens at values on the line; - is for pipes")
         pending = _begun(start)
     if chosen.option("serve"):
         if pending is not None:
@@ -84,19 +82,20 @@ def _confine(folder: str | None) -> None:
         confine(folder)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"--files {quoted(str(folder))} is no folder that can be read: {reason}") from None
+        flag = VERB.option("files").flag
+        raise UsageError(f"{flag} {quoted(str(folder))} is no folder that can be read: {reason}") from None
 
 
 def _serve(chosen: Question, here: str, question: list[str]) -> None:
     """Serve explorers that are confined as this process is, until it is interrupted."""
     from floatlab.tui.app.browser import Address, serve
 
-    files = [] if chosen.option("files") is None else ["--files", os.getcwd()]
+    files = None if chosen.option("files") is None else os.getcwd()
     os.chdir(here)  # explorers import their code from where this process did, not from among the files
-    theme = ["--theme", chosen.option("theme")] if chosen.option("theme") else []
+    visitor = Question(VERB.name).having(served=True, files=files, theme=chosen.option("theme"))
     host, port = chosen.option("host", DEFAULT_HOST), chosen.option("port", DEFAULT_PORT)
     address = Address(host, port, chosen.option("name", ""))
-    command = ["--served", *files, *theme, *question]
+    command = [*VERB.words(visitor)[1:], *question]
     serve(address, command, chosen.option("visitors", VISITORS), lambda words: put(f"{words}\n"))
 
 
@@ -120,6 +119,7 @@ def _begun(start: Question) -> BackgroundAnswer:
 def _check_terminal() -> None:
     """Refuse where there is nothing to draw on. Textual draws on standard error."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise UsageError("tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui --serve in a browser")
+        serve = VERB.option("serve").flag
+        raise UsageError(f"tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui {serve} in a browser")
     if os.environ.get("TERM") in ("dumb", "unknown"):
         raise UsageError(f"tui cannot draw on a terminal of type {quoted(os.environ['TERM'])}")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from floatlab.errors import FloatlabError, guess, quoted
-from floatlab.formats.names import SHORTHANDS, family
+from floatlab.formats.catalog import SHORTHANDS, family
 from floatlab.numbers import parse_literal
+from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, verb_named
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from floatlab.verbs.question import Verb
 
 
 def meant_by_value(verb: Verb, value: str, first: str | None) -> str:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 
 from floatlab import __version__
-from floatlab.cli.output import Manner, check_outputs, manner_of, write, write_files
+from floatlab.cli.output import (
+    Manner,
+    check_outputs,
+    is_watched,
+    manner_of,
+    output,
+    put,
+    say,
+    settle,
+    write,
+    write_files,
+)
 from floatlab.cli.parser import Parser, overview
-from floatlab.cli.streams import MAX_LINE, input_as_file, lines, output, put, say, settle
 from floatlab.errors import FloatlabError, LiteralError, MissingPartError, PlanError, guess, quoted
 from floatlab.verbs.option import UsageError
-from floatlab.verbs.registry import VERBS, answer_question, verb_named
+from floatlab.verbs.registry import VERBS, answer_question, asks, verb_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from floatlab.cli.progress import Bars
-    from floatlab.verbs.answer import Answer, Started
-    from floatlab.verbs.question import Question
+    from floatlab.verbs.question import Answer, Question, Started
 
 DONE, CHECK_FAILED, BAD_USAGE, MISSING_PART, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -65,10 +73,8 @@ def run() -> None:
 
 
 def _end(status: int, message: str, place: str = "") -> int:
-    try:
+    with suppress(BrokenPipeError):  # nobody hears the words; the status still tells
         say(message, place)
-    except BrokenPipeError:
-        return status  # nobody hears the words; the status still tells
     return status
 
 
@@ -83,10 +89,9 @@ def _report(error: Exception) -> str:
     try:
         if confined():
             raise OSError  # visitors could fill the disk
-        file = tempfile.NamedTemporaryFile(  # noqa: SIM115
+        with tempfile.NamedTemporaryFile(
             "w", prefix="floatlab-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
-        )
-        with file:
+        ) as file:
             traceback.print_exception(error, file=file)
     except OSError:
         where = traceback.extract_tb(error.__traceback__)[-1]
@@ -100,25 +105,15 @@ def _command(words: list[str]) -> int:
     if words[0] in ("-V", "--version"):
         put(f"floatlab {__version__} (compiled lane: {_compiled_lane()})\n")
         return DONE
-    if words[0] == "vectors":
-        from floatlab.cli.vectors import run_vectors
-
-        return run_vectors(words[1:])
-    if words[0] == "completion":
-        from floatlab.cli.completion import run_completion
-
-        return run_completion(words[1:])
-    if words[0] == "tui":
-        from floatlab.cli.explorer import run_explorer
-
-        return run_explorer(words[1:])
+    if words[0] in VERBS and not asks(words[0]):
+        return _run(*words)
     named = words[0] in VERBS
     name = words.pop(0) if named else "show"
     verb = verb_named(name)
     options = Parser(verb).parse(words)
     manner = manner_of(options, output())
     question = verb.question(options.values, vars(options))
-    check_outputs(options, verb.words(question) if verb.reads_files else [])
+    check_outputs(manner, verb.words(question) if verb.reads_files else [])
     values = list(question.values)
     if not values and verb.needs_values:
         example = verb.examples[0]
@@ -132,9 +127,18 @@ def _command(words: list[str]) -> int:
         return _stream(lambda text: answer_question(question.replace(values=tuple(split(text)))), manner)
     with ExitStack() as held:
         if "-" in values and verb.reads_array:
+            from floatlab.cli.standard_input import input_as_file
+
             path = held.enter_context(input_as_file())
             question = question.replace(values=tuple(path if value == "-" else value for value in values))
-        answers = _answers(question, None if named else words[0], _bars(held, manner.quiet is None))
+        started = None
+        if manner.quiet is None and is_watched():
+            from floatlab.cli.progress import Bar
+
+            bar = Bar()
+            held.callback(bar.clear)
+            started = bar.begin
+        answers = _answers(question, None if named else words[0], started)
     if manner.html is not None or manner.plot is not None:
         write_files(question, answers[0], manner)
     write(answers, manner)
@@ -144,22 +148,15 @@ def _command(words: list[str]) -> int:
     return max((answer.status for answer in answers), default=DONE)
 
 
-def _bars(held: ExitStack, wanted: bool) -> Started:
-    """Return what starts a bar for each long piece of work; the last is gone when `held` ends.
-
-    The module of bars is imported with the first: most questions never start one.
-    """
-    bars: Bars | None = None
-
-    def start(total: int, noun: str) -> Callable[[int], None]:
-        nonlocal bars
-        if bars is None:
-            from floatlab.cli.progress import Bars
-
-            bars = held.enter_context(Bars(wanted=wanted))
-        return bars.start(total, noun)
-
-    return start
+def _run(name: str, *words: str) -> int:
+    """Run a verb that asks no question; return the status."""
+    if name == "vectors":
+        from floatlab.cli.vectors import run
+    elif name == "completion":
+        from floatlab.cli.completion import run
+    else:
+        from floatlab.cli.explorer import run
+    return run(list(words))
 
 
 def _compiled_lane() -> str:
@@ -182,7 +179,7 @@ def _help(words: list[str]) -> int:
     return DONE
 
 
-def _answers(question: Question, first: str | None, started: Started) -> list[Answer]:
+def _answers(question: Question, first: str | None, started: Started | None) -> list[Answer]:
     """Answer a question; `first` is the word where a verb might have been meant, if none was typed."""
     try:
         return answer_question(question, started)
@@ -198,6 +195,8 @@ def _answers(question: Question, first: str | None, started: Started) -> list[An
 
 def _stream(ask: Callable[[str], list[Answer]], manner: Manner) -> int:
     """Answer standard input line by line, as it comes; a bad line is reported and the rest goes on."""
+    from floatlab.cli.standard_input import MAX_LINE, lines
+
     status, first, missing = DONE, True, ""
     for number, text in lines():
         try:

@@ -1,4 +1,7 @@
-"""Writing answers: data to standard output, words to standard error."""
+"""Writing answers: data to standard output, words to standard error.
+
+The streams are taken as they really are: closed, full, broken off, or in an encoding of few characters.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 
-from floatlab.cli.streams import output, put, say, shows_unicode
-from floatlab.errors import FileFormatError, quoted
+from floatlab.errors import FileFormatError, FloatlabError, printable, printable_lines, quoted
 from floatlab.fpmode import in_default_mode
 from floatlab.record import Record
 from floatlab.verbs.option import WIDTHS, UsageError
@@ -20,22 +22,106 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from floatlab.page.model import Page
-    from floatlab.verbs.answer import Answer
-    from floatlab.verbs.question import Question
+    from floatlab.verbs.question import Answer, Question
 
 _HTML_WIDTH = 100
-_WRITING = ("svg", "csv", "html", "plot")  # options that name a file to write
+_TO_OUTPUT = ("svg", "csv")  # options that name a file to write, or - for standard output
+_WRITING = (*_TO_OUTPUT, "html", "plot")
+_PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # what error lines are written with
+
+
+class OutputError(FloatlabError):
+    """Standard output takes nothing."""
+
+
+def shows_unicode(stream: TextIO) -> bool:
+    """Return whether a stream's encoding has the characters that pages are drawn with."""
+    try:
+        "×−→∞…≈≤".encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def output() -> TextIO:
+    """Return standard output; raises OutputError where the program was started without one."""
+    out: TextIO | None = sys.stdout
+    if out is None:
+        raise OutputError("standard output is closed: there is nowhere to write the answer")
+    return out
+
+
+def put(text: str, drawn: bool = False) -> None:
+    """Write data, now. Raises OutputError where that cannot be done, BrokenPipeError where nobody reads.
+
+    Nothing is written that a terminal would obey, but the colours of a page that was `drawn` by `to_text`.
+    """
+    out = output()
+    if not drawn and not text.replace("\n", "").isprintable():
+        text = printable_lines(text)
+    try:
+        try:
+            out.write(text)
+        except UnicodeEncodeError:
+            from floatlab.page.layout import ascii_only
+
+            out.write(ascii_only(text))
+        out.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output cannot be written: {error.strerror or error}") from None
+
+
+def say(message: str, place: str = "") -> None:
+    """Write one line of words to standard error: nothing that a terminal would obey, no error of its own.
+
+    Under it stand the lines of `place`, as they are: a piece of what was typed, and a caret.
+    Only a broken pipe is passed on, or an endless input with nothing but bad lines would be read for ever.
+    """
+    err: TextIO | None = sys.stderr
+    if err is None:  # print would take standard output instead
+        return
+    lines = [" ".join(message.split()), *place.splitlines()]
+    words = "\n".join(map(printable, lines))
+    try:
+        print(f"floatlab: {words if shows_unicode(err) else words.translate(_PLAIN)}", file=err, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
+
+
+def is_watched() -> bool:
+    """Return whether standard error is a terminal."""
+    isatty = getattr(sys.stderr, "isatty", None)
+    return isatty is not None and bool(isatty())
+
+
+def settle() -> None:
+    """Flush the streams for the last time.
+
+    Python flushes them once more on its way out, and would complain: one that fails gets somewhere to go.
+    """
+    streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
+    for stream in streams:
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Manner(Record):
     """How answers are to be shown."""
 
     json: bool
-    svg: str | None
     colour: bool
     width: int
     ascii: bool
     quiet: str | None
+    svg: str | None
     csv: str | None
     html: str | None
     plot: str | None
@@ -51,24 +137,21 @@ def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
     color = "auto" if options.color is None else options.color
     if color not in ("auto", "always", "never"):
         raise UsageError(f"--color is one of auto always never, not {quoted(color)}")
-    chosen = [name for name in ("json", "quiet") if getattr(options, name)] + ["svg -"] * (options.svg == "-")
-    chosen += ["csv -"] * (getattr(options, "csv", None) == "-")
-    if len(chosen) > 1:
-        raise UsageError(f"--{chosen[0]} and --{chosen[1]} both want standard output: give one of them")
-    for name in _WRITING:
-        if getattr(options, name, None) == "":
-            standard = "; - is standard output" if name in ("svg", "csv") else ""
-            raise UsageError(f"--{name} '' names no file{standard}")
+    files = {name: getattr(options, name, None) for name in _WRITING}
+    data = [name for name in ("json", "quiet") if getattr(options, name)]
+    data += [f"{name} -" for name in _TO_OUTPUT if files[name] == "-"]
+    if len(data) > 1:
+        raise UsageError(f"--{data[0]} and --{data[1]} both want standard output: give one of them")
+    for name, path in files.items():
+        if path == "":
+            raise UsageError(f"--{name} '' names no file{'; - is standard output' * (name in _TO_OUTPUT)}")
     return Manner(
         json=bool(options.json),
-        svg=options.svg,
         colour=_colour(color, out),
         width=_width(options.width, out),
         ascii=bool(options.ascii) or not shows_unicode(out),
         quiet=options.quiet,
-        csv=getattr(options, "csv", None),
-        html=getattr(options, "html", None),
-        plot=getattr(options, "plot", None),
+        **files,
     )
 
 
@@ -185,17 +268,18 @@ def refusing(option: str, path: str) -> Iterator[None]:
     raise FileFormatError(f"{option} {quoted(path)} cannot be written: {reason}")
 
 
-def check_outputs(options: argparse.Namespace, read: list[str]) -> None:
+def check_outputs(manner: Manner, read: list[str]) -> None:
     """Refuse, before the work, files that cannot be written, and those that the command reads or writes anyway.
 
     `read` are words that may name files or arrays in them, as `FILE::NAME` does; others are of no matter here.
     """
-    if not any(getattr(options, option, None) for option in _WRITING):
-        return
-    if getattr(options, "plot", None) is not None:
+    if manner.plot is not None:
         from floatlab.page.figures import require_matplotlib
 
         require_matplotlib()  # before the work, not after it
+    files = {f"--{name}": path for name in _WRITING if (path := getattr(manner, name)) not in (None, "-")}
+    if not files:
+        return
     from floatlab.writing import state_of
 
     kept = [(state, "is read by this command") for word in read for state in _states(word)]
@@ -203,21 +287,16 @@ def check_outputs(options: argparse.Namespace, read: list[str]) -> None:
         with suppress(OSError, ValueError, AttributeError):
             kept.append((os.fstat(stream.fileno()), "is what this command writes to already; - is standard output"))
     new: dict[str, str] = {}
-    for option in _WRITING:
-        path = getattr(options, option, None)
-        if not path or path == "-":
-            continue
-        with refusing(f"--{option}", path):
-            state = state_of(path)
+    for option, path in files.items():
+        with refusing(option, path):
+            state, place = state_of(path), os.path.realpath(path)
             words = next((words for other, words in kept if state and os.path.samestat(state, other)), "")
-            place = os.path.realpath(path)
-            if place in new:
-                words = f"is what {new[place]} writes"
-            new[place] = f"--{option}"
+            words = new.get(place, words)
             if words:
                 raise FileFormatError(f"{words}: name another file")
+            new[place] = f"is what {option} writes"
             if state is not None:
-                kept.append((state, f"is what --{option} writes"))
+                kept.append((state, new[place]))
 
 
 def _states(word: str) -> Iterator[os.stat_result]:
@@ -226,6 +305,3 @@ def _states(word: str) -> Iterator[os.stat_result]:
     for name in {*("::".join(parts[:n]) for n in range(1, len(parts) + 1)), *word.split(",")}:
         with suppress(OSError, ValueError):
             yield os.stat(name)
-
-
-__all__ = ["Manner", "check_outputs", "manner_of", "save", "write", "write_files"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+from functools import partial
 
-from floatlab.cli.streams import put
+from floatlab.cli.output import put
 from floatlab.errors import quoted
-from floatlab.formats.names import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS
 from floatlab.verbs.option import UsageError, formats_named
 from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, asks, verb_named
@@ -30,11 +31,8 @@ _NEGATIVE_VALUE = re.compile(r"-(?:\.?[0-9]|inf|[sq]?nan)", re.IGNORECASE)
 _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Help at a fixed width: asking the terminal would import shutil at every start, for argparse's own checks."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_HELP_WIDTH)
+# Help at a fixed width: asking the terminal would import shutil at every start, for argparse's own checks.
+_Help = partial(argparse.RawDescriptionHelpFormatter, width=_HELP_WIDTH)
 
 
 class Parser(argparse.ArgumentParser):
@@ -86,8 +84,7 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             raise self._unknown(unknown[0])
         if values:
-            dest = next(action.dest for action in self._actions if not action.option_strings)
-            setattr(known, dest, [*(getattr(known, dest) or []), *values])
+            known.values = [*(known.values or []), *values]
         return known
 
     def _check(self, word: str) -> None:
@@ -149,29 +146,20 @@ def _add(group: argparse._ActionsContainer, option: Option) -> None:
             group.add_argument(f"--{name}", action=AppendFormats, dest=option.name, nargs=0, help=argparse.SUPPRESS)
     elif not option.metavar:
         group.add_argument(*option.spellings, action="store_const", const=option.value, dest=option.name, help=help)
-    elif option.optional:
-        group.add_argument(
-            *option.spellings, nargs="?", const=option.optional, dest=option.name, metavar=option.metavar, help=help
-        )
     else:
         words = tuple(option.metavar.split())
-        several = {"nargs": len(words), "metavar": words} if len(words) > 1 else {"metavar": option.metavar}
-        group.add_argument(*option.spellings, dest=option.name, help=help, **several)
+        nargs, metavar = (len(words), words) if len(words) > 1 else ("?" if option.optional else None, option.metavar)
+        const = option.optional or None
+        group.add_argument(*option.spellings, nargs=nargs, const=const, dest=option.name, metavar=metavar, help=help)
 
 
 class AppendFormats(argparse.Action):
     """Collect formats in the order typed, once each, from -f NAME[,NAME…] and from the shorthands."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[object] | None,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: object, flag: str | None = None) -> None:
         """Append the formats that an option names."""
         formats: list[Format] = list(getattr(namespace, self.dest, None) or [])
-        option = str(option_string)
+        option = str(flag)
         for format in formats_named(values if isinstance(values, str) else option.lstrip("-"), option):
             if format not in formats:
                 formats.append(format)

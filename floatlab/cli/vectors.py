@@ -2,56 +2,50 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from math import inf
+from typing import IO
 
-from floatlab.cli.output import Manner, manner_of
+from floatlab.cli.output import Manner, manner_of, output, put
 from floatlab.cli.parser import Parser
 from floatlab.cli.progress import Watched
-from floatlab.cli.streams import output, put
+from floatlab.cli.standard_input import bounded_lines, standard_input
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
+from floatlab.numbers import Context
 from floatlab.page.words import counted
+from floatlab.vectors import Function, Mismatch, check_lines, generate_lines, parse_function
+from floatlab.vectors.functions import digits
 from floatlab.verbs.option import UsageError
+from floatlab.verbs.question import Question
 from floatlab.verbs.vectors.options import CHECK, SHOWN, VERB
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import IO, TextIO
-
-    from floatlab.numbers import Context
-    from floatlab.vectors import Function, Mismatch
+from floatlab.wire.schema import json_line
 
 MAX_LINE = 10_000
 _EVERY = 0.5  # seconds between words of progress
 _BATCH = 2_000
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def run_vectors(words: Sequence[str]) -> int:
+def run(words: list[str]) -> int:
     """Run `vectors check` or `vectors generate`; return 1 where a line does not agree."""
     options = Parser(VERB).parse(words)
     manner = manner_of(options, output())
     if manner.svg is not None:
-        raise UsageError("vectors draws nothing: --svg FILE is for the command that a mismatch names")
+        flag = VERB.option("svg").flag
+        raise UsageError(f"vectors draws nothing: {flag} FILE is for the command that a mismatch names")
     question = VERB.question(options.values, vars(options))
-    from floatlab.vectors import parse_function
-
-    task, name, *files = question.values
     rule = question.option("nan", "x86")
     context = question.context.replace(nan="x86" if rule == "any" else rule)
-    function = parse_function(name, question.option("exact", True))
-    if task == CHECK:
-        return _check(function, context, files, rule == "any", question.option("all", False), manner)
-    return _generate(function, context, question.option("level", 1), question.option("lines"))
+    function = parse_function(question.values[1], question.option("exact", True))
+    if question.values[0] == CHECK:
+        return _check(function, context, question, manner)
+    return _generate(function, context, question)
 
 
-def _generate(function: Function, context: Context, level: int, count: int | None) -> int:
-    from itertools import islice
-
-    from floatlab.vectors import generate_lines
-
-    written = generate_lines(function, context, level, context.seed, count)
+def _generate(function: Function, context: Context, question: Question) -> int:
+    written = generate_lines(function, context, question.option("level", 1), context.seed, question.option("lines"))
     progress = _Progress("written", not output().isatty())
     while batch := list(islice(written, _BATCH)):
         put("".join(f"{line}\n" for line in batch))
@@ -65,10 +59,10 @@ class _Progress(Watched):
 
     def __init__(self, done: str, wanted: bool = True) -> None:
         """Start counting."""
-        super().__init__(wanted=wanted)
+        super().__init__(wanted)
         self.done, self.count, self.last = done, 0, self.start
 
-    def add(self, count: int = 1) -> None:
+    def add(self, count: int) -> None:
         """Count lines, and tell now and then."""
         self.count += count
         now = time.monotonic()
@@ -77,57 +71,38 @@ class _Progress(Watched):
             self.draw(f"{self.count:,} lines {self.done}, {self.count / (now - self.start):,.0f} a second ")
 
 
-def _opened(name: str) -> IO[bytes]:
-    if name != "-":
-        return open(name, "rb")
-    stdin: TextIO | None = sys.stdin
-    if stdin is None:
-        raise FileFormatError("- reads standard input, and standard input is closed")
-    return stdin.buffer
+@contextmanager
+def _opened(name: str) -> Iterator[IO[bytes]]:
+    """Open a file or standard input; one that gzip has packed, known by its first two bytes, is unpacked."""
+    with ExitStack() as held:
+        stream = standard_input() if name == "-" else held.enter_context(open(name, "rb"))
+        start = stream.peek(2)[:2] if hasattr(stream, "peek") else b"?"
+        if start == b"\x1f\x8b":
+            import gzip
 
-
-def _unpacked(stream: IO[bytes], name: str) -> IO[bytes]:
-    """Unpack a stream that gzip has packed: known by its first two bytes, whatever the name."""
-    if _starts(stream, b"\x1f\x8b"):
-        import gzip
-
-        packed: IO[bytes] = gzip.GzipFile(fileobj=stream)  # type: ignore[assignment]
-        return packed
-    if name.endswith(".gz") and not _starts(stream, b""):
-        raise FileFormatError("is named .gz, and is not packed with gzip")
-    return stream
-
-
-def _starts(stream: IO[bytes], start: bytes) -> bool:
-    """Say whether a stream begins so (with nothing: whether it is empty), without reading on."""
-    head: bytes = stream.peek(2)[:2] if hasattr(stream, "peek") else b"?"
-    return head == start
+            yield gzip.GzipFile(fileobj=stream)  # type: ignore[misc]
+        elif name.endswith(".gz") and start:
+            raise FileFormatError("is named .gz, and is not packed with gzip")
+        else:
+            yield stream
 
 
 def _lines(name: str) -> Iterator[str]:
     """Yield the lines of a file, each bounded in length; raises FileFormatError at what cannot be read."""
     from zlib import error as unpacking_error
 
-    number = 1
+    number = 0
     try:
-        stream = _opened(name)
-        try:
-            source = _unpacked(stream, name)
-            while raw := source.readline(MAX_LINE + 1):
-                if len(raw) > MAX_LINE:
+        with _opened(name) as source:
+            for number, raw in bounded_lines(source, MAX_LINE):
+                if raw is None:
                     raise FileFormatError(f"line {number} has over {MAX_LINE:,} bytes: this is no file of vectors")
-                if number == 1:
-                    raw = raw.removeprefix(BYTE_ORDER_MARK)
                 yield raw.decode("ascii", "backslashreplace")
-                number += 1
-        finally:
-            if name != "-":
-                stream.close()
     except FloatlabError:
         raise
     except (OSError, EOFError, ValueError, unpacking_error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise FileFormatError(f"cannot be read{f' past line {number - 1:,}' * (number > 1)}: {reason}") from None
+        raise FileFormatError(f"cannot be read{f' past line {number:,}' * (number > 0)}: {reason}") from None
 
 
 def _place(name: str) -> str:
@@ -135,28 +110,23 @@ def _place(name: str) -> str:
     return "standard input" if name == "-" else printable(name)
 
 
-def _check(
-    function: Function, context: Context, names: list[str], any_nan: bool, everything: bool, manner: Manner
-) -> int:
-    from floatlab.vectors import check_lines
-
+def _check(function: Function, context: Context, question: Question, manner: Manner) -> int:
     total = wrong = 0
     failure = ""
-    for name in names:
+    any_nan = question.option("nan") == "any"
+    most = 0 if manner.quiet else inf if question.option("all") or manner.json else SHOWN
+    for name in question.values[2:]:
         progress, lines, differ = _Progress("checked"), 0, 0
         shown = "standard input" if name == "-" else quoted(name, 80)
         try:
-            for found in check_lines(_lines(name), function, context, any_nan):
+            for mismatch in check_lines(_lines(name), function, context, any_nan):
                 lines += 1
                 if lines % _BATCH == 0:
                     progress.add(_BATCH)
-                if found is None:
-                    continue
-                differ += 1
-                if manner.quiet or not (everything or manner.json or differ <= SHOWN):
-                    continue
-                progress.clear()
-                put(_record(found, name, context) if manner.json else _written(found, name, context))
+                differ += mismatch is not None
+                if mismatch is not None and differ <= most:
+                    progress.clear()
+                    put(_record(mismatch, name, context) if manner.json else _written(mismatch, name, context))
             if not lines:
                 failure = f"{shown} holds no line of vectors"
         except FloatlabError as error:
@@ -165,8 +135,9 @@ def _check(
         finally:
             progress.clear()
         total, wrong = total + lines, wrong + differ
-        if differ > SHOWN and not (everything or manner.json or manner.quiet):
-            put(f"{_place(name)}: {counted(differ - SHOWN, 'more line')} differ; --all writes them\n")
+        if differ > most and not manner.quiet:
+            more = counted(differ - SHOWN, "more line")
+            put(f"{_place(name)}: {more} differ; {VERB.option('all').flag} writes them\n")
         if failure:
             break
     put(_summary(function, context, total, wrong, any_nan, manner))
@@ -179,55 +150,41 @@ def _differ(count: int) -> str:
     return f"{count:,} differ{'s' * (count == 1)}"
 
 
+def _json(function: Function, **members: object) -> str:
+    record: dict[str, object] = {"schema": 1, "operation": "vectors check", "function": function.name}
+    return json_line(record | members)
+
+
 def _summary(function: Function, context: Context, total: int, wrong: int, any_nan: bool, manner: Manner) -> str:
     """Return the last line: how many lines were checked, by which rules, and how many differ."""
     if manner.json:
-        from floatlab.wire.schema import json_line
-
-        record = {
-            "schema": 1,
-            "operation": "vectors check",
-            "function": function.name,
-            "lines": total,
-            "differ": wrong,
-        }
-        return json_line(record)
+        return _json(function, lines=total, differ=wrong)
     if manner.quiet:
         return f"{wrong}\n"
     rule = "any NaN" if any_nan else f"NaNs as {context.nan.value}"
-    return (
-        f"{function.name} {context.rounding.value}, tininess {context.tininess.value} rounding, {rule}: "
-        f"{counted(total, 'line')}, {_differ(wrong)}\n"
-    )
+    rules = f"{function.name} {context.rounding.value}, tininess {context.tininess.value} rounding, {rule}"
+    return f"{rules}: {counted(total, 'line')}, {_differ(wrong)}\n"
 
 
 def _written(found: Mismatch, name: str, context: Context) -> str:
     """Write a mismatch: where, the line, what was expected and computed, and the command that shows why."""
     where = f"{_place(name)}:{found.number}" if name != "-" else f"line {found.number}"
-    return (
-        f"{where}: {found.line}\n"
-        f"  expected  {found.written(found.expected, found.expected_flags)}"
-        f"  ({', '.join(found.expected_flags.names) or 'no flags'})\n"
-        f"  computed  {found.written(found.computed, found.computed_flags)}"
-        f"  ({', '.join(found.computed_flags.names) or 'no flags'})\n"
-        f"  see why   {found.command(context)}\n"
-    )
+    results = (("expected", found.expected, found.expected_flags), ("computed", found.computed, found.computed_flags))
+    rows = [
+        f"  {label}  {found.written(code, flags)}  ({', '.join(flags.names) or 'no flags'})\n"
+        for label, code, flags in results
+    ]
+    return f"{where}: {found.line}\n{''.join(rows)}  see why   {found.command(context)}\n"
 
 
 def _record(found: Mismatch, name: str, context: Context) -> str:
-    from floatlab.vectors.functions import digits
-    from floatlab.wire.schema import json_line
-
     wide = digits(found.function.result)
-    record = {
-        "schema": 1,
-        "operation": "vectors check",
-        "function": found.function.name,
-        "file": name,
-        "line": found.number,
-        "text": found.line,
-        "expected": {"code": f"0x{found.expected:0{wide}x}", "flags": found.expected_flags.names},
-        "computed": {"code": f"0x{found.computed:0{wide}x}", "flags": found.computed_flags.names},
-        "command": found.command(context),
-    }
-    return json_line(record)
+    return _json(
+        found.function,
+        file=name,
+        line=found.number,
+        text=found.line,
+        expected={"code": f"0x{found.expected:0{wide}x}", "flags": found.expected_flags.names},
+        computed={"code": f"0x{found.computed:0{wide}x}", "flags": found.computed_flags.names},
+        command=found.command(context),
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import zipfile
 import zlib
@@ -13,13 +12,12 @@ from typing import IO
 import numpy as np
 
 from floatlab.arrays.container.storage import CONTENTS, read_contents, read_format
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.npy import Header, read_header
-from floatlab.arrays.sources import Source
-from floatlab.arrays.streams import ArraySource, Piece
+from floatlab.arrays.sources import ArraySource, Piece
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import FileFormatError, FloatlabError, printable, quoted
-from floatlab.files.plain import checked, plain
+from floatlab.files.plain import piece
 from floatlab.files.safe_open import keeping_open, length_of, named, open_file, read_into
 from floatlab.files.safetensors import chosen
 from floatlab.formats import Format
@@ -32,27 +30,12 @@ _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error)
 
 
-class _Sparing(io.RawIOBase):
+class _Sparing:
     """A file that is never read in large pieces, as zipfile does with a list of members as long as it is said to be."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
-
-    def readable(self) -> bool:
-        """Say so."""
-        return True
-
-    def seekable(self) -> bool:
-        """Say so."""
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place."""
-        return self.file.seek(offset, whence)
-
-    def tell(self) -> int:
-        """Tell the place."""
-        return self.file.tell()
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
         """Read so many bytes, or to the end, but never more than a list of members may have."""
@@ -110,16 +93,12 @@ class MemberSource(ArraySource):
 
     def read(self, first: int, count: int) -> Piece:
         """Return `count` numbers from index `first` on; raises FileFormatError where the bytes have changed."""
-        dtype = self.header.dtype
         with _zipped(self.path):
             if first < self.reached:
                 self._rewind()
             while self.reached < first:
                 self._take(min(first - self.reached, 1 << 17))
-            found = self._take(count)
-            if self.dtype is None:
-                return Source(checked(found.astype(dtype.newbyteorder("="), copy=False), self.format), self.format)
-        return plain(found, self.dtype)
+            return piece(self._take(count), self)
 
     def _take(self, count: int) -> Array:
         found = np.empty(count, self.header.dtype)

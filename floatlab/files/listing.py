@@ -75,28 +75,24 @@ def _arrays(path: str) -> list[FileEntry]:
 @lru_cache(maxsize=8)
 def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
     """Return the arrays in a file as it is now: who types a name asks again at each letter."""
+    arrays: list[tuple[str, str, tuple[int, ...] | None]]
     if path.lower().endswith(".safetensors"):
         with open_file(path) as file, named(path):
-            tensors = read_tensors(file).values()
-        found = [
-            FileEntry(word=f"{path}::{each.name}", name=each.name, leads_on=False, kind=each.dtype, shape=each.shape)
-            for each in tensors
-        ]
+            arrays = [(tensor.name, tensor.dtype, tensor.shape) for tensor in read_tensors(file).values()]
     else:
         names = npz_names(path)
-        found = [_member(path, name, len(names) <= _TOLD) for name in names]
-    return tuple(each for each in found if each.name.isprintable())
+        arrays = [(name, *(_header_of(path, name) if len(names) <= _TOLD else ("", None))) for name in names]
+    listed = (FileEntry(f"{path}::{name}", name, False, None, kind, shape) for name, kind, shape in arrays)
+    return tuple(entry for entry in listed if entry.name.isprintable())
 
 
-def _member(path: str, name: str, told: bool) -> FileEntry:
-    entry = FileEntry(f"{path}::{name}", name, False)
-    if not told:
-        return entry
+def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
+    """Return the dtype and the shape of an array in a `.npz`."""
     try:
         with open_npz(path, name) as source:
-            return entry.replace(kind=source.kind, shape=source.shape)
+            return source.kind, source.shape
     except FloatlabError:
-        return entry.replace(kind="cannot be read")
+        return "cannot be read", None
 
 
 def completed(typed: str) -> str | None:

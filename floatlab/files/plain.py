@@ -9,12 +9,10 @@ from typing import IO
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.npy import read_header
 from floatlab.arrays.packing import packed_length, unpack
-from floatlab.arrays.sources import Source, native_dtype
-from floatlab.arrays.streams import ArraySource, Piece
+from floatlab.arrays.sources import ArraySource, Piece, Source, array_format, native_dtype
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import FileFormatError, FormatError, UnsupportedError, quoted
 from floatlab.files.safe_open import keeping_open, length_of, named, read_into
@@ -50,11 +48,7 @@ class PlainSource(ArraySource):
         with named(self.path):
             if self.dtype is None and self.format.width < 8:
                 return Source(self._unpacked(first, count), self.format)
-            found = self._filled(np.empty(count, self.stored), self.offset + first * self.stored.itemsize)
-            if self.dtype is None:
-                codes = found.astype(self.stored.newbyteorder("="), copy=False)
-                return Source(checked(codes, self.format), self.format)
-        return plain(found, self.dtype)
+            return piece(self._filled(np.empty(count, self.stored), self.offset + first * self.stored.itemsize), self)
 
     def _filled(self, found: Array, offset: int) -> Array:
         read_into(self.file, found.view(np.uint8), offset)
@@ -72,16 +66,22 @@ class PlainSource(ArraySource):
         self.file.close()
 
 
-def plain(found: Array, dtype: DType) -> Array:
-    """Return numbers as the machine has them; other bytes than 0 and 1 are no bool of NumPy's."""
-    return found.view(np.uint8) != 0 if dtype.kind == "b" else found.astype(dtype, copy=False)
+def bits_of(kind: Format | DType) -> int:
+    """Return how many bits an element takes in a file: short codes are packed, others stand in whole bytes."""
+    if isinstance(kind, Format) and kind.width < 8:
+        return kind.width
+    return 8 * (container(kind) if isinstance(kind, Format) else kind).itemsize
 
 
-def checked(codes: Array, format: Format) -> Array:
-    """Return codes that the format has; raises FileFormatError for wider ones."""
-    if codes.size and int(codes.max()) >> format.width:
-        raise FileFormatError(f"has codes of more than {format.width} bits, which is {format.name}'s width")
-    return codes
+def piece(stored: Array, source: ArraySource) -> Piece:
+    """Return stored numbers of an array as the machine has them; raises FileFormatError for codes of too many bits."""
+    if source.dtype is None:
+        format = source.format
+        if stored.size and int(stored.max()) >> format.width:
+            raise FileFormatError(f"has codes of more than {format.width} bits, which is {format.name}'s width")
+        return Source(stored.astype(stored.dtype.newbyteorder("="), copy=False), format)
+    # Other bytes than 0 and 1 are no bool of NumPy's.
+    return stored.view(np.uint8) != 0 if source.dtype.kind == "b" else stored.astype(source.dtype, copy=False)
 
 
 def open_npy(path: str) -> ArraySource:
@@ -138,7 +138,7 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
     wanted = None if shape is None else parse_shape(shape)
     with keeping_open(path) as file, named(path):
         length = length_of(file)
-        width = kind.width if isinstance(kind, Format) and kind.width < 8 else 8 * _itemsize(kind)
+        width = bits_of(kind)
         if wanted is None:
             if length * 8 % width >= 8 or length % (width // 8 or 1):
                 raise FileFormatError(f"has {length:,} bytes, which are no whole number of {quoted(dtype)}")
@@ -147,7 +147,3 @@ def open_raw(path: str, dtype: str, shape: str | None = None) -> ArraySource:
         if needed != length:
             raise FileFormatError(f"has {length:,} bytes, and {quoted(dtype)} in that shape takes {needed:,}")
         return PlainSource(path, path, file, wanted, kind, 0, swapped=swapped)
-
-
-def _itemsize(kind: Format | DType) -> int:
-    return (container(kind) if isinstance(kind, Format) else kind).itemsize

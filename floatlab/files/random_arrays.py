@@ -10,21 +10,18 @@ so the same array in two formats differs by that rounding, and in a narrow one `
 
 from __future__ import annotations
 
-from math import isfinite, prod
+from math import inf, isfinite, prod
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.numpy_integers import draws
-from floatlab.arrays.sources import Source, native_dtype
-from floatlab.arrays.streams import ArraySource, Piece
+from floatlab.arrays.sources import ArraySource, Piece, Source, array_format, native_dtype
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.files.plain import parse_shape
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 
-PREFIX = "random:"
 _FORM = "random:uniform:400x400:seed=1"
 _MOST = 1 << 40  # numbers; more take weeks
 # What each distribution takes, with what it is where it is not given.
@@ -75,7 +72,7 @@ def parse_random(text: str, format: Format) -> ArraySource:
     >>> parse_random("random:uniform:2x2:seed=1", parse_format("fp16")).whole().tolist()
     [[0.56640625, 0.97119140625], [0.4443359375, 0.87744140625]]
     """
-    kind, _, rest = text.removeprefix(PREFIX).partition(":")
+    kind, _, rest = text.partition(":")[2].partition(":")
     if kind not in _CHOICES:
         known = list(_CHOICES)
         near = guess(kind, known) or f"; it is one of {', '.join(known)}"
@@ -97,22 +94,13 @@ def parse_random(text: str, format: Format) -> ArraySource:
                 raise UnsupportedError(f"{quoted(text)}: a seed is an integer from 0 to 2^63 − 1")
             seed = int(value)
             continue
-        choices[name] = _number(value, each, text)
-    return RandomSource(text, sizes, _drawable(format), kind, seed, choices)
-
-
-def _number(value: str, said: str, text: str) -> float:
-    try:
-        found = float(value)
-    except ValueError:
-        found = float("nan")
-    if not isfinite(found):
-        raise UnsupportedError(f"{quoted(text)}: {quoted(said)} says no number")
-    return found
-
-
-def _drawable(format: Format) -> Format:
+        try:
+            choices[name] = float(value)
+        except ValueError:
+            choices[name] = inf
+        if not isfinite(choices[name]):
+            raise UnsupportedError(f"{quoted(text)}: {quoted(each)} says no number")
     fmt = array_format(format)
     if not fmt.signed or not fmt.zero:
         raise FormatError(f"{fmt.name} has not the numbers that are drawn")
-    return fmt
+    return RandomSource(text, sizes, fmt, kind, seed, choices)

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.sources import ArraySource
 from floatlab.confinement import exists
 from floatlab.errors import FileFormatError, quoted
-from floatlab.files.plain import open_npy, open_raw
-from floatlab.files.random_arrays import PREFIX, parse_random
 from floatlab.files.safe_open import named, open_file, read_start, shown
 from floatlab.files.text import open_text, parse_list
 from floatlab.formats import Format, parse_format
@@ -18,10 +16,10 @@ from floatlab.fpmode import in_default_mode
 
 _LIST = re.compile(r"[-+]?(?:\.?[0-9]|inf|[sq]?nan|bits:).*", re.IGNORECASE | re.DOTALL)
 _FILE = re.compile(r".*\.(npy|npz|safetensors|txt|csv|tsv|dat|bin|raw)(::.*)?", re.IGNORECASE | re.DOTALL)
-_PLACE = "::"
+_PLACE, _RANDOM = "::", "random:"
 # How kinds of files begin, and how their names end.
 _STARTS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
-_ENDS = {".npy": "npy", ".npz": "npz", ".safetensors": "safetensors"}
+_ENDS = ("npy", "npz", "safetensors")
 
 
 @in_default_mode
@@ -58,8 +56,12 @@ def open_array(
 
         return open_safetensors(path, name)
     if kind == "npy":
+        from floatlab.files.plain import open_npy
+
         return open_npy(path)
     if kind == "raw" and dtype is not None:
+        from floatlab.files.plain import open_raw
+
         return open_raw(path, dtype, shape)
     return open_text(path, parse_format(format))
 
@@ -93,7 +95,7 @@ def open_arrays(
 def kind_of(word: str, dtype: str | None = None) -> str:
     """Return what a word names: list, random, text, npy, npz, safetensors, or raw where a dtype is given for it."""
     if not exists(word):
-        if word.startswith(PREFIX):
+        if word.startswith(_RANDOM):
             return "random"
         if _is_list(word.rpartition("@")[0]) or _is_list(word):
             return "list"
@@ -113,11 +115,15 @@ def _is_list(word: str) -> bool:
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:
     """Make an array of a list or of chance, in the format after the @, if there is one."""
     text, at, own = word.rpartition("@")
-    text, chosen = (text, own) if at else (word, format)
-    make = parse_random if kind == "random" else parse_list
-    found = make(text, parse_format(chosen))
-    found.name = word
-    return found
+    text, chosen = (text, parse_format(own)) if at else (word, parse_format(format))
+    if kind == "random":
+        from floatlab.files.random_arrays import parse_random
+
+        array = parse_random(text, chosen)
+    else:
+        array = parse_list(text, chosen)
+    array.name = word
+    return array
 
 
 def _placed(word: str) -> tuple[str, str | None]:
@@ -141,7 +147,7 @@ def _file_kind(path: str, dtype: str | None) -> str:
             raise
         raise FileFormatError(f"{trouble}, nor a list of numbers") from None
     by_start = next((kind for begins, kind in _STARTS.items() if start.startswith(begins)), None)
-    by_name = next((kind for end, kind in _ENDS.items() if path.lower().endswith(end)), None)
+    by_name = next((kind for kind in _ENDS if path.lower().endswith(f".{kind}")), None)
     if dtype is not None and by_name is None:
         return "raw"
     return by_name or by_start or "text"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO
 
 import numpy as np
@@ -46,34 +46,28 @@ def open_file(path: str) -> IO[bytes]:
 
     Raises RefusedError for one that this process may not read.
     """
-    with named(path):
+    with named(path), ExitStack() as held:
         try:
             real = admitted(path)
             _require_file(os.stat(real).st_mode)
-            file = open(real, "rb", buffering=0, opener=_at_once)  # noqa: SIM115
+            file = held.enter_context(open(real, "rb", buffering=0, opener=_at_once))
+            _require_file(os.fstat(file.fileno()).st_mode)  # what was asked about may have been replaced
         except FileNotFoundError:
             raise FileFormatError("is no file") from None
         except FileFormatError:
             raise
         except ValueError:  # a null character
             raise FileFormatError("is no name of a file") from None
-        try:
-            _require_file(os.fstat(file.fileno()).st_mode)  # what was asked about may have been replaced
-        except BaseException:
-            file.close()
-            raise
+        held.pop_all()
         return file
 
 
 @contextmanager
 def keeping_open(path: str) -> Iterator[IO[bytes]]:
     """Open a file that the result keeps open; it is closed only after an error. Raises as `open_file`."""
-    file = open_file(path)
-    try:
-        yield file
-    except BaseException:
-        file.close()
-        raise
+    with ExitStack() as held:
+        yield held.enter_context(open_file(path))
+        held.pop_all()
 
 
 def _at_once(path: str, flags: int) -> int:

@@ -13,10 +13,10 @@ from typing import IO
 
 import numpy as np
 
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import DType
 from floatlab.errors import FileFormatError, guess, quoted
-from floatlab.files.plain import PlainSource
+from floatlab.files.plain import PlainSource, bits_of
 from floatlab.files.safe_open import keeping_open, length_of, named, read_bytes
 from floatlab.formats import Format, parse_format
 from floatlab.record import Record
@@ -24,6 +24,7 @@ from floatlab.record import Record
 MAX_HEADER = 16 << 20  # bytes; a hundred thousand tensors
 _MAX_NESTING = 1 << 20  # brackets in it
 _MAX_AXES = 32
+_PLACES = range(1 << 63)
 _NUMPY = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
@@ -91,18 +92,16 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _width(dtype: str) -> int | None:
-    """Return the bits of an element, or None for an unknown dtype."""
+def _kind(dtype: str) -> Format | DType | None:
+    """Return what the elements are, or None for a dtype that is not read."""
     if dtype in _NUMPY:
-        return np.dtype(_NUMPY[dtype]).itemsize * 8
-    return parse_format(_FORMATS[dtype]).width if dtype in _FORMATS else _WIDTHS.get(dtype)
+        return np.dtype(_NUMPY[dtype])
+    return parse_format(_FORMATS[dtype]) if dtype in _FORMATS else None
 
 
 def _tensor(name: str, said: object, base: int) -> Tensor:
-    def integers(found: object, most: int) -> bool:
-        return (
-            isinstance(found, list) and len(found) <= most and all(type(n) is int and 0 <= n < 1 << 63 for n in found)
-        )
+    def integers(values: object, most: int) -> bool:
+        return isinstance(values, list) and len(values) <= most and all(type(n) is int and n in _PLACES for n in values)
 
     wrong = f"is no .safetensors: of the tensor {quoted(name)} its header says"
     if not isinstance(said, dict) or set(said) != {"dtype", "shape", "data_offsets"}:
@@ -111,7 +110,8 @@ def _tensor(name: str, said: object, base: int) -> Tensor:
     if not isinstance(dtype, str) or not integers(shape, _MAX_AXES) or not integers(offsets, 2) or len(offsets) != 2:
         raise FileFormatError(f"{wrong} no dtype, no shape or no place")
     start, end = offsets
-    width = _width(dtype)
+    kind = _kind(dtype)
+    width = _WIDTHS.get(dtype) if kind is None else bits_of(kind)
     if end < start or (width is not None and prod(shape) * width != (end - start) * 8):
         raise FileFormatError(f"{wrong} {max(end - start, 0):,} bytes, and its shape takes others")
     return Tensor(name, dtype, tuple(shape), base + start, base + end)
@@ -122,16 +122,10 @@ def open_safetensors(path: str, name: str | None) -> ArraySource:
     with keeping_open(path) as file, named(path):
         tensors = read_tensors(file)
         tensor = tensors[chosen(name, list(tensors), "tensor")]
-        word = path if name is None else f"{path}::{name}"
-        return PlainSource(word, path, file, tensor.shape, _kind(tensor), tensor.start)
-
-
-def _kind(tensor: Tensor) -> Format | DType:
-    if tensor.dtype in _NUMPY:
-        return np.dtype(_NUMPY[tensor.dtype])
-    if tensor.dtype in _FORMATS:
-        return parse_format(_FORMATS[tensor.dtype])
-    raise FileFormatError(f"has the tensor {quoted(tensor.name)} in {quoted(tensor.dtype)}, which is not read")
+        kind = _kind(tensor.dtype)
+        if kind is None:
+            raise FileFormatError(f"has the tensor {quoted(tensor.name)} in {quoted(tensor.dtype)}, which is not read")
+        return PlainSource(path if name is None else f"{path}::{name}", path, file, tensor.shape, kind, tensor.start)
 
 
 def chosen(name: str | None, names: list[str], noun: str) -> str:

@@ -11,12 +11,10 @@ from typing import IO
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format
 from floatlab.arrays.conversion import encode as encode_all
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.reading import DOUBLE, container
-from floatlab.arrays.sources import Origin, Source, native_dtype
-from floatlab.arrays.streams import ArraySource, HeldSource
+from floatlab.arrays.lanes.parameters import DOUBLE, container
+from floatlab.arrays.sources import ArraySource, HeldSource, Origin, Source, array_format, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, quoted
 from floatlab.files.safe_open import length_of, named, open_file
@@ -42,9 +40,8 @@ class Reader:
         self._words: list[str] = []
         self._values: list[float] = []
         self._exact: dict[int, tuple[int, bool]] = {}
-        self._read: dict[str, int] = {}  # what was read exactly, such as 0 and nan, which come again
+        self._read: dict[str, tuple[int, bool]] = {}  # what was read exactly, such as 0 and nan, which come again
         self._slow = 0
-        self._inexact: dict[str, bool] = {}  # whether what was read exactly changed
         self._changed = 0
 
     def take(self, word: str) -> None:
@@ -63,17 +60,15 @@ class Reader:
 
     def _exactly(self, word: str) -> tuple[int, bool]:
         """Return the code of a literal, read by the codec, and whether it changed; raises LiteralError for too many."""
-        if (code := self._read.get(word)) is None:
+        if (known := self._read.get(word)) is None:
             self._slow += 1
             if self._slow > MAX_EXACT:
                 raise LiteralError(f"there are over {MAX_EXACT:,} literals that are no plain decimals")
             done = read(word, self.format)
-            code, inexact = done.result.code, Flags.INEXACT in done.flags
+            known = done.result.code, Flags.INEXACT in done.flags
             if len(self._read) < _BATCH and len(word) < _SHORT:
-                self._read[word], self._inexact[word] = code, inexact
-        else:
-            inexact = self._inexact[word]
-        return code, inexact
+                self._read[word] = known
+        return known
 
     def _settle(self) -> None:
         """Round a batch; what binary64 has in the middle between two numbers may have been on one side of it."""

@@ -11,9 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from floatlab.errors import FormatError, guess, quoted
-from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, MX
+from floatlab.formats.catalog import BLOCK_FAMILIES, BLOCK_NAMES, MAX_NAME, MX, parse_format
 from floatlab.formats.format import Format
-from floatlab.formats.names import MAX_NAME, parse_format
 from floatlab.record import Record
 
 TYPE_CHECKING = False

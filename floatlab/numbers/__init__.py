@@ -1,12 +1,21 @@
 """Floor 1: exact numbers, the one rounding kernel, and the codec between codes, values and text."""
 
-from floatlab.numbers.context import DEFAULT, Absent, Context, Flags, NanRule, Overflow, Tininess, as_context
 from floatlab.numbers.datum import Datum, NumberClass, decode, hexadecimal_code
-from floatlab.numbers.exact import Exact, Ratio
-from floatlab.numbers.literals import Literal, parse_literal
+from floatlab.numbers.exact import Exact, Literal, Ratio
 from floatlab.numbers.projection import Rounded, Tail, round_exact
-from floatlab.numbers.reading import convert, encode, read
-from floatlab.numbers.rounding import Direction, parse_direction
+from floatlab.numbers.reading import convert, encode, parse_literal, read
+from floatlab.numbers.rounding import (
+    DEFAULT,
+    Absent,
+    Context,
+    Direction,
+    Flags,
+    NanRule,
+    Overflow,
+    Tininess,
+    as_context,
+    parse_direction,
+)
 from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Special, Step
 
 __all__ = [

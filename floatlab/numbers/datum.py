@@ -6,10 +6,10 @@ from enum import Enum
 
 from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import DEFAULT, Context, Flags, NanRule
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, hexadecimal_float, shortest_decimal
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
+from floatlab.numbers.rounding import DEFAULT, Context, Flags, NanRule
 from floatlab.presenter import Drawn
 from floatlab.record import Record
 
@@ -234,8 +234,7 @@ class Datum(Drawn, Record):
         """Return the nearest binary64 (ties to even); formats up to 53 digits and 11 exponent bits convert exactly."""
         from struct import unpack
 
-        binary64, value = parse_format("binary64"), self.finite_value
-        code = special_code(self, binary64)[0] if value is None else round_exact(value, binary64).code
+        code = code_in(self, parse_format("binary64"))
         return float(unpack(">d", code.to_bytes(8, "big"))[0])
 
     def __repr__(self) -> str:
@@ -314,6 +313,12 @@ def special_code(datum: Datum, format: Format, context: Context = DEFAULT) -> tu
     if datum.is_nan:
         return quieted(datum, format, context)
     return infinity_code(format, context, bool(datum.sign_bit))
+
+
+def code_in(datum: Datum, format: Format) -> int:
+    """Return the code of a datum converted to another format, to nearest."""
+    value = datum.finite_value
+    return special_code(datum, format)[0] if value is None else round_exact(value, format).code
 
 
 def special_text(datum: Datum) -> str:

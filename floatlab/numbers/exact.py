@@ -1,6 +1,11 @@
-"""Exact numbers with unbounded integers: binary ones, (−1)^s · c · 2^q, and ratios. No flag, context or rounding."""
+"""Exact numbers with unbounded integers: binary ones, (−1)^s · c · 2^q, and ratios; and what else a literal may mean.
+
+No flag, context or rounding.
+"""
 
 from __future__ import annotations
+
+import re
 
 from floatlab.errors import UnsupportedError
 from floatlab.record import Record
@@ -276,3 +281,37 @@ class Ratio(Record):
         value = Fraction(self.numerator, self.denominator)
         value *= Fraction(2) ** self.twos * Fraction(10) ** self.tens
         return -value if self.negative else value
+
+
+class Infinity(Record):
+    """±∞."""
+
+    negative: bool
+
+
+class NotANumber(Record):
+    """A NaN with what was said about it."""
+
+    negative: bool
+    signaling: bool = False
+    payload: int = 0
+
+
+class Code(Record):
+    """A code rather than a value; `width` is what the digits typed amount to, `binary` whether they were bits."""
+
+    code: int
+    width: int
+    binary: bool
+
+
+class Literal(Record):
+    """A value as it was typed, and what it means."""
+
+    text: str
+    value: Ratio | Infinity | NotANumber | Code
+
+    @property
+    def is_bare_hexadecimal(self) -> bool:
+        """Whether it is a hexadecimal integer that may have been meant as a code."""
+        return re.fullmatch("0x[0-9a-f_]+", self.text.lower()) is not None

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context, as_context
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import infinity_code, round_exact
-from floatlab.numbers.rounding import Direction
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, as_context
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
 
 class Interval(Record):

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from floatlab.errors import FormatError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import format_called
+from floatlab.formats.catalog import format_called
 from floatlab.numbers.datum import Datum
 from floatlab.record import Record
 

@@ -12,10 +12,15 @@ from enum import Enum
 
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Absent, Context, Flags, Overflow, Tininess
 from floatlab.numbers.exact import GUARD_DIGITS, Exact
 from floatlab.numbers.rounding import (
+    DEFAULT,
+    Absent,
+    Context,
     Direction,
+    Flags,
+    Overflow,
+    Tininess,
     draw,
     increments,
     increments_stochastic,

@@ -1,27 +1,193 @@
-"""Values into formats: text, Python numbers and data of other formats, each rounded once and directly."""
+"""What a user may type for a value, read exactly and rounded into a format once: text, numbers, data of other formats.
+
+No Python float ever stands between text and bits. Numbers are kept as ratios with their powers of ten apart, and every
+step is linear in the length of the text (up to MAX_DIGITS digits; more cannot change any rounding and are only looked
+at).
+"""
 
 from __future__ import annotations
 
-import sys
+import re
 
 from floatlab.errors import FormatError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import format_called
-from floatlab.fpmode import in_default_mode
-from floatlab.numbers.context import DEFAULT, Context, Flags, as_context
 from floatlab.numbers.datum import Datum, decode, special_code
 from floatlab.numbers.decimals import integer_from_digits
-from floatlab.numbers.exact import Exact, Ratio
-from floatlab.numbers.literals import Code, Infinity, Literal, NotANumber, parse_literal
+from floatlab.numbers.exact import Code, Exact, Infinity, Literal, NotANumber, Ratio
 from floatlab.numbers.projection import infinity_code, nan_code, round_exact
+from floatlab.numbers.rounding import DEFAULT, Context, Flags, as_context
+from floatlab.numbers.scalars import exact_value
 from floatlab.numbers.steps import Decode, Derivation, Encode, Read, Round, Rule, Special
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
     from floatlab.numbers.steps import Operand, Step, Truth
+
+# No number halfway between two neighbours of any format (W ≤ 19, T ≤ 236) has as many significant
+# digits: the longest, near 2^−262380, have about 183,500.
+MAX_DIGITS = 200_000
+MAX_EXPONENT_DIGITS = 1000
+MAX_CODE_BITS = 4096
+
+
+def _digits(digit: str) -> str:
+    return f"{digit}+(?:_{digit}+)*"
+
+
+def _based(prefix: str, digit: str, mark: str) -> str:
+    d = _digits(digit)
+    return rf"{prefix}(?:({d})(?:\.({d})?)?|\.({d}))(?:{mark}([+-]?\d+))?"
+
+
+# Patterns of lower-case text; re compiles (and keeps) each when it is first needed.
+_DECIMAL = _based("", r"\d", "e")
+_HEXADECIMAL = _based("0x", "[0-9a-f]", "p")
+_BINARY = _based("0b", "[01]", "p")
+_POWER = r"(2|10)\s*\^\s*([+-]?\d+)"
+_NAN = r"(s|q)?nan(?:\((.*)\))?"
+_CODE = rf"0x({_digits('[0-9a-f]')})|(?:0b)?({_digits('[01]')})"
+
+_FORMS = "numbers look like 1.5 -3e-5 1/3 0x1.8p3 2^-24 inf nan nan(0x1) snan bits:0x3c7c"
+
+
+def _exponent(text: str | None, whole: str) -> int:
+    if not text:
+        return 0
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > MAX_EXPONENT_DIGITS:
+        raise LiteralError(
+            f"{quoted(whole)}: the exponent has {len(digits):,} digits; at most {MAX_EXPONENT_DIGITS:,} are read"
+        )
+    return int(digits or "0") * (-1 if text[0] == "-" else 1)
+
+
+def _decimal(found: re.Match[str], negative: bool, whole: str) -> Ratio:
+    integer, fraction = found[1] or "", found[2] or found[3] or ""
+    if "_" in integer or "_" in fraction:
+        integer, fraction = integer.replace("_", ""), fraction.replace("_", "")
+    significant = (integer + fraction).lstrip("0")
+    trimmed = significant.rstrip("0")
+    tens = _exponent(found[4], whole) - len(fraction) + len(significant) - len(trimmed)
+    if not trimmed:
+        return Ratio(negative, 0)
+    kept = trimmed[:MAX_DIGITS]
+    tens += len(trimmed) - len(kept)
+    return Ratio(negative, integer_from_digits(kept), tens=tens, truncated=len(kept) < len(trimmed))
+
+
+def _radix(found: re.Match[str], negative: bool, bits: int, whole: str) -> Ratio:
+    integer, fraction = (found[1] or "").replace("_", ""), (found[2] or found[3] or "").replace("_", "")
+    c = int((integer + fraction).lstrip("0") or "0", 1 << bits)  # linear: the base is a power of two
+    return Ratio(negative, c, twos=_exponent(found[4], whole) - bits * len(fraction) if c else 0)
+
+
+def _number(text: str, negative: bool, whole: str) -> Ratio | None:
+    """Read an unsigned number without a fraction bar: decimal, hexadecimal, binary, or c*2^q."""
+    if found := re.fullmatch(_DECIMAL, text):
+        return _decimal(found, negative, whole)
+    if found := re.fullmatch(_HEXADECIMAL, text):
+        return _radix(found, negative, 4, whole)
+    if found := re.fullmatch(_BINARY, text):
+        return _radix(found, negative, 1, whole)
+    return _scaled(text, negative, whole) if "^" in text or "**" in text else None
+
+
+def _scaled(text: str, negative: bool, whole: str) -> Ratio | None:
+    """Read `2^q`, `c*2^q`, `c*10^r` or `c*2^q*10^r`; `**` may stand for `^`."""
+    factors = [factor.strip() for factor in text.replace("**", "^").split("*", 3)]
+    twos = tens = 0
+    while factors and len(factors) < 4 and (found := re.fullmatch(_POWER, factors[-1])):
+        exponent = _exponent(found[2], whole)
+        twos, tens = (twos + exponent, tens) if found[1] == "2" else (twos, tens + exponent)
+        factors.pop()
+    if len(factors) > 1 or (factors and "^" in factors[0]):
+        return None
+    base = _number(factors[0], negative, whole) if factors else Ratio(negative, 1)
+    return None if base is None else base.replace(twos=base.twos + twos, tens=base.tens + tens)
+
+
+def _signed(text: str) -> tuple[bool, str]:
+    return (text[0] == "-", text[1:].lstrip()) if text[:1] in ("+", "-") else (False, text)
+
+
+def _ratio(text: str, whole: str) -> Ratio | None:
+    negative, body = _signed(text)
+    above, bar, below = body.partition("/")
+    if not bar:
+        return _number(body, negative, whole)
+    downward, below = _signed(below.strip())
+    n, d = _number(above.strip(), negative != downward, whole), _number(below, False, whole)
+    if n is None or d is None:
+        return None
+    if not d.numerator:
+        raise LiteralError(f"{quoted(whole)}: a fraction with denominator 0 is not a number; inf and nan are read")
+    if n.truncated or d.truncated:
+        raise LiteralError(f"{quoted(whole)}: a fraction takes at most {MAX_DIGITS:,} digits above and below its bar")
+    return Ratio(n.negative, n.numerator, d.numerator, n.twos - d.twos, n.tens - d.tens)
+
+
+def _payload(text: str | None, signaling: bool, whole: str) -> int:
+    if text is None or not text.strip():
+        return int(signaling)
+    value = _number(text.strip(), False, whole)
+    if value is None or not value.is_dyadic or value.twos < 0 or value.twos + value.tens > MAX_CODE_BITS:
+        raise LiteralError(f"{quoted(whole)}: a NaN's payload is an unsigned integer such as 1 or 0x1f")
+    payload: int = value.numerator * 10**value.tens << value.twos
+    return payload
+
+
+def parse_code(text: str, whole: str | None = None) -> Code:
+    """Read a code: `0x3c7c`, or binary digits with or without `_` between the fields.
+
+    >>> parse_code("0_01111_0001111100")
+    Code(code=15484, width=16, binary=True)
+    """
+    found = re.fullmatch(_CODE, text.strip().lower())
+    if not found:
+        raise LiteralError(
+            f"{quoted(whole or text)}: a code is hexadecimal with 0x, such as 0x3c7c, "
+            "or binary digits, such as 0_01111_0001111100"
+        )
+    digits = (found[1] or found[2]).replace("_", "")
+    width = len(digits) * (4 if found[1] else 1)
+    if width > MAX_CODE_BITS:
+        raise LiteralError(
+            f"{quoted(whole or text)}: a code of {width:,} bits; no format has more than {MAX_CODE_BITS}"
+        )
+    return Code(int(digits, 16 if found[1] else 2), width, binary=not found[1])
+
+
+def parse_literal(text: str, bits: bool = False) -> Literal:
+    """Read a value as users type it; `bits` takes it as a code even without the prefix `bits:`.
+
+    Decimal, hexadecimal (`0x1.8p3`) and binary numbers, fractions (`1/3`), powers (`3*2^-24`),
+    `inf`, `nan`, `nan(payload)`, `snan`, and codes. Raises LiteralError with one line that names
+    the text.
+
+    >>> parse_literal("-1/3").value
+    Ratio(negative=True, numerator=1, denominator=3, twos=0, tens=0, truncated=False)
+    """
+    stripped = " ".join(text.split()).replace("\N{MINUS SIGN}", "-").replace("×", "*")
+    if not stripped:
+        raise LiteralError(f"an empty value; {_FORMS}")
+    if not stripped.isascii():
+        raise LiteralError(f"{quoted(text)} is not a number ({_FORMS})")
+    lowered = stripped.lower()
+    if lowered.startswith("bits:"):
+        return Literal(stripped, parse_code(stripped[5:], text))
+    negative, body = _signed(lowered)
+    if body in ("inf", "infinity"):
+        return Literal(stripped, Infinity(negative))
+    if "nan" in body and (found := re.fullmatch(_NAN, body)):
+        signaling = found[1] == "s"
+        return Literal(stripped, NotANumber(negative, signaling, _payload(found[2], signaling, text)))
+    if bits:
+        return Literal(f"bits:{stripped}", parse_code(stripped, text))
+    value = _ratio(lowered, text)
+    if value is None:
+        raise LiteralError(f"{quoted(text)} is not a number ({_FORMS})")
+    return Literal(stripped, value)
 
 
 def _finish(
@@ -49,7 +215,7 @@ def _special(
     return Derivation(operation, (operand,), context, steps, result, flags)
 
 
-def read(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
+def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
     """Round a value into a format once, directly, and show the way.
 
     Parameters
@@ -87,19 +253,12 @@ def read(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Der
     """
     fmt, context = parse_format(format), as_context(context)
     if isinstance(value, str):
-        return read_literal(parse_literal(value), fmt, context)
-    if isinstance(value, Literal):
-        return read_literal(value, fmt, context)
-    if isinstance(value, Datum):
-        return convert(value, fmt, context)
-    own = own_datum(value)
-    if own is not None:
-        return convert(own, fmt, context)
-    number = value if isinstance(value, Ratio) else _ratio_of(value)
-    if isinstance(number, Datum):
-        return convert(number, fmt, context)
+        value = parse_literal(value)
+    number = value if isinstance(value, Literal | Datum | Ratio) else exact_value(value)
     if isinstance(number, Literal):
         return read_literal(number, fmt, context)
+    if isinstance(number, Datum):
+        return convert(number, fmt, context)
     exact, sticky = number.enclose(fmt)
     return _finish("read", number, (Read(exact, sticky),), exact, sticky, number, fmt, context)
 
@@ -139,57 +298,7 @@ def _read_code(literal: Literal, typed: Code, format: Format, context: Context) 
     return Derivation("decode", (literal,), context, (Decode(datum), Encode(datum, truth)), datum, Flags.NONE)
 
 
-@in_default_mode
-def _ratio_of(value: Any) -> Ratio | Datum | Literal:
-    """Return the exact value of a number that brings no format and is no text; raises LiteralError for others."""
-    if isinstance(value, Exact):
-        return Ratio(value.negative, value.c, twos=value.q)
-    dtype = getattr(value, "dtype", None)
-    if isinstance(value, (type, bytes)) or getattr(dtype, "kind", "f") in "cmMSUO" or "complex" in str(dtype):
-        raise _refusal(value)
-    n = whole_number(value)
-    if n is not None:
-        return Ratio(n < 0, abs(n))
-    try:
-        if hasattr(value, "as_tuple"):
-            return _decimal(value)
-        if hasattr(value, "as_integer_ratio"):
-            n, d = value.as_integer_ratio()
-            return Ratio(n < 0 or (not n and _signed_zero(value)), abs(n), d)
-        if hasattr(value, "numerator") and hasattr(value, "denominator"):
-            return Ratio(value.numerator < 0, abs(int(value.numerator)), int(value.denominator))
-    except (OverflowError, ValueError):  # ∞ or NaN
-        return binary64_datum(float(value))
-    except TypeError:  # an array or a tensor that is not one integer
-        pass
-    if dtype is not None and getattr(dtype, "itemsize", 99) <= 8 and not getattr(value, "shape", ()):
-        try:
-            return binary64_datum(float(value))  # small integers such as int4 of ml_dtypes, which have no __index__
-        except (TypeError, ValueError):
-            pass
-    raise _refusal(value)
-
-
-def _signed_zero(value: Any) -> bool:
-    """Say whether a zero of a NumPy type is −0; fractions have no such thing."""
-    return hasattr(value, "dtype") and str(value).startswith("-")
-
-
-def _refusal(value: Any) -> LiteralError:
-    return LiteralError(f"{type(value).__name__} {quoted(str(value))} is not a number floatlab can read")
-
-
-def _decimal(value: Any) -> Ratio | Literal:
-    """Return a decimal.Decimal without writing out its power of ten."""
-    sign, digits, exponent = value.as_tuple()
-    if exponent == "F":
-        return Literal(str(value), Infinity(bool(sign)))
-    if exponent in ("n", "N"):
-        return Literal(str(value), NotANumber(bool(sign), exponent == "N", int(exponent == "N")))
-    return Ratio(bool(sign), integer_from_digits("".join(map(str, digits))), tens=exponent)
-
-
-def encode(value: Any, format: Format | str, context: AnyContext = DEFAULT) -> Datum:
+def encode(value: object, format: Format | str, context: AnyContext = DEFAULT) -> Datum:
     """Return the datum that a value rounds to: the result of `read`, without its steps.
 
     Parameters
@@ -262,77 +371,3 @@ def _convert_special(datum: Datum, fmt: Format, context: Context) -> Derivation:
     code, flags = special_code(datum, fmt, context)
     rule = Rule.INFINITY if datum.is_infinite else Rule.NAN
     return _special("convert", datum, (Decode(datum),), rule, code, flags, fmt, context)
-
-
-# The format of NumPy's longdouble, by how many trailing digits it has on this machine.
-_LONG_DOUBLES = {52: "binary64", 63: "x87", 112: "binary128"}
-
-
-def binary64_datum(value: float) -> Datum:
-    """Return a Python float as what it is."""
-    from struct import pack
-
-    return Datum(parse_format("binary64"), int.from_bytes(pack(">d", value), "big"))
-
-
-def own_datum(value: Any) -> Datum | None:
-    """Return a number in the format that it brings; None for text, integers, fractions, and whatever brings none.
-
-    A Python float is a binary64 number. A NumPy scalar, or an array or tensor without axes of any library, is a number
-    of its dtype. Bits are kept where the library shows them: those of NumPy's and ml_dtypes' NaNs are.
-
-    >>> own_datum(0.1), own_datum("0.1"), own_datum(1)
-    (Datum(binary64 0x3fb999999999999a = 0.1), None, None)
-    """
-    if isinstance(value, float):
-        return binary64_datum(value)
-    dtype = getattr(value, "dtype", None)
-    if dtype is None or isinstance(value, type) or getattr(value, "shape", None) != ():
-        return None
-    if type(dtype).__module__.partition(".")[0] == "numpy" and dtype.name.startswith(
-        ("longdouble", "float96", "float128")
-    ):
-        return _long_double(value, dtype)
-    format = format_called(str(dtype).rpartition(".")[2])
-    if format is None:
-        return None
-    if hasattr(value, "tobytes") and getattr(dtype, "isnative", True):
-        return Datum(format, int.from_bytes(value.tobytes(), sys.byteorder) & ((1 << format.width) - 1))
-    return _converted(value.detach() if hasattr(value, "detach") else value, format)
-
-
-def _converted(value: Any, format: Format) -> Datum:
-    """Return a number by way of a Python float, which holds all numbers of the format."""
-    return convert(binary64_datum(float(value)), format).result
-
-
-def _long_double(value: Any, dtype: Any) -> Datum | None:
-    name = _LONG_DOUBLES.get(int(sys.modules["numpy"].finfo(dtype).nmant))
-    if name is None:
-        return None
-    format = parse_format(name)
-    octets = value.astype(dtype.newbyteorder("=")).tobytes()
-    used = octets[: format.width // 8] if sys.byteorder == "little" else octets[-(format.width // 8) :]
-    return Datum(format, int.from_bytes(used, sys.byteorder))
-
-
-def whole_number(value: Any) -> int | None:
-    """Return an integer of Python, or of a library's integer dtype, as a Python int; None for everything else.
-
-    Raises LiteralError for True and False, which are no numbers here.
-
-    >>> whole_number(3), whole_number(3.0), whole_number("3")
-    (3, None, None)
-    """
-    if type(value) is int:
-        return value
-    if isinstance(value, str | float | Datum | type):
-        return None
-    if isinstance(value, bool) or str(getattr(value, "dtype", "")).rpartition(".")[2] == "bool":
-        raise LiteralError(f"{quoted(str(value))} is a truth value, not a number floatlab reads: give 1 or 0")
-    if not hasattr(value, "__index__"):
-        return None
-    try:
-        return int(value.__index__())
-    except (TypeError, ValueError):  # an array or a tensor that is not one integer
-        return None

@@ -6,11 +6,10 @@ from enum import Enum
 
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers.context import Context, Flags
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.exact import FAR, Exact, Ratio, SquareRoot
-from floatlab.numbers.literals import Literal
+from floatlab.numbers.exact import FAR, Exact, Literal, Ratio, SquareRoot
 from floatlab.numbers.projection import Rounded
+from floatlab.numbers.rounding import Context, Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
 

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, NumberClass
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
+from floatlab.page import words
 from floatlab.page.model import Block, Line, Page, Role, Row, Span, Strip, line
-from floatlab.page.words import (
-    PAGE_DIGITS,
-    brief,
-    decision,
-    equals,
-    far_away,
-    flags_line,
-    in_words,
-    operand_text,
-    point,
-    read_line,
-    replaced_words,
-    tininess_words,
-    verdict_line,
-)
+from floatlab.page.words import PAGE_DIGITS
 
 
-def field_widths(format: Format) -> list[tuple[str, Role, int]]:
-    """Return the fields from the left: name, role, and width in bits."""
-    fields = [
-        ("S", Role.SIGN, int(format.signed)),
-        ("exp", Role.EXPONENT, format.exponent_bits),
-        ("J", Role.IMPLICIT, int(format.explicit_integer_bit)),
-        ("mantissa", Role.SIGNIFICAND, format.trailing_bits),
-    ]
-    return [field for field in fields if field[2]]
+def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
+    """Return the fields from the left: name, role, and bits.
+
+    >>> from floatlab import decode
+    >>> [(name, bits) for name, _, bits in fields_of(decode(0x38, "e4m3"))]
+    [('S', '0'), ('exp', '0111'), ('mantissa', '000')]
+    """
+    fmt, fields, start = datum.format, [], 0
+    bits = f"{datum.code:0{fmt.width}b}"
+    for name, role, width in (
+        ("S", Role.SIGN, int(fmt.signed)),
+        ("exp", Role.EXPONENT, fmt.exponent_bits),
+        ("J", Role.IMPLICIT, int(fmt.explicit_integer_bit)),
+        ("mantissa", Role.SIGNIFICAND, fmt.trailing_bits),
+    ):
+        if width:
+            fields.append((name, role, bits[start : start + width]))
+        start += width
+    return fields
 
 
-def _ruler(fields: list[tuple[str, Role, int]], total: int, power: int) -> str:
+def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
     """Write one digit of each bit's number; above the units only where it changes, and at the first bit."""
     rows, bit = [], total
-    for _, _, width in fields:
-        shown = range(bit - 1, bit - width - 1, -1)
-        bit -= width
+    for _, _, bits in fields:
+        shown = range(bit - 1, bit - len(bits) - 1, -1)
+        bit -= len(bits)
         rows.append(
             "".join(
                 str(n // power % 10) if n == total - 1 or (n % power == 0 and (n >= power or power == 1)) else " "
@@ -52,16 +48,16 @@ def _ruler(fields: list[tuple[str, Role, int]], total: int, power: int) -> str:
 def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -> Strip:
     """Draw a datum's fields under a ruler of bit numbers."""
     fmt = datum.format
-    fields = field_widths(fmt)
-    bits = f"{datum.code:0{fmt.width}b}"
+    fields = fields_of(datum)
     names: list[Span | str] = []
     drawn: list[Span | str] = []
     breaks: list[int] = []
     taken = column = 0
-    for name, role, width in fields:
+    for name, role, bits in fields:
+        width = len(bits)
         shown = name if len(name) <= width else name[:4]
         names += [Span(shown[:width].ljust(width), role), " "]
-        drawn += [Span(bits[taken : taken + width], role), " "]
+        drawn += [Span(bits, role), " "]
         breaks += [column + i for i in range(width) if i == 0 or (fmt.width - taken - i) % 8 == 0]
         taken, column = taken + width, column + width + 1
     lines: list[Line] = []
@@ -76,18 +72,18 @@ def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -
 def significand(datum: Datum) -> Line:
     """Write a finite datum as d.ddd × 2^e, the hidden digit included (0 for subnormals)."""
     fmt, x = datum.format, datum.exact
-    digits = point(f"{x.c:0{fmt.precision}b}")
+    digits = words.point(f"{x.c:0{fmt.precision}b}")
     return line("−" if x.negative else "", digits, f" × 2^{x.q + fmt.trailing_bits}")
 
 
 def coded(datum: Datum, value: str | None = None) -> Line:
     """Write a datum as its code and its value."""
-    return line(Span(hexadecimal_code(datum), Role.CODE), f" {brief(datum) if value is None else value}")
+    return line(Span(hexadecimal_code(datum), Role.CODE), f" {words.brief(datum) if value is None else value}")
 
 
 def datum_strip(datum: Datum, label: str, ruler: bool = False) -> Strip:
     """Draw a datum's bits beside its code and value."""
-    return bits_strip(datum, label, coded(datum, equals(datum)), ruler)
+    return bits_strip(datum, label, coded(datum, words.equals(datum)), ruler)
 
 
 def _exponent_words(datum: Datum) -> str:
@@ -117,31 +113,31 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
         blocks.append(Row("", line("hex ", hexadecimal(datum)), line("shortest ", shortest(datum))))
     if not datum.is_nan and datum.number_class is not NumberClass.UNSUPPORTED:
         blocks.append(_neighbours(datum))
-    if words := replaced_words(derivation):
-        blocks.append(Row("replaced", Span(words, Role.HINT)))
-    if words := in_words(datum):
-        blocks.append(Row("note", Span(words, Role.HINT)))
+    if note := words.replaced_words(derivation):
+        blocks.append(Row("replaced", Span(note, Role.HINT)))
+    if note := words.in_words(datum):
+        blocks.append(Row("note", Span(note, Role.HINT)))
     if interval:
         from floatlab.page.number_line import interval_rows, scale_rows  # here, since most pages have no number line
 
         blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)
-    return Page(tuple(blocks), f"{operand_text(derivation)} in {fmt.name}")
+    return Page(tuple(blocks), f"{words.operand_text(derivation)} in {fmt.name}")
 
 
 def _rounding(derivation: Derivation) -> list[Block]:
-    typed = line("from ", operand_text(derivation))
+    typed = line("from ", words.operand_text(derivation))
     rounded, direction = derivation.rounded, derivation.context.rounding
     if derivation.operation == "decode":
         return []
     if rounded is None:
-        return [Row("read", operand_text(derivation), flags_line(derivation.flags))]
-    seen = read_line(derivation)
+        return [Row("read", words.operand_text(derivation), words.flags_line(derivation.flags))]
+    seen = words.read_line(derivation)
     rows: list[Block] = [Row("read", seen, typed)]
-    far = far_away(derivation)
-    decided = line("larger than every number") if far and rounded.overflowed else decision(rounded, direction)
-    rows.append(Row(f"round {direction.value}", decided, verdict_line(derivation)))
-    if words := tininess_words(rounded):
-        rows.append(Row("", words))
+    far = words.far_away(derivation)
+    decided = line("larger than every number") if far and rounded.overflowed else words.decision(rounded, direction)
+    rows.append(Row(f"round {direction.value}", decided, words.verdict_line(derivation)))
+    if note := words.tininess_words(rounded):
+        rows.append(Row("", note))
     if rounded.carried and not rounded.overflowed and not far:
         rows.append(Row("", "the carry runs into the exponent"))
     return rows

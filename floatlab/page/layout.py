@@ -5,29 +5,8 @@ from __future__ import annotations
 from operator import is_
 
 from floatlab.errors import printable
-from floatlab.page.model import (
-    Axis,
-    Block,
-    Chart,
-    Curve,
-    Fresh,
-    Gap,
-    Grid,
-    Line,
-    Note,
-    Page,
-    Pair,
-    Role,
-    Row,
-    Span,
-    Strip,
-    Table,
-    columns_of,
-    cut_columns,
-    line,
-    text_of,
-    wrap,
-)
+from floatlab.page import model
+from floatlab.page.model import Block, Line, Page, Role, Span, columns_of, cut_columns, line, text_of, wrap
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -50,20 +29,20 @@ def set_page(page: Page, width: int) -> list[Line]:
 
     Names that the page holds may come from anywhere: what a terminal would obey in them is escaped.
     """
-    return _set_blocks(rewritten(page.blocks, printable), max(width, LEAST))
+    return _set_blocks(rewritten(page.blocks, str.isprintable, printable), max(width, LEAST))
 
 
-def rewritten(part: Any, change: Callable[[str], str]) -> Any:
-    """Return a part of a page with each of its texts changed, before it is set, so that columns still line up."""
+def rewritten(part: Any, stays: Callable[[str], bool], change: Callable[[str], str]) -> Any:
+    """Return a part of a page with each text changed that does not stay; before it is set, so that columns line up."""
     if isinstance(part, str):
-        return change(part)
+        return part if stays(part) else change(part)
     if isinstance(part, tuple):
-        parts = tuple([rewritten(each, change) for each in part])
+        parts = tuple([rewritten(each, stays, change) for each in part])
         return part if all(map(is_, parts, part)) else parts
     if isinstance(part, Record):
-        fields = ("mark", "label") if isinstance(part, Curve) else part._fields  # not each of a curve's points
+        fields = ("mark", "label") if isinstance(part, model.Curve) else part._fields  # not each of a curve's points
         old = {name: getattr(part, name) for name in fields}
-        new = {name: found for name in fields if (found := rewritten(old[name], change)) is not old[name]}
+        new = {name: text for name in fields if (text := rewritten(old[name], stays, change)) is not old[name]}
         return part.replace(**new) if new else part
     return part
 
@@ -98,7 +77,7 @@ def _room(width: int) -> int:
     return width - (INDENT + LABEL if width >= NARROW else 2 * INDENT)
 
 
-def _row(row: Row, width: int) -> list[Line]:
+def _row(row: model.Row, width: int) -> list[Line]:
     room = _room(width)
     if not row.aside:
         return _labelled(row.label, wrap(row.content, room), width)
@@ -108,7 +87,7 @@ def _row(row: Row, width: int) -> list[Line]:
     return _labelled(row.label, wrap(row.content, room) + wrap(row.aside, room), width)
 
 
-def _strip(strip: Strip, width: int) -> list[Line]:
+def _strip(strip: model.Strip, width: int) -> list[Line]:
     room, length = _room(width), max(columns_of(each) for each in strip.lines)
     if length <= room and strip.label_first:
         return _labelled(strip.label, list(strip.lines), width)
@@ -120,7 +99,7 @@ def _strip(strip: Strip, width: int) -> list[Line]:
         if not strip.aside or column + columns_of(strip.aside) <= room:
             return upper + _labelled(strip.label, [line(_pad(last, column if strip.aside else 0), strip.aside)], width)
         return upper + _labelled(strip.label, [last, *wrap(strip.aside, room)], width)
-    lines = _row(Row(strip.label, strip.aside), width)
+    lines = _row(model.Row(strip.label, strip.aside), width)
     margin, room = " " * INDENT, width - INDENT
     for start, stop in _chunks(length, room, strip.breaks):
         parts = [cut_columns(each, start, stop) for each in strip.lines]
@@ -142,7 +121,7 @@ def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, 
     return chunks
 
 
-def _table(table: Table, width: int) -> list[Line]:
+def _table(table: model.Table, width: int) -> list[Line]:
     columns = range(len(table.header))
     widths = [max(len(table.header[i]), *(columns_of(row[i]) for row in table.rows)) for i in columns]
     if INDENT + sum(widths) + 2 * (len(widths) - 1) > width:
@@ -155,7 +134,7 @@ def _table(table: Table, width: int) -> list[Line]:
     return lines
 
 
-def _stacked(table: Table, width: int) -> list[Line]:
+def _stacked(table: model.Table, width: int) -> list[Line]:
     """Show each row as a list under its first cell, each name beside its value."""
     lines: list[Line] = []
     margin = " " * (2 * INDENT)
@@ -174,7 +153,7 @@ def _stacked(table: Table, width: int) -> list[Line]:
     return lines
 
 
-def _grid(grid: Grid, width: int) -> list[Line]:
+def _grid(grid: model.Grid, width: int) -> list[Line]:
     """Fill columns from the top, so that neighbours stand below each other."""
     widest = max(columns_of(cell) for cell in grid.cells) + 2
     columns = max(1, (width - INDENT + 2) // widest)
@@ -184,11 +163,11 @@ def _grid(grid: Grid, width: int) -> list[Line]:
     return [line(_SPACES, *(_pad(cell, widest) for cell in grid.cells[top::height])) for top in range(height)]
 
 
-def _note(note: Note, width: int) -> list[Line]:
+def _note(note: model.Note, width: int) -> list[Line]:
     return [line(_SPACES, each) for each in wrap(note.content, width - INDENT)]
 
 
-def _pair(pair: Pair, width: int) -> list[Line]:
+def _pair(pair: model.Pair, width: int) -> list[Line]:
     """Give each side half of a wide page."""
     half = (width - _BETWEEN) // 2
     sides = [_set_blocks(side, half if width >= WIDE else width) for side in (pair.left, pair.right)]
@@ -199,7 +178,7 @@ def _pair(pair: Pair, width: int) -> list[Line]:
     return [line(_pad(a, half + _BETWEEN), b) for a, b in zip(left, right, strict=True)]
 
 
-def _fresh(fresh: Fresh, width: int) -> list[Line]:
+def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
     """Put the mark into the margin of the first line with something on it."""
     lines = _set_blocks(fresh.blocks, width)
     first = next((index for index, each in enumerate(lines) if text_of(each).strip()), None)
@@ -208,7 +187,7 @@ def _fresh(fresh: Fresh, width: int) -> list[Line]:
     return lines
 
 
-def _axis(axis: Axis, width: int) -> list[Line]:
+def _axis(axis: model.Axis, width: int) -> list[Line]:
     """Give every lane the same columns, its label before its main line."""
     from floatlab.page.axis import lanes_of  # here, since few pages have one
 
@@ -221,27 +200,27 @@ def _axis(axis: Axis, width: int) -> list[Line]:
     return lines
 
 
-def _chart(chart: Chart, width: int) -> list[Line]:
-    from floatlab.page.chart_text import chart_lines
+def _chart(chart: model.Chart, width: int) -> list[Line]:
+    from floatlab.page.chart import chart_lines
 
     return [line(_SPACES, each) for each in chart_lines(chart, width - INDENT)]
 
 
-def _gap(_: Gap, __: int) -> list[Line]:
+def _gap(_: model.Gap, __: int) -> list[Line]:
     return [()]
 
 
 _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
-    Row: _row,
-    Strip: _strip,
-    Table: _table,
-    Grid: _grid,
-    Note: _note,
-    Pair: _pair,
-    Fresh: _fresh,
-    Axis: _axis,
-    Chart: _chart,
-    Gap: _gap,
+    model.Row: _row,
+    model.Strip: _strip,
+    model.Table: _table,
+    model.Grid: _grid,
+    model.Note: _note,
+    model.Pair: _pair,
+    model.Fresh: _fresh,
+    model.Axis: _axis,
+    model.Chart: _chart,
+    model.Gap: _gap,
 }
 
 # Select Graphic Rendition codes: the user's palette, so that light and dark terminals both stay readable.
@@ -293,6 +272,6 @@ def _plain(runs: Line) -> str:
 def to_text(page: Page, width: int = 80, colour: bool = False, ascii: bool = False) -> str:
     """Return the page as lines of text, each ended by a newline."""
     if ascii:
-        page = rewritten(page, lambda text: ascii_only(printable(text)))
+        page = rewritten(page, str.isascii, lambda text: ascii_only(printable(text)))
     write = _coloured if colour else _plain
     return "".join(f"{write(each)}\n" for each in set_page(page, width))

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from floatlab.numbers import (
-    DEFAULT,
-    Context,
-    Datum,
-    Derivation,
-    Direction,
-    Exact,
-    Ratio,
-    Read,
-    Tail,
-    round_exact,
-)
+from floatlab.numbers import DEFAULT, Context, Datum, Derivation, Direction, Exact, Ratio, Read, Tail, round_exact
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import decimal_within, exact_decimal
 from floatlab.numbers.intervals import Interval, preimage
 from floatlab.numbers.steps import EXACT_ERROR_BITS
 from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Line, Mark, Role, Row, Span, line
-from floatlab.page.words import (
-    GLANCE,
-    PAGE_DIGITS,
-    brief,
-    operand_text,
-    plain_error,
-)
+from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_error
 
 _SIDE = 2  # neighbours on each side
 _TYPED = 24  # characters of what was typed, on the line

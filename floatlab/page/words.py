@@ -6,8 +6,8 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Flags, NumberClass, Rounded, Tail
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, ratio_text, rounded_decimal, terminating_decimal
-from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Ratio, SquareRoot
-from floatlab.numbers.literals import Literal
+from floatlab.numbers.exact import FAR, GUARD_DIGITS, Exact, Literal, Ratio, SquareRoot
+from floatlab.numbers.rounding import IN_WORDS
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Read, Round, Rule, Special
 from floatlab.page.model import Block, Line, Note, Role, Span, line
 
@@ -196,14 +196,6 @@ def signed(negative: bool, digits: Line) -> Line:
     return line("−", *digits) if negative else digits
 
 
-_REASONS = {
-    Direction.RTZ: "toward zero",
-    Direction.RTP: "toward +∞",
-    Direction.RTN: "toward −∞",
-    Direction.RAZ: "away from zero",
-}
-
-
 def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> Line:
     """Say where the tail stood and what the direction made of it; `integral` where it was cut at the binary point."""
     if rounded.tail is Tail.ZERO:
@@ -223,7 +215,7 @@ def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> 
         relation = "<" if rounded.increment else "≥"
         return line(f"draw {rounded.drawn or 0:#010x} {relation} {rounded.threshold:#010x} ", verdict)
     sign = "negative" if rounded.negative else "positive"
-    return line(f"{_REASONS[direction]}, {sign} ", verdict)
+    return line(f"{IN_WORDS[direction]}, {sign} ", verdict)
 
 
 def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
@@ -234,6 +226,12 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
     rest = f"{rounded.rest2 >> 1:0{shift}b}".rstrip("0") if shift else ""
     more = rounded.sticky_below or len(rest) > _TAIL_SHOWN or (shift == GUARD_DIGITS and not rounded.kept)
     return kept, rest[:_TAIL_SHOWN].ljust(_TAIL_SHOWN if more else 1, "0") + "…" if more else rest
+
+
+def rounded_digits(rounded: Rounded, format: Format) -> Line:
+    """Write a number as its rounding saw it: the digits kept, the cut, those cut off."""
+    kept, rest = cut(rounded, format)
+    return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
 
 
 def far_away(derivation: Derivation) -> str:
@@ -255,8 +253,7 @@ def read_line(derivation: Derivation) -> Line:
         return ()
     if far := far_away(derivation):
         return line(far)
-    kept, rest = cut(rounded, derivation.result.format)
-    return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
+    return rounded_digits(rounded, derivation.result.format)
 
 
 def operand_text(derivation: Derivation) -> str:

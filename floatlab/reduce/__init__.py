@@ -1,18 +1,26 @@
-"""Floor 3: reductions in any order: plans, schedules, adders, models of matrix units, and their exact errors."""
+"""Floor 3: reductions in any order, simulated bit for bit, and what the orders of real libraries are.
 
-from floatlab.reduce.plan.batches import Batches
-from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.plan.orders import Schedule
-from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.results.presets import PRESETS
-from floatlab.reduce.results.reduction import Reduction
-from floatlab.reduce.results.totals import dot, matmul, sum  # noqa: A004
-from floatlab.reduce.simulate.adders import Adder, Node, Term, fold
-from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.machines import MACHINES, Machine, parse_machine
-from floatlab.reduce.simulate.tensor_cores import TensorCore
+The rooms, from the doors down:
 
-__all__ = [
-    "MACHINES", "PRESETS", "Adder", "Compensated", "Machine", "Node", "Plan", "Reduction", "Schedule", "Batches",
-    "TensorCore", "Term", "dot", "fold", "matmul", "parse_machine", "parse_schedule", "sum",
-]  # fmt: skip
+* `explain/`: which computations give observed results; `reveal/`: the order in which a function adds;
+* `replay/`: candidate computations, and how many elements of a result each gives;
+* `timing/`: products of the installed libraries, timed; `results/`: sums and products with their exact errors;
+* `simulate/`: what a node does, on numbers and on arrays; `plan/`: orders and the expressions that name them.
+"""
+
+from floatlab.faces import face
+
+__all__, __getattr__, __dir__ = face(__name__, {
+    "plan.batches": "Batches",
+    "plan.expressions": "parse_schedule",
+    "plan.orders": "Schedule",
+    "plan.plan": "Plan",
+    "results.presets": "PRESETS",
+    "results.products": "matmul",
+    "results.reduction": "Reduction",
+    "results.totals": "dot sum",
+    "simulate.adders": "Adder Node Term fold",
+    "simulate.compensated": "Compensated",
+    "simulate.machines": "MACHINES Machine parse_machine",
+    "simulate.tensor_cores": "TensorCore",
+})  # fmt: skip

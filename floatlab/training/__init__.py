@@ -1,11 +1,13 @@
 """Floor 3: the mixed-precision laboratory: why updates vanish, and what saves them.
 
-The rooms, from the doors down:
+From the top down:
 
-* `network/`: networks in chosen formats, trained on generated problems, side by side over seeds;
-* `run/`: many steps under several remedies, against exact arithmetic;
-* `update/`: the program of one step, its trace for one weight, and the smallest update that moves the weight;
-* `gradients`, `optimizers`, `setup` (formats and remedies), `scaling` (the loss scale): the parts of a step;
+* `networks`, `learner`: networks in chosen formats, trained on generated problems, side by side over seeds;
+* `trainer`, `laboratory`: many steps, and the same steps under several remedies, against exact arithmetic;
+* `program`, `trace`, `thresholds`: one step as a program with its optimizer, its trace for one weight, and the smallest
+  update that moves the weight;
+* `setup`, `gradients`: formats, remedies and the loss scale; the gradients of all steps;
+* `underflow`: what a format's range does to gradients;
 * `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.
 """
 
@@ -13,16 +15,13 @@ from floatlab.faces import face
 
 __all__, __getattr__, __dir__ = face(__name__, {
     "gradient_check": "Check Point StepSweep advised_step check_gradient sweep_steps",
-    "network.learner": "Learner Learning LearningComparison compare_learnings learn",
-    "network.networks": "Configuration Network",
-    "network.problems": "Problem exact_loss make_problem",
-    "optimizers": "Adam SGD Updates",
-    "run.laboratory": "Reference Training Trajectory parse_optimizer train",
-    "run.trainer": "Trainer",
-    "run.training_run": "Divergence TrainingRun",
-    "scaling": "LossScale Scaler Underflow measure_underflow",
-    "setup": "REMEDIES Remedy Setup parse_remedy",
-    "update.program": "Program",
-    "update.thresholds": "Threshold",
-    "update.trace": "TracedStage UpdateTrace Why step",
+    "laboratory": "Reference Training Trajectory train",
+    "learner": "Learner Learning LearningComparison compare_learnings learn",
+    "networks": "Configuration Network Problem exact_loss make_problem",
+    "program": "Adam Program SGD Updates parse_optimizer",
+    "setup": "LossScale REMEDIES Remedy Scaler Setup parse_remedy",
+    "thresholds": "Threshold",
+    "trace": "TracedStage UpdateTrace Why step",
+    "trainer": "Divergence Trainer TrainingRun",
+    "underflow": "Underflow measure_underflow",
 })  # fmt: skip

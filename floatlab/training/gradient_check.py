@@ -23,10 +23,9 @@ from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.rounded_number import RoundedNumber, operate_numbers, round_number
-from floatlab.training.scaling import check_needs
-from floatlab.training.validation import beyond, checked_number
+from floatlab.training.validation import beyond, check_needs, checked_number
 
-Function = Callable[[Any], Any]  # of a float or a RoundedNumber
+Function = Callable[[Any], Any]  # of a float or a RoundedNumber; which of them it takes is found by calling it
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
 _TELLING = 10  # the part of a derivative that a bound is below, to say that it agrees
@@ -140,8 +139,26 @@ def _way(way: str) -> str:
 def advised_step(format: Format | str, way: str = "central", size: float = 1.0) -> float:
     """Return the step that theory gives: √u for forward differences, ∛u for central ones, times the size of x.
 
-    u is half an ulp of 1.
+    Parameters
+    ----------
+    format
+        Format in which the function is evaluated; u is half an ulp of 1 in it.
+    way
+        `forward` or `central` differences.
+    size
+        Size of x; below 1, 1 counts.
 
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UnsupportedError
+        For other ways, and formats beyond binary64.
+
+    Examples
+    --------
     >>> [f"{advised_step(name):.1e}" for name in ("fp16", "fp32", "fp64")]
     ['7.9e-02', '3.9e-03', '4.8e-06']
     """
@@ -153,9 +170,7 @@ def _quotient(
     of: Callable[[float], tuple[float, float]], x: float, h: float, way: str, fmt: Format
 ) -> tuple[float, float, float]:
     """Return the difference quotient in the format, a bound on its rounding, and the step that was really taken."""
-    low, high = (
-        (x, round_number(x + h, fmt)) if way == "forward" else (round_number(x - h, fmt), round_number(x + h, fmt))
-    )
+    low, high = x if way == "forward" else round_number(x - h, fmt), round_number(x + h, fmt)
     (below, off), (above, off_too) = of(low), of(high)
     taken = high - low
     if not taken:
@@ -254,9 +269,10 @@ def sweep_steps(
     """
     way = _way(way)
     point, fmt = _checked(function, x, format)
-    if derivative is None and own and not _takes_floats(function, point):
+    takes_floats = _takes_floats(function, point)
+    if derivative is None and own and not takes_floats:
         raise UnsupportedError("the function does not take floats: give its derivative")
-    first, second, third = _derivatives(function, point) if _takes_floats(function, point) else (0.0, 0.0, 0.0)
+    first, second, third = _derivatives(function, point) if takes_floats else (0.0, 0.0, 0.0)
     truth = first if derivative is None else checked_number(derivative, "derivative")
     of = _function_in(function, fmt, own, roundings)
     size = max(abs(point), 1.0)
@@ -272,21 +288,10 @@ def sweep_steps(
         found, rounding, _ = _quotient(of, point, h, way, fmt)
         error = abs(found - truth)
         relative = error / abs(truth) if truth else None
-        points.append(
-            Point(
-                h=h,
-                quotient=found,
-                error=error,
-                relative=relative,
-                rounding=rounding,
-                truncation=_cut(second, third, h, way),
-            )
-        )
+        points.append(Point(h, found, error, relative, rounding, _cut(second, third, h, way)))
     if not points:
         raise UnsupportedError(f"no step is a number of {fmt.name}")
-    return StepSweep(
-        way=way, format=fmt, x=point, derivative=truth, points=tuple(points), advised=advised_step(fmt, way, size)
-    )
+    return StepSweep(way, fmt, point, truth, tuple(points), advised_step(fmt, way, size))
 
 
 def _takes_floats(function: Function, x: float) -> bool:
@@ -350,9 +355,4 @@ def check_gradient(
     bound, mismatch = rounding + cut, abs(found - said)
     useless = not taken or not math.isfinite(bound) or bound >= max(abs(found), abs(said)) / _TELLING
     verdict = "agrees" if mismatch <= bound and not useless else "a bug" if mismatch > 10 * bound else "unclear"
-    if useless and mismatch <= bound:
-        verdict = "unclear"
-    return Check(
-        reported=said, quotient=found, mismatch=mismatch, bound=bound, rounding=rounding, truncation=cut, h=step,
-        verdict=verdict,
-    )  # fmt: skip
+    return Check(said, found, mismatch, bound, rounding, cut, step, verdict)

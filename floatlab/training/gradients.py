@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
-from floatlab.arrays.lanes.pairs import is_enough
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE, is_enough
 from floatlab.arrays.operations import multiply
 from floatlab.arrays.recurrences import drawing
 from floatlab.arrays.sources import source_of
@@ -26,10 +24,11 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.training.validation import exactly
 
+Weights = float | Array | None  # what a gradient's function takes; None where there is no function
 _ODD = Context(Direction.RTO)
 
 
-def numbers_of(value: Any, name: str) -> list[Fraction] | Array:
+def numbers_of(value: object, name: str) -> list[Fraction] | Array:
     """Return one number, or a row or table of them, as Fractions where text was given, else as float64.
 
     Raises UnsupportedError for one that is not finite, and for arrays of other things.
@@ -38,10 +37,31 @@ def numbers_of(value: Any, name: str) -> list[Fraction] | Array:
         hasattr(value, "__len__") or hasattr(value, "__array__")
     ):
         return [exactly(value, name)]
-    if not hasattr(value, "dtype") and any(isinstance(each, str | Fraction | Datum) for each in value):
+    if (
+        not hasattr(value, "dtype")
+        and isinstance(value, Iterable)
+        and any(isinstance(each, str | Fraction | Datum) for each in value)
+    ):
         return [exactly(each, f"{name}[{i}]") for i, each in enumerate(value)]
     source = source_of(value, name)
     return np.asarray(decode(source.codes, source.format, np.float64))
+
+
+def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
+    """Return weights to begin with as a row of numbers, and whether it is one number and not a row of one.
+
+    Raises UnsupportedError for one that is not finite, and for tables.
+    """
+    numbers = numbers_of(start, "start")
+    if isinstance(numbers, list):
+        return numbers, isinstance(start, str) or not hasattr(start, "__len__")
+    if numbers.ndim > 1 or not numbers.size:
+        raise UnsupportedError(f"start is a number or a row of them, not of shape {numbers.shape}")
+    row = numbers.reshape(-1)
+    if not np.isfinite(row).all():
+        i = int(np.argmin(np.isfinite(row)))
+        raise UnsupportedError(f"start[{i}] is {row[i]}: training begins from finite numbers")
+    return row, numbers.ndim == 0
 
 
 class Gradients:
@@ -52,41 +72,43 @@ class Gradients:
     [[0.1], [0.1]]
     """
 
-    def __init__(self, given: Any, count: int, alone: bool, name: str = "gradient") -> None:
+    def __init__(self, given: object, count: int, alone: bool, name: str = "gradient") -> None:
         """Take what was given; raises UnsupportedError for shapes that do not fit, and for a constant of no number."""
         self.name, self.count = name, count
         self.function = given if callable(given) else None
-        self.exact: list[Fraction] | None = None
+        self.exact: list[Fraction] = []  # one for each weight, or of a single weight one for each step
         self.table: Array | None = None
         self.raw: Array | None = None  # what a function gave last
         self.length: int | None = None  # steps that there are; None: as many as asked for
-        self._scaled: tuple[Any, Array] | None = None
+        self._scaled: tuple[tuple[float, Format], Array] | None = None
         if self.function is None:
             self._take(given, alone)
 
-    def _take(self, given: Any, alone: bool) -> None:
-        found = numbers_of(given, self.name)
-        if isinstance(found, list):
-            lone = isinstance(given, str) or not hasattr(given, "__len__")
-            self.length = None if lone or not alone else len(found)
-            if self.length is None and len(found) not in (1, self.count):
-                raise UnsupportedError(f"{self.name} has {len(found)} numbers for {self.count} weights")
-            self.exact = found * self.count if self.length is None and len(found) == 1 else found
-            return
-        if found.ndim == 0 or (found.ndim == 1 and not alone):
-            bad = found[~np.isfinite(found)] if found.ndim else found
-            if not np.isfinite(found).all():
-                raise UnsupportedError(f"{self.name} is a finite number, not {bad.reshape(-1)[0]}")
-            if found.ndim and len(found) != self.count:
-                raise UnsupportedError(f"{self.name} has {len(found)} numbers for {self.count} weights")
-            self.exact = [Fraction(*each.as_integer_ratio()) for each in np.broadcast_to(found, self.count).tolist()]
-            return
-        table = found[:, None] if found.ndim == 1 else found
-        if table.ndim != 2 or table.shape[1] not in (1, self.count) or not len(table):
-            raise UnsupportedError(
-                f"{self.name} has shape {found.shape}; a number, or (steps, {self.count}) of them, would fit"
-            )
-        self.table, self.length = np.broadcast_to(table, (len(table), self.count)), len(table)
+    def _take(self, given: object, alone: bool) -> None:
+        numbers = numbers_of(given, self.name)
+        is_exact = isinstance(numbers, list)
+        shape: tuple[int, ...] = numbers.shape if not isinstance(numbers, list) else (len(numbers),)
+        if is_exact and (isinstance(given, str) or not hasattr(given, "__len__")):
+            shape = ()
+        if shape and alone and isinstance(numbers, list):
+            self.exact, self.length = numbers, len(numbers)
+        elif not shape or (len(shape) == 1 and not alone):
+            values = numbers if isinstance(numbers, list) else numbers.reshape(-1).tolist()
+            for value in values if not is_exact else ():
+                if not math.isfinite(value):
+                    raise UnsupportedError(f"{self.name} is a finite number, not {value}")
+            if shape and len(values) != self.count and not (is_exact and len(values) == 1):
+                raise UnsupportedError(f"{self.name} has {len(values)} numbers for {self.count} weights")
+            self.exact = [Fraction(value) for value in values]
+            self.exact *= self.count if len(values) == 1 else 1
+        else:
+            assert not isinstance(numbers, list)
+            table = numbers[:, None] if len(shape) == 1 else numbers
+            if table.ndim != 2 or table.shape[1] not in (1, self.count) or not len(table):
+                raise UnsupportedError(
+                    f"{self.name} has shape {shape}; a number, or (steps, {self.count}) of them, would fit"
+                )
+            self.table, self.length = np.broadcast_to(table, (len(table), self.count)), len(table)
 
     @property
     def is_constant(self) -> bool:
@@ -103,12 +125,10 @@ class Gradients:
 
         Of a function: what it gave when it was last called.
         """
-        if self.exact is not None:
+        if self.exact:
             return self.exact[element if self.is_constant else step]
         row = self.raw if self.table is None else self.table[step]
-        if row is None or not np.isfinite(row[element]):
-            return None
-        return Fraction(*float(row[element]).as_integer_ratio())
+        return None if row is None or not np.isfinite(row[element]) else Fraction(float(row[element]))
 
     def last_given(self, steps: int) -> Array:
         """Return for every weight the last of so many steps (from 1) that it is given anything but zero in; 0: none.
@@ -121,19 +141,33 @@ class Gradients:
         if self.function is not None:
             raise UnsupportedError("what a function of the weights gives is not known beforehand")
         if self.is_constant:
-            assert self.exact is not None
             return np.array([steps if each else 0 for each in self.exact])
-        if self.exact is not None:
-            table = np.array([each != 0 for each in self.exact])[:steps, None]
-        else:
-            assert self.table is not None
-            table = self.table[:steps] != 0
-        if not len(table):
-            return np.zeros(table.shape[1], np.int64)
-        return np.where(table.any(axis=0), len(table) - np.argmax(table[::-1], axis=0), 0)
+        table = np.array([[each != 0] for each in self.exact]) if self.table is None else self.table[:steps] != 0
+        backward = np.vstack([table[:steps][::-1], np.ones((1, table.shape[1]), bool)])  # the start, where none is
+        return len(backward) - 1 - np.argmax(backward, axis=0)
+
+    def totals(self, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
+        """Return the exact sums of what one weight was given in the first k steps, for k of `at`, ascending.
+
+        They are integers of one unit, which is returned with them. Raises UnsupportedError for a function, whose values
+        depend on the run.
+
+        >>> Gradients(["0.1", "0.2", "-0.3"], 1, True).totals([0, 2, 3], 0)
+        ([0, 3, 0], Fraction(1, 10))
+        """
+        if self.function is not None:
+            raise UnsupportedError("a function of the weights has no total of its own")
+        if self.is_constant:
+            each = self.exact[element]
+            return [k * each.numerator for k in at], Fraction(1, each.denominator)
+        table = self.table
+        numbers = self.exact if table is None else list(map(Fraction, table[: max(at, default=0), element].tolist()))
+        bottom = math.lcm(*{each.denominator for each in numbers})
+        sums = [0, *itertools.accumulate(each.numerator * (bottom // each.denominator) for each in numbers)]
+        return [sums[k] for k in at], Fraction(1, bottom)
 
     def rounded(
-        self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Any = None
+        self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Weights = None
     ) -> Array:
         """Return gradients of some steps, times the loss scale and rounded once, as (steps, count) float64."""
         context = drawing(context, first * self.count)
@@ -159,7 +193,6 @@ class Gradients:
 
     def _wide(self, scale: float, format: Format) -> Array:
         """Return exact numbers, times the scale, as binary64 that rounds as they do."""
-        assert self.exact is not None
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:
             context = _ODD if is_enough(DOUBLE, format) else Context()
@@ -168,7 +201,7 @@ class Gradients:
             self._scaled = key, np.array([made[each] for each in self.exact])
         return self._scaled[1]
 
-    def _called(self, step: int, scale: float, format: Format, context: Context, weights: Any) -> Array:
+    def _called(self, step: int, scale: float, format: Format, context: Context, weights: Weights) -> Array:
         assert self.function is not None
         try:
             found = np.asarray(self.function(weights, step), np.float64)
@@ -180,29 +213,3 @@ class Gradients:
                 f"{self.count:,} {plural}: {str(trouble).splitlines()[0]}"
             ) from None
         return self._rounded(self.raw[None], scale, format, context)
-
-
-def running_totals(given: Gradients, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
-    """Return the exact sums of what one weight was given in the first k steps, for k of `at`, ascending.
-
-    They are integers of one unit, which is returned with them. Raises UnsupportedError for a function, whose values
-    depend on the run.
-
-    >>> running_totals(Gradients(["0.1", "0.2", "-0.3"], 1, True), [0, 2, 3], 0)
-    ([0, 3, 0], Fraction(1, 10))
-    """
-    if given.function is not None:
-        raise UnsupportedError("a function of the weights has no total of its own")
-    if given.is_constant:
-        assert given.exact is not None
-        each = given.exact[element]
-        return [k * each.numerator for k in at], Fraction(1, each.denominator)
-    if given.exact is not None:
-        numbers = given.exact
-    else:
-        assert given.table is not None
-        numbers = [Fraction(*each.as_integer_ratio()) for each in given.table[: max(at, default=0), element].tolist()]
-    bottom = math.lcm(*{each.denominator for each in numbers})
-    terms = [each.numerator * (bottom // each.denominator) for each in numbers]
-    sums = [0, *itertools.accumulate(terms)]
-    return [sums[k] for k in at], Fraction(1, bottom)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import partialmethod
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from floatlab.formats import Format
 from floatlab.fpmode import methods_in_default_mode
 
 
-def round_number(x: Any, fmt: Format) -> float:
+def round_number(x: SupportsFloat, fmt: Format) -> float:
     """Return a number rounded into a format."""
     return float(np.asarray(quantize(np.float64(x), fmt)))
 
@@ -39,7 +40,7 @@ class RoundedNumber:
     (RoundedNumber(binary16 0.009995), 1)
     """
 
-    def __init__(self, value: object, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
+    def __init__(self, value: SupportsFloat, format: Format | str, roundings: int = 0, error: float = 0.0) -> None:
         """Round a number into the format."""
         self.format = recurrence_format(format)
         self.value = round_number(value, self.format)
@@ -54,7 +55,7 @@ class RoundedNumber:
         """Return the number."""
         return self.value
 
-    def _apply(self, operation: str, *operands: object) -> RoundedNumber:
+    def _apply(self, operation: str, *operands: SupportsFloat) -> RoundedNumber:
         sides = [each if isinstance(each, RoundedNumber) else RoundedNumber(each, self.format) for each in operands]
         values = [np.float64(each.value) for each in sides]
         found = operate_numbers(operation, values, self.format)
@@ -63,29 +64,16 @@ class RoundedNumber:
             carried = _carried(operation, values, [each.error for each in sides], np.float64(found))
         return RoundedNumber(found, self.format, seen + 1, math.hypot(carried, _half_ulp(found, self.format)))
 
-    def __add__(self, other: object) -> RoundedNumber:
-        return self._apply("add", self, other)
+    def _apply_swapped(self, operation: str, other: SupportsFloat) -> RoundedNumber:
+        return self._apply(operation, other, self)
 
-    def __radd__(self, other: object) -> RoundedNumber:
-        return self._apply("add", other, self)
+    def _apply_both(self, operation: str, other: SupportsFloat) -> RoundedNumber:
+        return self._apply(operation, self, other)
 
-    def __sub__(self, other: object) -> RoundedNumber:
-        return self._apply("subtract", self, other)
-
-    def __rsub__(self, other: object) -> RoundedNumber:
-        return self._apply("subtract", other, self)
-
-    def __mul__(self, other: object) -> RoundedNumber:
-        return self._apply("multiply", self, other)
-
-    def __rmul__(self, other: object) -> RoundedNumber:
-        return self._apply("multiply", other, self)
-
-    def __truediv__(self, other: object) -> RoundedNumber:
-        return self._apply("divide", self, other)
-
-    def __rtruediv__(self, other: object) -> RoundedNumber:
-        return self._apply("divide", other, self)
+    __add__, __radd__ = partialmethod(_apply_both, "add"), partialmethod(_apply_swapped, "add")
+    __sub__, __rsub__ = partialmethod(_apply_both, "subtract"), partialmethod(_apply_swapped, "subtract")
+    __mul__, __rmul__ = partialmethod(_apply_both, "multiply"), partialmethod(_apply_swapped, "multiply")
+    __truediv__, __rtruediv__ = partialmethod(_apply_both, "divide"), partialmethod(_apply_swapped, "divide")
 
     def __neg__(self) -> RoundedNumber:
         return RoundedNumber(-self.value, self.format, self.roundings, self.error)

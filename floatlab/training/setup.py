@@ -1,29 +1,36 @@
-"""A setup: the format of every stage of training; and remedies against vanishing updates.
+"""A setup: the format of every stage of training, and the loss scale; and remedies against vanishing updates.
 
 Remedies compose: each takes a setup and returns another one, and `master+dynamic` is the first and then the second.
+
+The dynamic loss scale keeps the rules of `torch.amp.GradScaler`: a step whose gradients are not all finite is skipped
+and the scale shrinks; after so many good steps in a row it grows, unless that would leave binary32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
+
+import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.blocks import BlockFormat, is_block_format, parse_block_format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
-from floatlab.numbers import Context, as_context
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers import Context, Direction, as_context
+from floatlab.numbers.rounding import AnyContext
 from floatlab.record import Record
-from floatlab.training.scaling import LossScale, check_needs
-from floatlab.training.validation import checked_number
+from floatlab.training.validation import check_needs, checked_number, set_fields
 
 AnyFormat = Format | BlockFormat
 
 SINGLE = parse_format("binary32")
-Change = Callable[["Setup", Any], "Setup"]  # of a setup and what follows the remedy's name
+GROWTH_INTERVAL = 2000  # good steps until a dynamic scale grows, as in torch.amp.GradScaler
+LARGEST_SCALE = float(np.finfo(np.float32).max)
+# What a remedy does to a setup, with what follows its name: a format, a number, or None.
+Change = Callable[["Setup", Any], "Setup"]
 PARTS = ("weights", "grads", "update", "accumulator", "state", "master")
 
 
@@ -58,10 +65,7 @@ class Setup(Record):
     context: Context
     given: tuple[tuple[str, Any], ...]  # what was said, from which the rest follows
 
-    _fields = (
-        "weights", "grads", "update", "accumulator", "state", "master", "compensated", "scaling", "stochastic",
-        "context",
-    )  # fmt: skip
+    _fields = (*PARTS, "compensated", "scaling", "stochastic", "context")
 
     def __init__(
         self,
@@ -77,25 +81,18 @@ class Setup(Record):
         context: AnyContext = None,
     ) -> None:
         """Settle the formats."""
-        said = {"grads": grads, "update": update, "accumulator": accumulator, "state": state, "master": master}
-        given = {name: _parsed(value, name) for name, value in said.items() if value is not None}
-        own = _parsed_weights(weights)
-        blocks = isinstance(own, BlockFormat)
+        typed = {"grads": grads, "update": update, "accumulator": accumulator, "state": state, "master": master}
+        given = {name: _parsed(value, name) for name, value in typed.items() if value is not None}
+        own = _as_blocks(weights) or _parsed(weights, "weights")
         plain: Format = SINGLE if isinstance(own, BlockFormat) else own
         copy = given.get("master")
-        arithmetic = copy or (SINGLE if scaling is not None and holds(SINGLE, plain) else plain)
-        put = object.__setattr__
-        put(self, "weights", own)
-        put(self, "grads", given.get("grads", plain))
-        put(self, "update", given.get("update", arithmetic))
-        put(self, "accumulator", given.get("accumulator", copy or plain))
-        put(self, "state", given.get("state", self.update))
-        put(self, "master", copy)
-        put(self, "compensated", bool(compensated))
-        put(self, "scaling", scaling)
-        put(self, "stochastic", bool(stochastic))
-        put(self, "context", as_context(context))
-        put(self, "given", tuple({"weights": own, **given}.items()))
+        arithmetic = given.get("update", copy or (SINGLE if scaling is not None and holds(SINGLE, plain) else plain))
+        set_fields(
+            self, weights=own, grads=given.get("grads", plain), update=arithmetic,
+            accumulator=given.get("accumulator", copy or plain), state=given.get("state", arithmetic), master=copy,
+            compensated=bool(compensated), scaling=scaling, stochastic=bool(stochastic), context=as_context(context),
+            given=tuple({"weights": own, **given}.items()),
+        )  # fmt: skip
         if scaling is not None and not isinstance(scaling, LossScale):
             raise UnsupportedError(f"scaling is a LossScale or None, not {quoted(str(scaling))}")
         if scaling is not None and scaling.is_dynamic and not (self.grads.infinities or self.grads.has_nan):
@@ -103,7 +100,7 @@ class Setup(Record):
                 f"dynamic loss scaling looks for gradients that are no numbers, and grads is {self.grads.name}, "
                 f"which has neither an infinity nor a NaN: give a static scale"
             )
-        if blocks and compensated and copy is None:
+        if isinstance(own, BlockFormat) and compensated and copy is None:
             raise UnsupportedError("weights in blocks cannot carry a compensation: give them a master copy")
 
     def replace(self, **changes: object) -> Setup:
@@ -124,6 +121,11 @@ class Setup(Record):
         return {name: getattr(self, name) for name in ("compensated", "scaling", "stochastic", "context")}
 
     @property
+    def gradient_context(self) -> Context:
+        """How gradients round: where that is stochastic, they draw from the seed after the context's."""
+        return stream(self.context, 1)
+
+    @property
     def kept(self) -> AnyFormat:
         """The format that weights are kept in from step to step: the master copy's where there is one."""
         return self.master or self.weights
@@ -131,22 +133,114 @@ class Setup(Record):
     @property
     def formats(self) -> dict[str, str]:
         """The name of every stage's format; no master where there is none."""
-        found = {name: getattr(self, name) for name in PARTS}
-        return {name: each.name for name, each in found.items() if each is not None}
+        formats = ((name, getattr(self, name)) for name in PARTS)
+        return {name: format.name for name, format in formats if format is not None}
 
 
-def _parsed(value: Format | str, name: str) -> Format:
-    if isinstance(value, BlockFormat) or (isinstance(value, str) and is_block_format(value)):
+def stream(context: Context, number: int) -> Context:
+    """Return a context that draws from the seed that lies `number` further on.
+
+    >>> stream(Context("SR", seed=7), 1).seed, stream(Context(seed=7), 1).seed
+    (8, 7)
+    """
+    if context.rounding is not Direction.SR:
+        return context
+    return context.replace(seed=(context.seed + number) % (1 << 64))
+
+
+def _as_blocks(value: AnyFormat | str) -> BlockFormat | None:
+    """Return the block format that this is or names; None where it is no such format."""
+    if isinstance(value, str):
+        return parse_block_format(value) if is_block_format(value) else None
+    return value if isinstance(value, BlockFormat) else None
+
+
+def _parsed(value: AnyFormat | str, name: str) -> Format:
+    if isinstance(value, BlockFormat) or _as_blocks(value):
         raise UnsupportedError(f"{name} is a format of single numbers; only weights can be in blocks")
     fmt = parse_format(value)
     check_needs(fmt, name)
     return fmt
 
 
-def _parsed_weights(value: AnyFormat | str) -> AnyFormat:
-    if isinstance(value, BlockFormat) or (isinstance(value, str) and is_block_format(value)):
-        return parse_block_format(value)
-    return _parsed(value, "weights")
+@methods_in_default_mode
+class LossScale(Record):
+    """What the loss, and with it every gradient, is multiplied by: a static number, or one that adapts.
+
+    It adapts where there is a `growth_interval`. The defaults are those of `torch.amp.GradScaler`. Raises
+    UnsupportedError for a scale of 0, or one that is not a finite positive number of binary32.
+
+    >>> LossScale(1024).is_dynamic, LossScale.dynamic().growth_interval
+    (False, 2000)
+    """
+
+    scale: float = 65536.0
+    growth_interval: int | None = None
+    growth_factor: float = 2.0
+    backoff_factor: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        scale, interval = checked_number(self.scale, "the loss scale", above=0), self.growth_interval
+        if scale > LARGEST_SCALE or not np.float32(scale):
+            raise UnsupportedError(f"the loss scale is a positive number of binary32, not {quoted(str(self.scale))}")
+        if interval is not None and (type(interval) is not int or interval < 1):
+            raise UnsupportedError(f"growth_interval is a number of steps from 1 up, not {quoted(str(interval))}")
+        backoff = checked_number(self.backoff_factor, "backoff_factor", above=0)
+        if backoff >= 1:
+            raise UnsupportedError(f"backoff_factor is below 1, not {backoff:g}")
+        growth = checked_number(self.growth_factor, "growth_factor", above=1)
+        set_fields(self, scale=float(np.float32(scale)), growth_factor=growth, backoff_factor=backoff)
+
+    @classmethod
+    def dynamic(cls, scale: float = 65536.0, growth_interval: int = GROWTH_INTERVAL) -> LossScale:
+        """Return a scale that adapts."""
+        return cls(scale, growth_interval)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether it adapts."""
+        return self.growth_interval is not None
+
+
+@methods_in_default_mode
+class Scaler:
+    """A loss scale at work: its scale now, and how many good steps there were since it changed.
+
+    >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
+    >>> told = []
+    >>> for overflowed in (False, False, True, False):
+    ...     scaler.update(overflowed)
+    ...     told.append((scaler.scale, scaler.good))
+    >>> told
+    [(4.0, 1), (8.0, 0), (4.0, 0), (4.0, 1)]
+    """
+
+    def __init__(self, rules: LossScale) -> None:
+        """Start with the scale of the rules."""
+        self.rules = rules
+        self.scale = rules.scale
+        self.good = 0
+
+    @property
+    def until_growth(self) -> int | None:
+        """How many more good steps make it grow; None where it is static."""
+        return None if self.rules.growth_interval is None else self.rules.growth_interval - self.good
+
+    def update(self, overflowed: bool, steps: int = 1) -> None:
+        """Take note of a skipped step, or of some good ones (no more than `until_growth`)."""
+        if self.rules.growth_interval is None:
+            return
+        if overflowed:
+            self.scale = float(np.float32(self.scale * self.rules.backoff_factor))
+            self.good = 0
+            return
+        self.good += steps
+        if self.good == self.rules.growth_interval:
+            grown = self.scale * self.rules.growth_factor
+            if grown <= LARGEST_SCALE:
+                self.scale = float(np.float32(grown))
+            self.good = 0
 
 
 class Remedy(Record):
@@ -161,53 +255,36 @@ class Remedy(Record):
     takes: str | None = None
 
 
-def _scaled(dynamic: bool, usual: float) -> Change:
-    def change(setup: Setup, number: float | None) -> Setup:
-        scale = usual if number is None else number
-        return setup.replace(scaling=LossScale.dynamic(scale) if dynamic else LossScale(scale))
-
-    return change
+def _scaled(usual: float, interval: int | None = None) -> Change:
+    """Return what gives a setup a loss scale, which adapts where there is a growth interval."""
+    return lambda setup, scale: setup.replace(scaling=LossScale(usual if scale is None else scale, interval))
 
 
 def _all_in(name: Format | str) -> Change:
     """Return what puts weights and gradients, and all that follows from them, in another format."""
-
-    def change(setup: Setup, _: object) -> Setup:
-        return Setup(name, master=setup.master, **setup.rules)
-
-    return change
+    return lambda setup, _: Setup(name, master=setup.master, **setup.rules)
 
 
 def _in_blocks(name: str) -> Change:
-    def change(setup: Setup, _: object) -> Setup:
-        return setup.replace(weights=name, grads=setup.grads, master=setup.master or SINGLE)
-
-    return change
+    return lambda setup, _: setup.replace(weights=name, grads=setup.grads, master=setup.master or SINGLE)
 
 
+_BLOCKS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4")
 REMEDIES = {
-    each.name: each
-    for each in (
+    remedy.name: remedy
+    for remedy in (
         Remedy("plain", "no remedy", lambda setup, _: setup),
-        Remedy(
-            "master",
-            "a master copy takes the updates, in binary32 or the format given",
-            lambda setup, given: setup.replace(master=given or SINGLE),
-            "format",
-        ),
-        Remedy("stochastic", "weights round stochastically", lambda s, _: s.replace(stochastic=True)),
-        Remedy("kahan", "each weight carries what its sums missed", lambda s, _: s.replace(compensated=True)),
-        Remedy("static", "the loss is multiplied by 1024, or by the number given", _scaled(False, 1024.0), "scale"),
-        Remedy("dynamic", "the loss scale adapts, from 65536 or the number given", _scaled(True, 65536.0), "scale"),
+        Remedy("master", "a master copy takes the updates, in binary32 or the format given",
+               lambda setup, named: setup.replace(master=named or SINGLE), "format"),
+        Remedy("stochastic", "weights round stochastically", lambda setup, _: setup.replace(stochastic=True)),
+        Remedy("kahan", "each weight carries what its sums missed", lambda setup, _: setup.replace(compensated=True)),
+        Remedy("static", "the loss is multiplied by 1024, or by the number given", _scaled(1024.0), "scale"),
+        Remedy("dynamic", "the loss scale adapts, from 65536 or the number given", _scaled(65536.0, GROWTH_INTERVAL),
+               "scale"),
         Remedy("wide", "w − update is computed in binary32, and then rounded to the weights",
-               lambda s, _: s.replace(accumulator="binary32", update="binary32")),
-        Remedy("bf16", "bfloat16 everywhere", _all_in("bfloat16")),
-        Remedy("fp16", "binary16 everywhere", _all_in("binary16")),
-        Remedy("fp32", "binary32 everywhere", _all_in("binary32")),
-        *(
-            Remedy(name, f"weights in blocks of {name}, with a master copy", _in_blocks(name))
-            for name in ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4")
-        ),
+               lambda setup, _: setup.replace(accumulator="binary32", update="binary32")),
+        *(Remedy(name, f"{parse_format(name).name} everywhere", _all_in(name)) for name in ("bf16", "fp16", "fp32")),
+        *(Remedy(name, f"weights in blocks of {name}, with a master copy", _in_blocks(name)) for name in _BLOCKS),
     )
 }  # fmt: skip
 
@@ -219,9 +296,23 @@ USUAL = ("plain", "master", "stochastic", "kahan", "dynamic", "wide", "bf16", "f
 def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     """Return what a word such as `master`, `static:1024` or `bf16+stochastic` makes of a setup.
 
-    A format that is no remedy by name is for everything, as `bf16` is. Raises UnsupportedError, which suggests the
-    nearest name.
+    Parameters
+    ----------
+    text
+        Names of `REMEDIES`, joined by `+`. A format that is no remedy by name is for everything, as `bf16` is.
 
+    Returns
+    -------
+    callable
+        Takes a `Setup` and returns another one.
+
+    Raises
+    ------
+    UnsupportedError
+        For an unknown name; the message suggests the nearest one.
+
+    Examples
+    --------
     >>> parse_remedy("bf16+kahan")(Setup("fp16")).formats["weights"]
     'bfloat16'
     >>> parse_remedy("master:bf16+static:128")(Setup("e4m3")).scaling.scale
@@ -232,9 +323,7 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     changes = [_change(word.strip()) for word in text.lower().split("+")]
 
     def change(setup: Setup) -> Setup:
-        for each in changes:
-            setup = each(setup)
-        return setup
+        return reduce(lambda changed, remedy: remedy(changed), changes, setup)
 
     return change
 
@@ -251,12 +340,10 @@ def _change(word: str) -> Callable[[Setup], Setup]:
             raise UnsupportedError(
                 f"there is no remedy {quoted(name)}{guess(known, [*REMEDIES])} (known: {' '.join(REMEDIES)})"
             ) from None
-    if not colon:
-        return lambda setup: remedy.change(setup, None)
-    if remedy.takes is None:
+    if remedy.takes is None and colon:
         raise UnsupportedError(f"the remedy {known} takes nothing after its name, and {quoted(word)} has something")
-    if remedy.takes == "format":
-        given: Any = _parsed(said, known)
-    else:
-        given = checked_number(said, f"the {remedy.takes} of {known}", above=0)
+    given: Format | float | None = None
+    if colon:
+        is_format = remedy.takes == "format"
+        given = _parsed(said, known) if is_format else checked_number(said, f"the {remedy.takes} of {known}", above=0)
     return lambda setup: remedy.change(setup, given)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, SupportsIndex
 
 from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Ratio, parse_literal
+from floatlab.record import Record
 
 MOST = 1 << 40  # steps, and whatever else is counted: more than anybody waits for
 
@@ -40,7 +42,7 @@ def exactly(value: Any, name: str) -> Fraction:
         raise LiteralError(f"{name} is a number, not {quoted(str(value))}") from None
 
 
-def checked_number(value: Any, name: str, at_least: float | None = None, above: float | None = None) -> float:
+def checked_number(value: object, name: str, at_least: float | None = None, above: float | None = None) -> float:
     """Return a finite float within bounds; raises UnsupportedError, which calls it by its name.
 
     >>> checked_number("2^-3", "lr", above=0)
@@ -56,17 +58,33 @@ def checked_number(value: Any, name: str, at_least: float | None = None, above: 
     return number
 
 
-def checked_whole(value: Any, name: str, least: int, most: float = MOST) -> int:
+def checked_whole(value: object, name: str, least: int, most: float = MOST) -> int:
     """Return a whole number within bounds, as an int; raises UnsupportedError, which calls it by its name.
 
     >>> checked_whole(101, "steps", 0)
     101
     """
-    whole = hasattr(value, "__index__") and not isinstance(value, bool)
-    if whole and least <= value.__index__() <= most:
-        return int(value)
-    bound = f"up to {most:,}" if whole and value.__index__() > most else f"from {least} up"
+    number = value.__index__() if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
+    if number is not None and least <= number <= most:
+        return number
+    bound = f"up to {most:,}" if number is not None and number > most else f"from {least} up"
     raise UnsupportedError(f"{name} is a whole number {bound}, not {quoted(str(value))}")
+
+
+def check_needs(format: Format, name: str) -> None:
+    """Refuse a format that has no zero or no sign: gradients, weights and updates need both; UnsupportedError."""
+    missing = [what for what, there in (("zero", format.zero), ("sign", format.signed)) if not there]
+    if missing:
+        lacks = " and ".join(f"no {what}" for what in missing)
+        raise UnsupportedError(
+            f"{name} is {format.name}, which has {lacks}: numbers that are trained need both (try bf16 or e5m2)"
+        )
+
+
+def set_fields(record: Record, **values: object) -> None:
+    """Set the fields of a frozen record whose `__init__` takes more than these."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 def beyond(what: str, format: Format) -> UnsupportedError:
@@ -79,7 +97,7 @@ def beyond(what: str, format: Format) -> UnsupportedError:
     return UnsupportedError(f"{what} is beyond {format.name}, whose largest is {float(format.largest):g}")
 
 
-def listed_words(given: Any, name: str) -> list[Any]:
+def listed_words(given: object, name: str) -> list[Any]:
     """Return the words of a text, or the items of a list of them; raises UnsupportedError for neither.
 
     >>> listed_words("plain, master kahan", "remedies")
@@ -87,7 +105,6 @@ def listed_words(given: Any, name: str) -> list[Any]:
     """
     if isinstance(given, str):
         return given.replace(",", " ").split()
-    try:
-        return list(given)
-    except TypeError:
-        raise UnsupportedError(f"{name} is a text of names or a list of them, not {quoted(str(given))}") from None
+    if not isinstance(given, Iterable):
+        raise UnsupportedError(f"{name} is a text of names or a list of them, not {quoted(str(given))}")
+    return list(given)

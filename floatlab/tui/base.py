@@ -1,9 +1,12 @@
-"""What screens and widgets use of the explorer, which `floatlab.tui.app` completes."""
+"""What screens and widgets use of the explorer, which `floatlab.tui.app` completes; work on daemon threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
+from typing import TypeVar
 
 from rich.style import Style
 from textual.app import App
@@ -13,6 +16,8 @@ from textual.widget import Widget
 from floatlab.page.model import Role
 from floatlab.tui.themes import inks
 from floatlab.verbs.question import Question
+
+Piece = TypeVar("Piece")
 
 
 class ExplorerBase(App[None]):
@@ -34,10 +39,6 @@ class ExplorerBase(App[None]):
         if self._inks[0] != self.theme:
             self._inks = (self.theme, inks(self.theme_variables))
         return self._inks[1]
-
-    def is_slow(self, name: str) -> bool:
-        """Return whether a screen's questions may take long."""
-        raise NotImplementedError
 
     def default_question(self, name: str) -> Question:
         """Return the question at which a screen starts when nothing else was asked."""
@@ -70,3 +71,24 @@ class WidgetMessage(Message):
     def control(self) -> Widget:
         """The widget."""
         return self.widget
+
+
+def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bool]) -> None:
+    """Compute pieces on a daemon thread and pass each to `take` on the app's thread, until it returns False.
+
+    Textual waits for its own workers when the app ends; importing a large library, or a clipboard program that hangs,
+    must not keep anybody from leaving. Computing a piece must not raise.
+    """
+
+    def run() -> None:
+        with suppress(RuntimeError):  # the app has ended meanwhile
+            for piece in pieces:
+                if not app.is_running or not app.call_from_thread(take, piece):
+                    return
+
+    Thread(target=run, daemon=True).start()
+
+
+def run_once(app: App[None], work: Callable[[], Piece], take: Callable[[Piece], object]) -> None:
+    """Do one piece of work as `run_each` does."""
+    run_each(app, (work() for _ in range(1)), lambda piece: bool(take(piece)))

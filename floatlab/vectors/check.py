@@ -7,9 +7,8 @@ import re
 from floatlab.arith import Integer
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, Context, Flags
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.rounding import Direction
+from floatlab.numbers.rounding import DEFAULT, Context, Direction, Flags
 from floatlab.record import Record
 from floatlab.vectors.functions import BITS_OF_FLAGS, COMPARISONS, FLAGS_OF_BITS, Function, digits
 

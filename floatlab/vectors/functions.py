@@ -27,9 +27,9 @@ from floatlab.arith import (
 from floatlab.arith.integers import INTEGERS
 from floatlab.errors import FloatlabError, FormatError, guess, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import Context, Flags
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.reading import convert
+from floatlab.numbers.rounding import Context, Flags
 from floatlab.record import Record
 
 TYPE_CHECKING = False

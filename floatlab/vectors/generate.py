@@ -12,9 +12,9 @@ from itertools import islice, product
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
-from floatlab.numbers.context import DEFAULT, as_context
 from floatlab.numbers.draws import Draws
 from floatlab.numbers.projection import signed_code
+from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.vectors.functions import BITS_OF_FLAGS, Function, digits
 from floatlab.vectors.hard import pointed, target_landmarks
 
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from floatlab.numbers.context import AnyContext
+    from floatlab.numbers.rounding import AnyContext
 
 LINES = {1: 10_000, 2: 200_000}  # written unless a number is asked for
 

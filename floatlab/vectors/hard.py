@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from floatlab.arith import Integer
 from floatlab.formats import Format
-from floatlab.numbers.context import Context
 from floatlab.numbers.datum import Datum
 from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import round_exact, signed_code
+from floatlab.numbers.rounding import Context
 
 _CLOSE = Context(overflow="saturate")
 

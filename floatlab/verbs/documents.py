@@ -46,12 +46,6 @@ def _attribute() -> Schemas:
     return {"Attribution": ATTRIBUTION}
 
 
-def _backends() -> Schemas:
-    from floatlab.verbs.backends.json import STANDING
-
-    return {"BackendComparison": STANDING}
-
-
 def _block() -> Schemas:
     from floatlab.verbs.block.json import BLOCK
 
@@ -64,22 +58,22 @@ def _compare() -> Schemas:
     return {"Differences": DIFFERENCES, "Judgement": JUDGEMENT_DOCUMENT}
 
 
-def _matmul() -> Schemas:
-    from floatlab.verbs.matmul.json import PRODUCT
-
-    return {"Product": PRODUCT}
-
-
 def _reduce() -> Schemas:
-    from floatlab.verbs.reduce.json import REDUCTION
+    from floatlab.verbs.reduce.json import PRODUCT, REDUCTION
 
-    return {"Reduction": REDUCTION}
+    return {"Product": PRODUCT, "Reduction": REDUCTION}
 
 
 def _reveal() -> Schemas:
     from floatlab.verbs.reveal.json import FINDINGS, PLAN
 
     return {"Findings": FINDINGS, "Plan": PLAN}
+
+
+def _timing() -> Schemas:
+    from floatlab.verbs.timing.json import COMPARISON
+
+    return {"BackendComparison": COMPARISON}
 
 
 def _train() -> Schemas:
@@ -113,16 +107,16 @@ DOCUMENTS = {
     "Judgement": Document(_compare, ("judge",), "causes"),
     "Learnings": Document(_train, ("train network",), "configurations"),
     "Plan": Document(_reveal, ("plan",), "nodes"),
-    "Product": Document(_matmul, ("matmul",), "elements"),
+    "Product": Document(_reduce, ("matmul",), "elements"),
     "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
-    "BackendComparison": Document(_backends, ("matmul",), "backends"),
+    "BackendComparison": Document(_timing, ("matmul",), "backends"),
     "Training": Document(_train, ("train",), "remedies"),
     "Underflow": Document(_train, ("train underflow",), "histogram"),
     "UpdateTrace": Document(_train, ("train step",), "stages"),
 }
 
 
-def document_of(answer: Any) -> Wire:
+def document_of(answer: object) -> Wire:
     """Return the JSON object of an answer of any kind.
 
     >>> from floatlab import less
@@ -176,7 +170,7 @@ def from_json(text: str) -> Any:
     return answer_of_document(wire)
 
 
-def answer_of_document(wire: Any) -> Any:
+def answer_of_document(wire: object) -> object:
     """Return the answer that a JSON object (already parsed) describes; raises FileFormatError where it is none."""
     if not isinstance(wire, dict):
         raise FileFormatError("not an answer: a JSON object is expected")

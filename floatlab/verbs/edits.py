@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from floatlab.errors import FloatlabError, LiteralError, UnsupportedError, quoted
-from floatlab.formats.names import short_name
+from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Literal, NumberClass, encode, hexadecimal_code
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal, shortest
 from floatlab.numbers.decimals import decimal_within
 from floatlab.numbers.exact import Exact
-from floatlab.numbers.literals import parse_code
-from floatlab.numbers.reading import read_literal
+from floatlab.numbers.reading import parse_code, read_literal
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
+from floatlab.verbs.question import code_of
 
 _GLANCE = 24  # characters of a decimal that is still pleasant to edit
 _FIELD_DIGITS = 100  # more than any field has: enough to say that it is too many
@@ -51,16 +51,6 @@ def literal_of(datum: Datum, context: Context = DEFAULT) -> str:
     return code_of(datum)
 
 
-def code_of(datum: Datum) -> str:
-    """Return the datum as a code with its format, which reads back whatever it is.
-
-    >>> from floatlab import decode
-    >>> code_of(decode(0x3C7C, "fp16"))
-    'bits:0x3c7c@fp16'
-    """
-    return f"bits:{hexadecimal_code(datum)}@{short_name(datum.format)}"
-
-
 def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
     """Return the datum with one bit set, or flipped; bit 0 is the last.
 
@@ -75,31 +65,29 @@ def with_bit(datum: Datum, bit: int, value: int | None = None) -> Datum:
     return Datum(datum.format, datum.code & ~(1 << bit) | value << bit)
 
 
-class Field(Record):
-    """A field of a datum that can be typed over: its name, and its digits as text."""
+def _places(fmt: Format) -> dict[str, tuple[int, int]]:
+    """Return the lowest bit and the width of each field; a field that the format lacks has the width 0."""
+    return {
+        "S": (fmt.width - 1, int(fmt.signed)),
+        "E": (fmt.width - fmt.signed - fmt.exponent_bits, fmt.exponent_bits),
+        "J": (fmt.trailing_bits, int(fmt.explicit_integer_bit)),
+        "T": (0, fmt.trailing_bits),
+    }
 
-    name: str
-    text: str
 
-
-def fields(datum: Datum) -> tuple[Field, ...]:
-    """Return the code and its fields as text: the exponent in decimal, the rest in hexadecimal.
+def fields(datum: Datum) -> dict[str, str]:
+    """Return the code and its fields as text to be typed over: T in hexadecimal, the others in decimal.
 
     >>> from floatlab import decode
-    >>> [(field.name, field.text) for field in fields(decode(0x3C7C, "fp16"))]
-    [('code', '0x3c7c'), ('S', '0'), ('E', '15'), ('T', '0x07c')]
+    >>> fields(decode(0x3C7C, "fp16"))
+    {'code': '0x3c7c', 'S': '0', 'E': '15', 'T': '0x07c'}
     """
-    fmt = datum.format
-    found = [Field("code", hexadecimal_code(datum))]
-    if fmt.signed:
-        found.append(Field("S", str(datum.sign_bit)))
-    found.append(Field("E", str(datum.biased_exponent)))
-    if datum.integer_bit is not None:
-        found.append(Field("J", str(datum.integer_bit)))
-    if fmt.trailing_bits:
-        digits = -(-fmt.trailing_bits // 4)
-        found.append(Field("T", f"0x{datum.trailing_significand:0{digits}x}"))
-    return tuple(found)
+    texts = {"code": hexadecimal_code(datum)}
+    for name, (low, width) in _places(datum.format).items():
+        value = datum.code >> low & (1 << width) - 1
+        if width:
+            texts[name] = f"0x{value:0{-(-width // 4)}x}" if name == "T" else str(value)
+    return texts
 
 
 def with_field(datum: Datum, name: str, text: str) -> Datum:
@@ -109,22 +97,15 @@ def with_field(datum: Datum, name: str, text: str) -> Datum:
     >>> with_field(decode(0x3C7C, "fp16"), "E", "16")
     Datum(binary16 0x407c = 2.242)
     """
-    fmt = datum.format
-    if name == "code":
-        return _recoded(datum, text)
-    places = {
-        "S": (fmt.width - 1, int(fmt.signed)),
-        "E": (fmt.width - fmt.signed - fmt.exponent_bits, fmt.exponent_bits),
-        "J": (fmt.trailing_bits, int(fmt.explicit_integer_bit)),
-        "T": (0, fmt.trailing_bits),
-    }
-    low, width = places[name]
+    if name == "code":  # in any of the notations that `bits:` takes
+        return read_literal(Literal(f"bits:{text}", parse_code(text)), datum.format).result
+    low, width = _places(datum.format)[name]
     most = (1 << width) - 1
     value = _whole(text)
     if value is None or not 0 <= value <= most:
         limit = str(most) if most < 1 << 32 else hex(most)
         raise LiteralError(f"{name} is a whole number from 0 to {limit}, not {quoted(text)}")
-    return Datum(fmt, datum.code & ~(most << low) | value << low)
+    return Datum(datum.format, datum.code & ~(most << low) | value << low)
 
 
 def _whole(text: str) -> int | None:
@@ -134,11 +115,6 @@ def _whole(text: str) -> int | None:
         return int(text, 0) if not digits[:1].isdecimal() else int(digits[:_FIELD_DIGITS])
     except ValueError:
         return None
-
-
-def _recoded(datum: Datum, text: str) -> Datum:
-    """Read a code, in any of the notations that `bits:` takes."""
-    return read_literal(Literal(f"bits:{text}", parse_code(text)), datum.format).result
 
 
 def _scaled(datum: Datum, power: int) -> Datum:
@@ -164,17 +140,16 @@ def _moved(up: bool) -> Callable[[Datum], Datum]:
             raise UnsupportedError(f"{shortest(datum)} has no neighbours")
         moved = datum.next_up if up else datum.next_down
         if moved == datum:
-            raise UnsupportedError(
-                f"{shortest(datum)} is the {'last' if up else 'first'} number of {datum.format.name}"
-            )
+            end = "last" if up else "first"
+            raise UnsupportedError(f"{shortest(datum)} is the {end} number of {datum.format.name}")
         return moved
 
     return move
 
 
-def _landmark(magnitude: Callable[[Datum], int | None], what: str) -> Callable[[Datum], Datum]:
+def _landmark(magnitude: Callable[[Format], int | None], what: str = "") -> Callable[[Datum], Datum]:
     def go(datum: Datum) -> Datum:
-        fmt, found = datum.format, magnitude(datum)
+        fmt, found = datum.format, magnitude(datum.format)
         if found is None:
             raise UnsupportedError(f"{fmt.name} has no {what}")
         negative = bool(datum.sign_bit) and not (datum.is_nan and not fmt.ieee_nans)
@@ -183,16 +158,14 @@ def _landmark(magnitude: Callable[[Datum], int | None], what: str) -> Callable[[
     return go
 
 
-def _infinity(datum: Datum) -> int | None:
-    return datum.format.infinity_magnitude if datum.format.infinities else None
-
-
 def _nan(datum: Datum) -> Datum:
     if not datum.format.has_nan:
         raise UnsupportedError(f"{datum.format.name} has no NaN")
     return Datum(datum.format, datum.format.nan_code)
 
 
+_INFINITY = _landmark(lambda f: f.infinity_magnitude if f.infinities else None, "infinity")
+_SUBNORMAL = _landmark(lambda f: f.smallest_magnitude if f.subnormals else None, "subnormal numbers")
 EDITS: dict[str, Edit] = {
     edit.name: edit
     for edit in (
@@ -201,20 +174,13 @@ EDITS: dict[str, Edit] = {
         Edit("negate", "±", "change the sign", _negated),
         Edit("halve", "÷2", "divide by two", lambda d: _scaled(d, -1)),
         Edit("double", "×2", "multiply by two", lambda d: _scaled(d, 1)),
-        Edit("zero", "0", "zero", _landmark(lambda d: 0 if d.format.zero else None, "zero")),
+        Edit("zero", "0", "zero", _landmark(lambda f: 0 if f.zero else None, "zero")),
         Edit("one", "1", "one", lambda d: encode("-1" if d.sign_bit and d.format.signed else "1", d.format)),
-        Edit("infinity", "∞", "infinity", _landmark(_infinity, "infinity")),
+        Edit("infinity", "∞", "infinity", _INFINITY),
         Edit("nan", "NaN", "not a number", _nan),
-        Edit("largest", "max", "the largest number", _landmark(lambda d: d.format.largest_magnitude, "")),
-        Edit(
-            "normal", "norm", "the smallest normal number", _landmark(lambda d: d.format.smallest_normal_magnitude, "")
-        ),
-        Edit(
-            "subnormal",
-            "sub",
-            "the smallest subnormal number",
-            _landmark(lambda d: d.format.smallest_magnitude if d.format.subnormals else None, "subnormal numbers"),
-        ),
+        Edit("largest", "max", "the largest number", _landmark(lambda f: f.largest_magnitude)),
+        Edit("normal", "norm", "the smallest normal number", _landmark(lambda f: f.smallest_normal_magnitude)),
+        Edit("subnormal", "sub", "the smallest subnormal number", _SUBNORMAL),
     )
 }
 

@@ -6,8 +6,8 @@ import re
 
 from floatlab.errors import FloatlabError, FormatError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import short_name
-from floatlab.numbers.rounding import IN_WORDS, Direction
+from floatlab.formats.catalog import short_name
+from floatlab.numbers.rounding import DEFAULT, IN_WORDS, Context, Direction
 from floatlab.record import Record
 
 TYPE_CHECKING = False
@@ -55,9 +55,9 @@ def listed(text: str, flag: str) -> tuple[str, ...]:
 def formats_named(text: str, flag: str) -> tuple[Format, ...]:
     """Return the formats of NAME[,NAME…]."""
     names = text.split(",")
-    if not all(name.strip() for name in names):
+    if not all(map(str.strip, names)):
         raise UsageError(f"{flag} {quoted(text)}: a format's name is missing; names look like fp16,bf16")
-    return tuple(parse_format(name) for name in names)
+    return tuple(map(parse_format, names))
 
 
 def one_format(text: str, flag: str) -> Format:
@@ -186,118 +186,114 @@ def in_forms(forms: tuple[str, ...], *options: Option) -> tuple[Option, ...]:
 
 
 FORMATS = Option(
-    "formats",
-    "NAME",
-    "a format; repeatable",
-    flags=("-f", "--format"),
-    part="formats",
-    group="formats",
-    names=is_format,
-    noun="format",
-    also=("type", "fmt", "precision"),
+    "formats", "NAME", "a format; repeatable", flags=("-f", "--format"), part="formats", group="formats",
+    names=is_format, noun="format", also=("type", "fmt", "precision"),
+)  # fmt: skip
+
+# The choices of each rule of rounding, in words.
+_DIRECTIONS = tuple((direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction)
+_OVERFLOW = (
+    ("native", "as the format has it: ∞, else NaN"),
+    ("saturate", "the largest number, for ∞ too"),
+    ("propagate", "the largest number, but ∞ stays"),
 )
+_ABSENT = (("largest", "the nearest thing there is"), ("zero", "zero"), ("nan", "NaN"), ("error", "refuse"))
+_FTZ = ((False, "stay subnormal"), (True, "become zero (ftz)"))
+_DAZ = ((False, "count"), (True, "are read as zero (daz)"))
+_TININESS = (("after", "seen after rounding"), ("before", "seen before rounding"))
+_NAN = (
+    ("first", "the first NaN operand, quieted"),
+    ("x86", "as x86 does it"),
+    ("arm", "as Arm does it"),
+    ("riscv", "as RISC-V does it"),
+)
+
 DIRECTION = grouped(
     "rounding",
     Option(
-        "rounding",
-        "DIR",
-        f"{'|'.join(direction.value for direction in Direction)}, or nearest, up, down, zero, …",
-        flags=("-r", "--rounding"),
-        choices=tuple((direction.value, f"{direction.value}, {IN_WORDS[direction]}") for direction in Direction),
-        title="Rounding",
+        "rounding", "DIR", f"{'|'.join(direction.value for direction in Direction)}, or nearest, up, down, zero, …",
+        flags=("-r", "--rounding"), choices=_DIRECTIONS, title="Rounding",
         also=("mode", "direction", "round", "rounding-mode", "rnd"),
     ),
     Option("seed", "N", "the seed of SR's draws (default 0)", read=_seed),
     part="context",
-)
+)  # fmt: skip
 ROUNDING = DIRECTION + grouped(
     "rounding",
+    Option("overflow", "RULE", choices=_OVERFLOW, title="Overflow"),
+    Option("absent", "RULE", "result when the format lacks NaN, ∞ or 0", choices=_ABSENT, title="No such code"),
     Option(
-        "overflow",
-        "RULE",
-        choices=(
-            ("native", "as the format has it: ∞, else NaN"),
-            ("saturate", "the largest number, for ∞ too"),
-            ("propagate", "the largest number, but ∞ stays"),
-        ),
-        title="Overflow",
-    ),
-    Option(
-        "absent",
-        "RULE",
-        "result when the format lacks NaN, ∞ or 0",
-        choices=(("largest", "the nearest thing there is"), ("zero", "zero"), ("nan", "NaN"), ("error", "refuse")),
-        title="No such code",
-    ),
-    Option(
-        "flush_results",
-        "",
-        "flush tiny results to zero",
-        flags=("--ftz",),
-        choices=((False, "stay subnormal"), (True, "become zero (ftz)")),
-        title="Tiny results",
+        "flush_results", "", "flush tiny results to zero", ("--ftz",), choices=_FTZ, title="Tiny results",
         also=("flush",),
     ),
     Option(
-        "flush_inputs",
-        "",
-        "read subnormal operands as zero",
-        flags=("--daz",),
-        choices=((False, "count"), (True, "are read as zero (daz)")),
-        title="Subnormal operands",
+        "flush_inputs", "", "read subnormal operands as zero", ("--daz",), choices=_DAZ, title="Subnormal operands",
     ),
-    Option(
-        "tininess",
-        "WHEN",
-        "when a result is tested for being tiny",
-        choices=(("after", "seen after rounding"), ("before", "seen before rounding")),
-        title="Tininess",
-    ),
-    Option(
-        "nan",
-        "RULE",
-        "which NaN an operation gives",
-        choices=(
-            ("first", "the first NaN operand, quieted"),
-            ("x86", "as x86 does it"),
-            ("arm", "as Arm does it"),
-            ("riscv", "as RISC-V does it"),
-        ),
-        title="NaN results",
-    ),
+    Option("tininess", "WHEN", "when a result is tested for being tiny", choices=_TININESS, title="Tininess"),
+    Option("nan", "RULE", "which NaN an operation gives", choices=_NAN, title="NaN results"),
     part="context",
-)
+)  # fmt: skip
 SILENT_NAN = Option(
-    "fma_invalid",
-    "",
-    "∞ × 0 + quiet NaN raises no invalid (7.2)",
-    flags=("--silent-nan",),
-    value=False,
-    choices=((True, "is invalid"), (False, "raises nothing")),
-    title="∞ × 0 + NaN",
-    part="context",
+    "fma_invalid", "", "∞ × 0 + quiet NaN raises no invalid (7.2)", ("--silent-nan",), value=False,
+    choices=((True, "is invalid"), (False, "raises nothing")), title="∞ × 0 + NaN", part="context",
     group="what to show",
-)
+)  # fmt: skip
+_COLOUR = (("auto", "on a terminal"), ("always", "always"), ("never", "never"))
 OUTPUT = grouped(
     "output",
     Option("json", "", "one JSON object a line"),
     Option("svg", "FILE", "write the picture to FILE (- for standard output, instead of text)"),
-    Option(
-        "color",
-        "WHEN",
-        flags=("--color", "--colour"),
-        choices=(("auto", "on a terminal"), ("always", "always"), ("never", "never")),
-    ),
+    Option("color", "WHEN", flags=("--color", "--colour"), choices=_COLOUR),
     Option("width", "N", f"columns, {WIDTHS[0]} to {WIDTHS[-1]} (default: the terminal's, else 80)"),
     Option("ascii", "", "only ASCII characters"),
     Option(
-        "quiet",
-        "",
-        "only the shortest decimal (--quiet=code: only the code)",
-        value="value",
+        "quiet", "", "only the shortest decimal (--quiet=code: only the code)", value="value",
         also=("code", "value-only"),
     ),
     # argparse cannot say "an option whose value is optional but must be joined with =".
     Option("quiet", flags=("--quiet-code",), value="code"),
     part="output",
+)  # fmt: skip
+
+
+class ContextChoice(Record):
+    """One choice: the Context's field, its value, and what it does in words."""
+
+    field: str
+    value: object
+    group: str
+    words: str
+
+    @property
+    def name(self) -> str:
+        """A name for the row, unique in RULES."""
+        return f"{self.field}-{self.value}"
+
+    def holds(self, context: Context) -> bool:
+        """Say whether a context has made this choice."""
+        chosen = getattr(context, self.field)
+        return bool(getattr(chosen, "value", chosen) == self.value)
+
+    def apply(self, context: Context) -> Context:
+        """Return the context with this choice."""
+        return context.replace(**{self.field: self.value})
+
+
+_OPTIONS = tuple(option for option in (*ROUNDING, SILENT_NAN) if option.choices)
+RULES: tuple[ContextChoice, ...] = tuple(
+    ContextChoice(option.name, value, option.title, words) for option in _OPTIONS for value, words in option.choices
 )
+
+
+def context_words(context: Context) -> str:
+    """Name what a context does otherwise than usual, the direction first.
+
+    >>> context_words(Context(rounding="RTZ", overflow="saturate"))
+    'RTZ, overflow saturate'
+    """
+    words = [context.rounding.value + (f" seed {context.seed}" if context.seed else "")]
+    for option in _OPTIONS[1:]:
+        value = getattr(context, option.name)
+        if value != getattr(DEFAULT, option.name):
+            words.append(f"{option.name} {value.value}" if option.metavar else option.flag.removeprefix("--"))
+    return ", ".join(words)

@@ -10,7 +10,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
-from floatlab.verbs.answer import Answer, answer_for, written
+from floatlab.verbs.question import Answer, answer_for, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from floatlab.reduce.reveal.revelation import Findings
     from floatlab.reduce.timing.backends import BackendComparison
     from floatlab.training.gradient_check import StepSweep
-    from floatlab.training.network.learner import Learning
-    from floatlab.training.run.laboratory import Training
-    from floatlab.training.scaling import Underflow
-    from floatlab.training.update.trace import UpdateTrace
+    from floatlab.training.laboratory import Training
+    from floatlab.training.learner import Learning
+    from floatlab.training.trace import UpdateTrace
+    from floatlab.training.underflow import Underflow
 
     Kind = TypeVar("Kind")
 
@@ -92,39 +92,24 @@ def _plain(answer: object, page: Callable[[], Page], document: object = None) ->
 def _derivation(answer: Derivation) -> Answer:
     if answer.operation in ("read", "decode", "convert"):
         return answer_for([answer])
-    from floatlab.verbs.arithmetic.answer import derivation_answer
+    from floatlab.verbs.arithmetic.answer import answer_of as operation_answer
 
-    return derivation_answer(answer)
+    return operation_answer(answer)
 
 
 @_row
 def _datum(answer: Datum) -> Answer:
     from floatlab.numbers.datum import hexadecimal_code
-    from floatlab.numbers.literals import parse_literal
-    from floatlab.numbers.reading import read_literal
+    from floatlab.numbers.reading import parse_literal, read_literal
 
     return answer_for([read_literal(parse_literal(f"bits:{hexadecimal_code(answer)}"), answer.format)])
 
 
 @_row
-def _contrast(answer: Contrast) -> Answer:
-    from floatlab.verbs.arithmetic.answer import contrast_answer
+def _operation(answer: Contrast | Comparison | IntegerResult) -> Answer:
+    from floatlab.verbs.arithmetic.answer import answer_of as operation_answer
 
-    return contrast_answer(answer)
-
-
-@_row
-def _comparison(answer: Comparison) -> Answer:
-    from floatlab.verbs.arithmetic.answer import comparison_answer
-
-    return comparison_answer(answer)
-
-
-@_row
-def _integer(answer: IntegerResult) -> Answer:
-    from floatlab.verbs.arithmetic.answer import integer_answer
-
-    return integer_answer(answer)
+    return operation_answer(answer)
 
 
 @_row
@@ -178,45 +163,42 @@ def _judgement(answer: Judgement) -> Answer:
 
 @_row
 def _standing(answer: BackendComparison) -> Answer:
-    from floatlab.verbs.backends.answer import answer_of as backends_answer
+    from floatlab.verbs.timing.answer import answer_of as backends_answer
 
     return backends_answer(answer)
 
 
 @_row
 def _training(answer: Training) -> Answer:
-    from floatlab.verbs.train.run.page import training_page
+    from floatlab.verbs.train.run_page import training_page
 
     return _plain(answer, lambda: training_page(answer))
 
 
 @_row
 def _update(answer: UpdateTrace) -> Answer:
-    from floatlab.verbs.train.step.page import step_page
+    from floatlab.verbs.train.step_page import step_page
 
     return _plain(answer, lambda: step_page(answer))
 
 
 @_row
 def _learning(answer: Learning) -> Answer:
-    from floatlab.training.network.learner import compare_learnings
-    from floatlab.verbs.train.network.answer import network_answer
+    from floatlab.verbs.train.answer import network_answer
 
-    label = answer.configuration.label
-    return network_answer([[answer]], compare_learnings([[answer]], label), label)
+    return network_answer([[answer]])
 
 
 @_row
 def _underflow(answer: Underflow) -> Answer:
-    from floatlab.verbs.train.underflow.page import underflow_page
+    from floatlab.verbs.train.underflow_page import underflow_page
 
     return _plain(answer, lambda: underflow_page(answer))
 
 
 @_row
 def _curve(answer: StepSweep) -> Answer:
-    from floatlab.verbs.train.check.page import check_page
-    from floatlab.verbs.train.records import GradientCheck
+    from floatlab.verbs.train.check_page import GradientCheck, check_page
 
-    page = lambda: check_page([answer], None, "function")  # noqa: E731
-    return _plain(answer, page, GradientCheck("function", (answer,)))
+    document = GradientCheck("function", (answer,))
+    return _plain(answer, lambda: check_page(document), document)

@@ -1,25 +1,32 @@
 """A question: a verb with everything that it takes, as a value that can be asked, kept, changed and written down.
 
+An `Answer` is what it is answered with: one model that can be looked at, read by programs, or taken as one word.
 A `Verb` is what the command line, `--help`, completion and the explorer know of a verb: it makes questions of words,
 and words of questions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from floatlab.errors import FloatlabError, LiteralError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.formats.names import SHORTHANDS, short_name
-from floatlab.numbers.context import DEFAULT, Context
-from floatlab.numbers.literals import Code, Literal, parse_literal
+from floatlab.formats.catalog import SHORTHANDS, short_name
+from floatlab.numbers.datum import Datum, hexadecimal_code, shortest
+from floatlab.numbers.exact import Code, Literal
+from floatlab.numbers.reading import parse_literal
+from floatlab.numbers.rounding import DEFAULT, Context
 from floatlab.record import Record
 from floatlab.verbs.option import Option, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from floatlab.verbs.answer import Answer
+    from floatlab.numbers import Datum, Derivation, Flags
+    from floatlab.page.model import Chart, Line, Page
+    from floatlab.wire.schema import Wire
 
 
 class Question(Record):
@@ -69,6 +76,101 @@ class Question(Record):
             _, at, format = value.rpartition("@")
             values.append(f"{(reversed_code(literal) if swapped else literal).text}{at}{format if at else ''}")
         return self.replace(values=tuple(values)).having(bits=None, little_endian=None)
+
+
+# Is told how much work there is, and of what; returns a function that is told how much of it was done.
+Started = Callable[[int, str], Callable[[int], None]]
+
+
+class Scene(Record):
+    """One step of a derivation as it is looked at.
+
+    `page` holds everything seen so far, the newest rows marked; `reason` says why the step does
+    what it does; `flags` are those raised so far, `separate_flags` those of the separate multiply-add
+    beside a fused one; `frames` are pictures between the scene before and this one, such as the
+    smaller term moving right; `steps` are the steps that it shows, each by its derivation and its
+    place there.
+    """
+
+    name: str
+    page: Page
+    reason: Line
+    flags: Flags
+    frames: tuple[Page, ...] = ()
+    steps: tuple[tuple[Derivation, int], ...] = ()
+    separate_flags: Flags | None = None
+
+
+class Answer(Record):
+    """What a question was answered with; nothing is drawn or written before it is asked for.
+
+    `page` draws it, `records` gives its JSON objects (one a line), `words` its values in the fewest
+    characters, and `codes` its codes. `results` are the data found, and `parts` draws each by itself,
+    where the page is a stack of such parts. `operands` are an operation's, as they were read, and
+    `scenes` gives its page as a film, with strips of the operands' bits or without. `found` is the model itself, and
+    `status` what a command exits with: 1 where the answer is a check that failed. `table` gives its numbers as CSV,
+    and `chart` the picture that a plot is made of.
+    """
+
+    page: Callable[[], Page]
+    records: Callable[[], list[Wire]]
+    words: Callable[[], list[str]]
+    codes: Callable[[], list[str]]
+    hints: tuple[str, ...] = ()
+    results: tuple[Datum, ...] = ()
+    parts: Callable[[], list[Page]] | None = None
+    operands: tuple[Datum, ...] = ()
+    scenes: Callable[[bool], tuple[Scene, ...]] | None = None
+    missing: str = ""  # an optional part that would have said more: exit status 3
+    found: Any = None
+    status: int = 0
+    table: Callable[[], str] | None = None
+    chart: Callable[[], Chart] | None = None
+
+
+def written(*answers: object) -> Callable[[], list[Wire]]:
+    """Return what writes answers of any kind as JSON objects."""
+
+    def records() -> list[Wire]:
+        from floatlab.verbs.documents import document_of
+
+        return [document_of(answer) for answer in answers]
+
+    return records
+
+
+def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
+    """Return the answer that stacks the pages of these derivations."""
+
+    def parts() -> list[Page]:
+        from floatlab.page.datum import show_page
+
+        return [show_page(each, interval) for each in found]
+
+    def page() -> Page:
+        from floatlab.page.model import joined
+
+        return joined(parts())
+
+    def records() -> list[Wire]:
+        from floatlab.wire.derivations import interval_to_wire
+
+        wires = written(*found)()
+        if interval:
+            for wire, each in zip(wires, found, strict=True):
+                wire["interval"] = interval_to_wire(each.result, each.context)
+        return wires
+
+    results = tuple(each.result for each in found)
+    return Answer(
+        page,
+        records,
+        lambda: [shortest(d) for d in results],
+        lambda: [hexadecimal_code(d) for d in results],
+        hints,
+        results,
+        parts,
+    )
 
 
 class Verb(Record):
@@ -205,6 +307,16 @@ def read_operand(text: str, bits: bool = False) -> tuple[Literal, Format | None]
         if not part.strip():
             raise LiteralError(f"{quoted(text)}: VALUE@FORMAT needs a {noun} {side} the @")
     return parse_literal(value, bits), parse_format(name)
+
+
+def code_of(datum: Datum) -> str:
+    """Return the datum as a code with its format, which reads back whatever it is.
+
+    >>> from floatlab import decode
+    >>> code_of(decode(0x3C7C, "fp16"))
+    'bits:0x3c7c@fp16'
+    """
+    return f"bits:{hexadecimal_code(datum)}@{short_name(datum.format)}"
 
 
 def as_code(literal: Literal, option: str) -> Code:

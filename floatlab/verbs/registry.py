@@ -1,6 +1,6 @@
-"""Every verb, one entry each: where its options lie, and what answers its questions.
+"""Every verb, one entry each: its folder, what answers its questions, and the screen of the explorer that shows them.
 
-An entry is a function that imports only when it is called: a command loads the folder of its own verb and no other.
+An entry imports only when it is asked: a command loads the folder of its own verb and no other.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from floatlab.verbs.answer import Answer, Started
-    from floatlab.verbs.question import Question, Verb
+    from floatlab.verbs.question import Answer, Question, Started, Verb
 
     Answers: TypeAlias = Callable[[Question, Started | None], list[Answer]]
-
-__all__ = ["VERBS", "Entry", "answer_question", "answers_of", "asks", "command_of", "verb_named", "words_of"]
 
 
 class Entry(Record):
     """A verb: one function imports what it takes, another what answers its questions.
 
-    A verb without `answers` asks no question; the command line runs it by itself.
+    A verb without `answers` asks no question; the command line runs it by itself. `screen` is the name of the
+    explorer's screen that shows the answers, empty for a verb of the command line only.
     """
 
     verb: Callable[[str], Verb]
     answers: Callable[[], Answers] | None = None
+    screen: str = ""
 
 
 def _show(name: str) -> Verb:
@@ -104,7 +103,7 @@ def _reduce(name: str) -> Verb:
 
 
 def _answer_reduce() -> Answers:
-    from floatlab.verbs.reduce.dispatch import answers
+    from floatlab.verbs.reduce.answer import answers
 
     return answers
 
@@ -157,19 +156,18 @@ def _tui(name: str) -> Verb:
     return VERB
 
 
-_ARITHMETIC = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
-_REDUCE = ("sum", "dot", "matmul")
+_OPERATIONS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
 VERBS: dict[str, Entry] = {
-    "show": Entry(_show, _answer_show),
-    "convert": Entry(_convert, _answer_convert),
-    "formats": Entry(_formats, _answer_formats),
-    **dict.fromkeys(_ARITHMETIC, Entry(_arithmetic, _answer_arithmetic)),
+    "show": Entry(_show, _answer_show, "inspect"),
+    "convert": Entry(_convert, _answer_convert, "inspect"),
+    "formats": Entry(_formats, _answer_formats, "formats"),
+    **dict.fromkeys(_OPERATIONS, Entry(_arithmetic, _answer_arithmetic, "arithmetic")),
     "block": Entry(_block, _answer_block),
     "vectors": Entry(_vectors),
-    **dict.fromkeys(_REDUCE, Entry(_reduce, _answer_reduce)),
-    "reveal": Entry(_reveal, _answer_reveal),
-    "compare": Entry(_compare, _answer_compare),
-    "train": Entry(_train, _answer_train),
+    **dict.fromkeys(("sum", "dot", "matmul"), Entry(_reduce, _answer_reduce, "reduce")),
+    "reveal": Entry(_reveal, _answer_reveal, "reduce"),
+    "compare": Entry(_compare, _answer_compare, "compare"),
+    "train": Entry(_train, _answer_train, "train"),
     "completion": Entry(_completion),
     "tui": Entry(_tui),
 }

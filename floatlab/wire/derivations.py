@@ -7,8 +7,7 @@ from operator import itemgetter
 from floatlab.numbers import Context, Datum, Derivation, Exact, Ratio, Rounded, parse_literal
 from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, shortest
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
-from floatlab.numbers.exact import SquareRoot
-from floatlab.numbers.literals import Literal
+from floatlab.numbers.exact import Literal, SquareRoot
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
 from floatlab.wire.schema import (
     CODE,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from typing import Any
 
-    from floatlab.formats import Format
     from floatlab.numbers.steps import Operand, Truth
     from floatlab.wire.schema import Rows, Scope, Wire
 
@@ -78,7 +76,7 @@ def _write_truth(truth: Truth, scope: Scope) -> object:
     return (RATIO if isinstance(truth, Ratio) else EXACT).write(truth, scope)
 
 
-def _read_truth(wire: Any, scope: Scope) -> Truth:
+def _read_truth(wire: Wire, scope: Scope) -> Truth:
     if "square_root_of" in wire:
         return SquareRoot(EXACT.read(wire["square_root_of"], scope))
     truth: Truth = (RATIO if "numerator" in wire else EXACT).read(wire, scope)
@@ -94,14 +92,10 @@ CODECS.update({
 # Steps: a rounding's verdict stands beside the step's other members, not in an object of its own.
 
 
-def _round(format: Format, **rounded: Any) -> Round:
-    return Round(format, Rounded(**rounded))
-
-
 _OF_ROUNDED = within("rounded", _ROUNDED)
 _STEPS = {kind.__name__.lower(): Schema(kind, rows_of(kind)) for kind in Step.__subclasses__()} | {
     "integral": Schema(lambda **rounded: Integral(Rounded(**rounded)), _OF_ROUNDED),
-    "round": Schema(_round, {"format": FORMAT} | _OF_ROUNDED),
+    "round": Schema(lambda **fields: Round(fields.pop("format"), Rounded(**fields)), {"format": FORMAT} | _OF_ROUNDED),
 }
 STEPS = listed(variant("step", _STEPS))
 
@@ -127,7 +121,7 @@ def _write_operand(pair: tuple[Operand, str | None], scope: Scope) -> object:
     return wire
 
 
-def _read_operand(wire: Any, scope: Scope) -> tuple[Operand, str | None]:
+def _read_operand(wire: Wire, scope: Scope) -> tuple[Operand, str | None]:
     if "code" in wire:
         return DATUM.read(wire, scope), optional(TEXT).read(wire.get("literal"), scope)
     if "ratio" in wire:
@@ -135,7 +129,7 @@ def _read_operand(wire: Any, scope: Scope) -> tuple[Operand, str | None]:
     return parse_literal(TEXT.read(wire["literal"], scope)), None
 
 
-def _pairs(answer: Any) -> list[tuple[Operand, str | None]]:
+def _pairs(answer: Derivation) -> list[tuple[Operand, str | None]]:
     return list(zip(answer.operands, answer.literals or (None,) * len(answer.operands), strict=True))
 
 
@@ -213,11 +207,6 @@ def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
     interval = preimage(datum, context)
     if interval is None:
         return None
-    low, high = interval.low, interval.high
-    return {
-        "low": None if low is None else exact_decimal(low),
-        "low_closed": interval.low_closed,
-        "high": None if high is None else exact_decimal(high),
-        "high_closed": interval.high_closed,
-        "mirrored": interval.mirrored,
-    }
+    low, high = (None if bound is None else exact_decimal(bound) for bound in (interval.low, interval.high))
+    ends = {"low": low, "low_closed": interval.low_closed, "high": high, "high_closed": interval.high_closed}
+    return {**ends, "mirrored": interval.mirrored}

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import sys
 from enum import Enum
+from functools import lru_cache
 from math import isfinite
 from operator import attrgetter
 
 from floatlab.errors import FileFormatError, FormatError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import Flags
-from floatlab.numbers.decimals import digits_of, integer_from_digits
+from floatlab.numbers.decimals import digits_of, fraction_text, integer_from_digits
+from floatlab.numbers.rounding import Flags
 from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from fractions import Fraction
-    from typing import Any, TypeAlias
+    from typing import Any, TypeAlias, TypeVar
 
+    T = TypeVar("T")
     Wire: TypeAlias = dict[str, object]  # a JSON object
     Rows: TypeAlias = Mapping[str, object]  # of each member its Codec, its Member, or the rows of an object inside
+    Fields: TypeAlias = Mapping[str, "Member | Fields"]
 
 VERSION = 1  # of the schema, in every document
 # What reading raises where a document is not what it says.
@@ -37,18 +40,15 @@ _LONG_BITS = 40_000  # past this, decimal digits would take longer than all the 
 class Scope:
     """What the parts of one document share: the formats that no name stands for, by the names they have in it."""
 
-    __slots__ = ("_named", "formats")
+    __slots__ = ("formats",)
 
     def __init__(self, formats: dict[str, Format] | None = None) -> None:
         self.formats = formats or {}
-        self._named: set[int] = set()
 
     def name(self, format: Format) -> str:
         """Return a format's name; one that `parse_format` would not give back is kept, to be written out."""
-        if id(format) not in self._named:
-            self._named.add(id(format))
-            if not _has_name(format):
-                self.formats[format.name] = format
+        if not _has_name(format):
+            self.formats[format.name] = format
         return format.name
 
     def format(self, name: str) -> Format:
@@ -56,6 +56,7 @@ class Scope:
         return self.formats[name] if name in self.formats else parse_format(name)
 
 
+@lru_cache(maxsize=64)
 def _has_name(format: Format) -> bool:
     try:
         return parse_format(format.name) == format
@@ -68,7 +69,7 @@ class Codec:
 
     __slots__ = ("read", "write")
 
-    def __init__(self, write: Callable[[Any, Scope], object], read: Callable[[Any, Scope], Any]) -> None:
+    def __init__(self, write: Callable[..., object], read: Callable[..., Any]) -> None:
         self.write, self.read = write, read
 
 
@@ -80,7 +81,7 @@ class Member(Record):
     """
 
     codec: Codec
-    get: Callable[[Any], Any]
+    get: Callable[..., object]
     into: str | None = None
     is_optional: bool = False
 
@@ -90,41 +91,45 @@ class Schema(Codec):
 
     __slots__ = ("make", "rows")
 
-    def __init__(self, make: Callable[..., Any] | None, rows: Rows) -> None:
+    def __init__(self, make: Callable[..., object] | None, rows: Rows) -> None:
         super().__init__(self._written, self._made)
-        self.make, self.rows = make, {name: _as_field(name, row) for name, row in rows.items()}
+        self.make, self.rows = make, _fields_of(rows)
 
-    def _written(self, record: Any, scope: Scope) -> Wire:
+    def _written(self, record: object, scope: Scope) -> Wire:
         return _write(self.rows, record, scope)
 
-    def _made(self, wire: object, scope: Scope) -> Any:
+    def _made(self, wire: object, scope: Scope) -> object:
         if self.make is None:
             raise FileFormatError("is a summary, which is not read back")
         return self.make(**_read(self.rows, wire, scope))
 
 
-def _as_field(name: str, row: Any) -> Any:
-    if isinstance(row, Codec):
-        return Member(row, attrgetter(name), name)
-    return row if isinstance(row, Member) else {inner: _as_field(inner, each) for inner, each in row.items()}
+def _fields_of(rows: Rows) -> Fields:
+    return {name: _field_of(name, row) for name, row in rows.items()}
 
 
-def _write(rows: Mapping[str, Any], record: Any, scope: Scope) -> Wire:
+def _field_of(name: str, row: Any) -> Member | Fields:
+    if isinstance(row, dict):
+        return _fields_of(row)
+    return field(row, name) if isinstance(row, Codec) else row
+
+
+def _write(rows: Fields, record: object, scope: Scope) -> Wire:
     wire: Wire = {}
     for name, row in rows.items():
-        if isinstance(row, dict):
+        if not isinstance(row, Member):
             wire[name] = _write(row, record, scope)
         elif (value := row.get(record)) is not None or not row.is_optional:
             wire[name] = row.codec.write(value, scope)
     return wire
 
 
-def _read(rows: Mapping[str, Any], wire: object, scope: Scope) -> dict[str, Any]:
+def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
     members = _checked(wire, dict, "an object")
-    values: dict[str, Any] = {}
+    values: Wire = {}
     for name, row in rows.items():
-        if isinstance(row, dict):
-            if any(isinstance(each, dict) or each.into for each in row.values()):
+        if not isinstance(row, Member):
+            if any(not isinstance(inner, Member) or inner.into for inner in row.values()):
                 values |= _at(name, _read, row, members.get(name), scope)
         elif row.into is not None and (name in members or not row.is_optional):
             if name not in members:
@@ -133,7 +138,7 @@ def _read(rows: Mapping[str, Any], wire: object, scope: Scope) -> dict[str, Any]
     return values
 
 
-def _at(place: str, read: Callable[..., Any], *arguments: object) -> Any:
+def _at(place: str, read: Callable[..., T], *arguments: object) -> T:
     """Read a part; an error says where in the document it is."""
     try:
         return read(*arguments)
@@ -141,7 +146,7 @@ def _at(place: str, read: Callable[..., Any], *arguments: object) -> Any:
         raise FileFormatError(f"{place}: {str(error)[:200]}") from None
 
 
-def _checked(wire: object, kind: type | tuple[type, ...], words: str) -> Any:
+def _checked(wire: object, kind: type[T], words: str) -> T:
     if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
         raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
     return wire
@@ -177,14 +182,13 @@ def _integer(wire: object, _: Scope | None = None) -> int:
             return int(wire, 16)
         if digits.isascii() and digits.isdigit():
             return integer_from_digits(digits) * (-1 if wire.startswith("-") else 1)
-    return int(_checked(wire, int, "an integer"))
+    return _checked(wire, int, "an integer")
 
 
 def _number(wire: object, _: Scope) -> float | int:
     if isinstance(wire, str):
         return float(wire) if wire in ("inf", "-inf", "nan") else _integer(wire)
-    kept: float | int = _checked(wire, (int, float), "a number")
-    return kept
+    return wire if isinstance(wire, float) else _checked(wire, int, "a number")
 
 
 def _flags(wire: object, _: Scope) -> Flags:
@@ -201,19 +205,13 @@ def _fraction(wire: object, _: Scope) -> Fraction:
     return Fraction(_integer(numerator), _integer(denominator))
 
 
-def _write_fraction(x: Fraction, _: Scope) -> str:
-    from floatlab.numbers.decimals import fraction_text
-
-    return fraction_text(x)
-
-
 # Codecs of single values.
 
 TEXT = Codec(lambda text, _: text, lambda wire, _: _checked(wire, str, "text"))
 BOOLEAN = Codec(lambda flag, _: bool(flag), lambda wire, _: _checked(wire, bool, "true or false"))
 INTEGER = Codec(lambda n, _: integer(int(n)), _integer)
 NUMBER = Codec(lambda x, _: number(x if isinstance(x, int) else float(x)), _number)
-FRACTION = Codec(_write_fraction, _fraction)  # "N/D"
+FRACTION = Codec(lambda x, _: fraction_text(x), _fraction)  # "N/D"
 FLAGS = Codec(lambda flags, _: flags.names, _flags)
 FORMAT = Codec(lambda fmt, scope: scope.name(fmt), lambda wire, scope: scope.format(_checked(wire, str, "a name")))
 CODE = Codec(lambda code, _: code, lambda wire, _: int(_checked(wire, str, "a hexadecimal code"), 16))
@@ -246,7 +244,7 @@ def listed(codec: Codec) -> Codec:
 def row(*codecs: Codec) -> Codec:
     """Return the codec of a tuple with one value of each kind: a list."""
 
-    def read(wire: object, scope: Scope) -> tuple[Any, ...]:
+    def read(wire: object, scope: Scope) -> tuple[object, ...]:
         if len(parts := _checked(wire, list, "a list")) != len(codecs):
             raise FileFormatError(f"{len(codecs)} values are expected, not {len(parts)}")
         return tuple(codec.read(part, scope) for codec, part in zip(codecs, parts, strict=True))
@@ -271,9 +269,9 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
 
     def write(record: object, scope: Scope) -> object:
         kind = type(record).__name__.lower()
-        return _write({member: constant(kind)} | schemas[kind].rows, record, scope)
+        return _write({member: constant(kind), **schemas[kind].rows}, record, scope)
 
-    def read(wire: object, scope: Scope) -> Any:
+    def read(wire: object, scope: Scope) -> object:
         kind = _checked(wire, dict, "an object").get(member)
         if kind not in schemas:
             raise FileFormatError(f"there is no {member} {quoted(repr(kind)[:40])}")
@@ -290,7 +288,7 @@ def constant(value: object) -> Member:
     return Member(AS_IT_IS, lambda _: value)
 
 
-def shown(get: str | Callable[[Any], Any], codec: Codec = AS_IT_IS) -> Member:
+def shown(get: str | Callable[..., object], codec: Codec = AS_IT_IS) -> Member:
     """Return a member for readers, which follows from the others: an attribute (dots lead further), or a function."""
     return Member(codec, attrgetter(get) if isinstance(get, str) else get)
 
@@ -305,16 +303,16 @@ def field(codec: Codec, name: str) -> Member:
     return Member(codec, attrgetter(name), name)
 
 
-def within(part: str | Callable[[Any], Any], rows: Rows) -> dict[str, Any]:
+def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
     """Return the rows of a record's part, as rows of the record itself."""
     part_of = attrgetter(part) if isinstance(part, str) else part
 
-    def moved(row: Any) -> Any:
-        if isinstance(row, dict):
-            return {inner: moved(each) for inner, each in row.items()}
-        return row.replace(get=lambda record: row.get(part_of(record)))
+    def moved(row: Member | Fields) -> Member | Fields:
+        if isinstance(row, Member):
+            return row.replace(get=lambda record: row.get(part_of(record)))
+        return {inner: moved(each) for inner, each in row.items()}
 
-    return {inner: moved(_as_field(inner, each)) for inner, each in rows.items()}
+    return {name: moved(row) for name, row in _fields_of(rows).items()}
 
 
 def heading(operation: str) -> dict[str, Member]:
@@ -346,7 +344,7 @@ def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
     return {name: _codec_of(kind.__annotations__[name], kind.__module__) for name in names or kind._fields}
 
 
-def schema_of(kind: type[Record], make: Callable[..., Any] | None = None, **rows: Codec | Member) -> Schema:
+def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **rows: Codec | Member) -> Schema:
     """Return the schema of a record by the types of its fields, but for the rows given.
 
     `make` makes the record of what is read, where the class itself does not.
@@ -371,7 +369,7 @@ def _codec_of(annotation: str, module: str) -> Codec:
         if inner.endswith(", ..."):
             return listed(_codec_of(inner.removesuffix(", ..."), module))
         return row(*(_codec_of(each, module) for each in inner.split(", ")))
-    kind: type[Any] = getattr(sys.modules[module], annotation)
+    kind: type[Record | Enum] = getattr(sys.modules[module], annotation)
     return word_of(kind) if issubclass(kind, Enum) else schema_of(kind)
 
 
@@ -380,7 +378,7 @@ def _codec_of(annotation: str, module: str) -> Codec:
 _PARAMETERS = schema_of(Format)
 
 
-def write_document(schema: Codec, record: Any) -> Wire:
+def write_document(schema: Codec, record: object) -> Wire:
     """Return the JSON object of an answer, with the parameters of formats that no name can bring back."""
     scope = Scope()
     wire = schema.write(record, scope)
@@ -390,7 +388,7 @@ def write_document(schema: Codec, record: Any) -> Wire:
     return wire
 
 
-def read_document(schema: Codec, wire: Wire) -> Any:
+def read_document(schema: Codec, wire: Wire) -> object:
     """Return the answer that a JSON object describes; raises FileFormatError where it does not."""
     if wire.get("schema") != VERSION:
         raise FileFormatError(f"schema {quoted(repr(wire.get('schema'))[:40])} is not {VERSION}")

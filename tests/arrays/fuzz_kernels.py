@@ -32,8 +32,7 @@ from floatlab.arrays.lanes.compiled import (
     packed_stage,
     reading_program,
 )
-from floatlab.arrays.lanes.reading import DOUBLE, WORDS, container, reading_for
-from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
+from floatlab.arrays.lanes.parameters import DOUBLE, WORDS, can_round, container, recipe_for
 
 NAMES = ("fp16", "bf16", "fp32", "fp64", "e4m3", "e5m2fnuz", "e2m1", "e8m0", "tf32", "e7m23", "e10m52", "p3109_k8p3ue")
 FORMATS = [parse_format(name) for name in NAMES]
@@ -113,7 +112,7 @@ class Fuzz:
         size, code = word.width // 8, container(format).itemsize
         operation = self.random.choice(OPERATIONS)
         many = ARITY.get(operation, 2)
-        reading = _reading_bytes(reading_for(format, word)) if self.rarely(3) else None
+        reading = _reading_bytes(format, word) if self.rarely(3) else None
         written = [
             self.room(count * (code if reading is None else size)), self.room(count) if self.rarely(2) else None,
             self.room(count),
@@ -126,7 +125,7 @@ class Fuzz:
             places.append(self.place(3 + len(read), size if as_words else held, -1 if as_words else 4 + len(read)))
             read.append(self.room(count * (size if as_words else held)))
             if not as_words:
-                read.append(self.garbled(_reading_bytes(reading_for(source, word))))
+                read.append(self.garbled(_reading_bytes(source, word)))
         stage = packed_stage(
             operation, recipe_for(format, self.context(), word), places,
             self.place(0, code if reading is None else size, 3), self.place(1, 1), self.place(2, 1),
@@ -138,8 +137,8 @@ class Fuzz:
         if format.trailing_bits > word.trailing_bits:
             word = DOUBLE
         held, size = container(format).itemsize, word.width // 8
-        program = reading_program(reading_for(format, word))
-        reading = self.garbled(_reading_bytes(reading_for(format, word)))
+        program = reading_program(format, word)
+        reading = self.garbled(_reading_bytes(format, word))
         return self.call(program, [self.room(count * size)], [self.room(count * held), reading], count)
 
     def walk(self) -> object:
@@ -154,7 +153,7 @@ class Fuzz:
             ]
             program.add(
                 operation, operands, self.random.randrange(rows + self.rarely(40)),
-                recipe_for(format, self.context(), DOUBLE), None if format == DOUBLE else reading_for(format, DOUBLE),
+                recipe_for(format, self.context(), DOUBLE),
             )  # fmt: skip
         states = self.room((steps + 1) * rows * count * 8)
         if self.rarely() and program.packed:  # more steps than there are rows, which must not be done

@@ -8,9 +8,8 @@ import pytest
 from floatlab import Context, arrays, decode, encode, parse_format
 from floatlab.arith import blocks as scalar
 from floatlab.arith.blocks import ScaleRule, rules_for
-from floatlab.arrays.block_layout import Blocks
 from floatlab.arrays.blocks import decode_blocks, encode_blocks, quantize_blocks
-from floatlab.arrays.lanes.quotients import divide_to_odd, narrow_to_odd
+from floatlab.arrays.scales import Blocks, divide_to_odd, narrow_to_odd
 from floatlab.errors import ContextError, FloatlabError, FormatError, UnsupportedError
 from floatlab.formats import Format
 from floatlab.formats.blocks import BLOCK_CATALOG, BlockFormat, parse_block_format

@@ -18,7 +18,7 @@ def test_a_refusal_in_one_thread_stops_the_others(monkeypatch):
     monkeypatch.setattr(dispatch, "BLOCK", 10)
     done, gate = [], threading.Event()
 
-    def work(first, given, made):
+    def work(given, first, made, flags):
         if first == 0:
             gate.set()
             raise UnsupportedError("no")
@@ -28,7 +28,7 @@ def test_a_refusal_in_one_thread_stops_the_others(monkeypatch):
 
     x = np.zeros(100_000, np.uint8)
     with pytest.raises(UnsupportedError, match="no"):
-        dispatch.sweep(work, [x], [np.empty_like(x)], threads=4)
+        dispatch.sweep(work, [x], np.empty_like(x), threads=4)
     assert len(done) < 1_000  # of 7,500 blocks
 
 

@@ -9,8 +9,7 @@ from floatlab import Context, Direction, parse_format
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
 from floatlab.arrays.lanes.numpy_integers import draws, encode_block
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
-from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, can_round, container, recipe_for
 from tests.arrays.values import telling
 
 SOURCES = {SINGLE: np.float32, DOUBLE: np.float64}

@@ -11,9 +11,8 @@ from hypothesis.extra import numpy as hnp
 
 import floatlab as fl
 from floatlab.arrays.compare import measure as errors
-from floatlab.arrays.compare.distances import Distances
-from floatlab.arrays.compare.structure import Finder
-from floatlab.arrays.streams import ArraySource, HeldSource
+from floatlab.arrays.compare.differences import Distances, Finder
+from floatlab.arrays.sources import ArraySource, HeldSource
 from floatlab.files import open_array
 
 SPECIALS = [math.nan, math.inf, -math.inf, 0.0, -0.0]
@@ -249,7 +248,7 @@ def test_memory_order_does_not_matter(tmp_path):
 
 
 def test_two_memory_orders_need_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("floatlab.arrays.streams.MOST_AT_ONCE", 5)
+    monkeypatch.setattr("floatlab.arrays.compare.measure.MOST_AT_ONCE", 5)
     np.save(tmp_path / "c.npy", np.ones((2, 3)))
     np.save(tmp_path / "f.npy", np.asfortranarray(np.ones((2, 3))))
     with open_array(f"{tmp_path}/c.npy") as x, open_array(f"{tmp_path}/f.npy") as y:

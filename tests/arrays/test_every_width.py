@@ -11,8 +11,7 @@ from floatlab.arith.operands import holds
 from floatlab.arrays.container.array import FloatArray
 from floatlab.arrays.conversion import decode, encode, quantize
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.reading import container, word_of
-from floatlab.arrays.lanes.rounding_parameters import can_round
+from floatlab.arrays.lanes.parameters import can_round, container, word_of
 from floatlab.errors import FormatError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Exact, round_exact

@@ -9,8 +9,7 @@ from floatlab import Context, Direction, Flags, parse_format
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import compiled
 from floatlab.arrays.lanes.numpy_integers import draws
-from floatlab.arrays.lanes.reading import WORDS
-from floatlab.arrays.lanes.rounding_parameters import can_round
+from floatlab.arrays.lanes.parameters import WORDS, can_round
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import CATALOG, Format
 from floatlab.numbers.rounding import draw

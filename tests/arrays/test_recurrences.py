@@ -1,6 +1,7 @@
 """Recurrences: the compiled walk makes the bits that operations on arrays make, step by step."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -180,3 +181,18 @@ def test_the_kernel_takes_no_memory_that_lies_askew(program):
     )
     with pytest.raises(ValueError, match="a reading does not go with what is written"):
         compiled._kernels.run(fp8.packed, (np.zeros((2, 4, 2)), np.zeros(2, np.uint8)), (reading,), 2, 1, 0)
+
+
+def test_threads_may_walk_at_the_same_time():
+    bf16 = fl.parse_format("bf16")
+    recurrence = Recurrence(["w", "u"], [RecurrenceStage("w", "add", ("w", "u"), bf16, fl.Context())])
+
+    def walk(update: float) -> list[float]:
+        rows = recurrence.rows(64, {"w": 1.0, "u": update})
+        recurrence.walk(rows, 500)
+        return rows[0].tolist()
+
+    updates = [2.0**-k for k in range(8)] * 4
+    expected = [walk(update) for update in updates]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(walk, updates)) == expected

@@ -7,7 +7,7 @@ import pytest
 
 from floatlab.arrays.conversion import quantize
 from floatlab.cli.main import main
-from floatlab.reduce.results.totals import matmul
+from floatlab.reduce.results.products import matmul
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ class TestArraysOnStandardInput:
         assert "floatlab-" not in ended.err  # the file that it passes through
 
     def test_too_much_is_refused(self, feed, monkeypatch):
-        monkeypatch.setattr("floatlab.cli.streams.MAX_INPUT", 10)
+        monkeypatch.setattr("floatlab.cli.standard_input.MAX_INPUT", 10)
         ended = feed(b"1\n" * 6, "sum", "-")
         assert (ended.status, ended.out) == (2, "")
         assert "standard input has over 10 bytes" in ended.err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from floatlab.cli.main import main
-from floatlab.reduce.results.totals import matmul
+from floatlab.reduce.results.products import matmul
 
 FORUM = ("dot", "--preset", "forum", "--observed", "0.0559577,0.0559577569366", "--difference", "8.19563865662e-08")
 

@@ -76,7 +76,7 @@ WRONG = [
     (["toint", "1", "--int"], "--int/--to needs TYPE"),
     (["toint", "1", "--int="], "not ''"),
     (["toint", "1", "--int", "i33"], "not 'i33'"),
-    (["toint", "1", "--int", "32"], "did you mean 'i32' or 'u32'"),
+    (["toint", "1", "--int", "32"], "did you mean 'i32' or 'ui32'"),
     (["toint", "1", "--to", "fp16"], "not 'fp16'"),
     (["toint", "1", "--int", "\x1b[2J"], r"\x1b[2J"),
     # verbs and streams

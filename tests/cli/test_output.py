@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from floatlab.cli.output import _colour, _width
-from floatlab.cli.streams import shows_unicode
+from floatlab.cli.output import _colour, _width, shows_unicode
 
 DATUM_KEYS = ["format", "code", "sign", "biased_exponent", "trailing_significand", "class", "exact", "hex", "shortest"]
 RESULT_KEYS = ["schema", "operation", "format", "context", "operands", "steps", "result", "flags", "error"]

@@ -10,7 +10,7 @@ import pytest
 from floatlab import __version__
 from floatlab.arrays.lanes import compiled
 from floatlab.cli.parser import Parser
-from floatlab.formats.names import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS
 from floatlab.verbs import registry
 from floatlab.verbs.option import WIDTHS
 from floatlab.verbs.registry import asks, verb_named

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from floatlab.cli import main as door
-from floatlab.cli import streams
+from floatlab.cli import output
 from tests.cli.conftest import PROGRAM
 
 PATIENCE = 30
@@ -144,7 +144,7 @@ def test_words_that_cannot_be_written_do_not_matter(monkeypatch):
         flush = write
 
     monkeypatch.setattr(sys, "stderr", Full())
-    streams.say("nobody hears this")
+    output.say("nobody hears this")
     assert door.main(["show", "abc"]) == 2
 
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from floatlab.cli import streams
+from floatlab.cli import standard_input
 from floatlab.cli.main import main
 from tests.cli.conftest import PROGRAM
 
@@ -115,7 +115,7 @@ def test_pages_are_apart_by_one_empty_line(feed, command):
 
 
 def test_a_line_that_is_too_long_is_skipped_and_not_kept(feed, monkeypatch):
-    monkeypatch.setattr(streams, "MAX_LINE", 20)
+    monkeypatch.setattr(standard_input, "MAX_LINE", 20)
     ended = feed(b"1.5\n" + b"1" * 1000 + b"\n2.5\n" + b"1" * 20 + b"\n" + b"0" * 21, "show", "-", "--fp32", "--quiet")
     assert ended.out == "1.5\n2.5\n"
     assert [line.split(":")[1] for line in ended.err.splitlines()] == [" line 2", " line 4", " line 5"]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import floatlab as fl
-from floatlab.arrays.streams import native
+from floatlab.arrays.codec import native
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, UnsupportedError
 from floatlab.files import open_array, open_arrays
 from floatlab.files.text import Reader

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from floatlab import FloatlabError, LiteralError, encode, parse_format, read
 from floatlab.numbers import parse_literal
-from floatlab.numbers.exact import Ratio
-from floatlab.numbers.literals import MAX_DIGITS, Code, Infinity, NotANumber, parse_code
+from floatlab.numbers.exact import Code, Infinity, NotANumber, Ratio
+from floatlab.numbers.reading import MAX_DIGITS, parse_code
 from tests import oracle
 
 

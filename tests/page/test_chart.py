@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from benchmarks.training_figures import quick
 from floatlab.errors import UnsupportedError
-from floatlab.page.chart import MARKS, POINTS, curve, scale_of, thinned, ticks
-from floatlab.page.chart_svg import chart_to_svg
-from floatlab.page.chart_text import chart_lines
+from floatlab.page.chart import MARKS, POINTS, chart_lines, curve, scale_of, thinned, ticks
 from floatlab.page.layout import to_text
 from floatlab.page.model import Chart, Page, text_of
+from floatlab.page.svg import chart_to_svg
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 

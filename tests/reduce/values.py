@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.sources import Source
 from floatlab.numbers import Datum
 from floatlab.reduce import Term

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.training.network.learner import Learner, compare_learnings, learn
-from floatlab.training.network.networks import Configuration, Network
-from floatlab.training.network.problems import exact_loss, make_problem
+from floatlab.training.learner import Learner, compare_learnings, learn
+from floatlab.training.networks import Configuration, Network, exact_loss, make_problem
 
 SMALL = {"samples": 16, "features": 4, "hidden": 8}
 

@@ -8,10 +8,9 @@ import pytest
 
 import floatlab as fl
 from floatlab.arrays.lanes import compiled
-from floatlab.training.optimizers import SGD, Adam, Updates
-from floatlab.training.run.trainer import Trainer
-from floatlab.training.scaling import LossScale
-from floatlab.training.setup import Setup
+from floatlab.training.program import SGD, Adam, Updates
+from floatlab.training.setup import LossScale, Setup
+from floatlab.training.trainer import Trainer
 from tests.training import loops
 
 STEPS, FEW = 1000, 120

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.training.scaling import LossScale, Scaler, measure_underflow
+from floatlab.training.setup import LossScale, Scaler
+from floatlab.training.underflow import measure_underflow
 
 # What torch 2.13's _amp_update_scale_ made of these, with growth 2, backoff 0.5 and an interval of 3.
 OVERFLOWED = (0, 0, 0, 1, 0, 0, 0, 0, 1, 1)

@@ -7,11 +7,10 @@ import pytest
 
 import floatlab as fl
 from floatlab.numbers import Datum
-from floatlab.training.optimizers import SGD, Adam, Updates
-from floatlab.training.run.trainer import Trainer
-from floatlab.training.scaling import LossScale
-from floatlab.training.setup import Setup
-from floatlab.training.update.trace import Why, step
+from floatlab.training.program import SGD, Adam, Updates
+from floatlab.training.setup import LossScale, Setup
+from floatlab.training.trace import Why, step
+from floatlab.training.trainer import Trainer
 
 DIRECTIONS = ("RNE", "RNA", "RTZ", "RTP", "RTN", "RTO", "RAZ", "SR")
 SETUPS = [

@@ -9,7 +9,7 @@ import pytest
 
 from floatlab.cli.parser import read_question
 from floatlab.page.model import Role
-from floatlab.tui.app import clipboard
+from floatlab.tui.app import terminal
 from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.registry import SCREENS, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, session_file, settings_file, write_session
@@ -286,13 +286,13 @@ def test_copying_asks_the_systems_programs_first(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    assert clipboard.copy("0x3c7c") == "xclip"
+    assert terminal.copy("0x3c7c") == "xclip"
     assert taken.read_text() == "0x3c7c"
     program.write_text("#!/bin/sh\nexit 1\n")
-    assert clipboard.copy("0x3c7c") == ""
+    assert terminal.copy("0x3c7c") == ""
     program.write_text("#!/bin/sh\nexec sleep 60\n")
-    monkeypatch.setattr(clipboard, "_PATIENCE", 0.2)
-    assert clipboard.copy("0x3c7c") == ""
+    monkeypatch.setattr(terminal, "_PATIENCE", 0.2)
+    assert terminal.copy("0x3c7c") == ""
 
 
 @driven

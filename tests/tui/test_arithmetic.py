@@ -14,14 +14,14 @@ from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, Strip
-from floatlab.tui.screens.arithmetic import step_player
-from floatlab.tui.screens.arithmetic.witness import WitnessSearch
+from floatlab.tui.screens.arithmetic import steps
+from floatlab.tui.screens.arithmetic.operands import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.verbs.arithmetic.operands import ARITIES
+from floatlab.verbs.option import RULES
 from floatlab.verbs.practice.answer import exercises
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
-from floatlab.verbs.rules import RULES
 from tests.tui.stage import ANY_SIZE, SIZES, driven, opened
 
 START = "add 1.125 0.12457275390625 --fp16"
@@ -479,8 +479,8 @@ async def test_the_smaller_term_slides_to_its_place(size, monkeypatch):
         await until(person, lambda: player.page == pages[-1] and player._slider is None)
         assert turned == pages
         # A key ends it: the step that it goes to is drawn whole.
-        monkeypatch.setattr(step_player, "_FRAME", 30.0)
-        monkeypatch.setattr(step_player, "_SLIDE", 600.0)
+        monkeypatch.setattr(steps, "_FRAME", 30.0)
+        monkeypatch.setattr(steps, "_SLIDE", 600.0)
         player.speed = 0.001
         await person.press("p", "n")
         assert player.page == pages[0]
@@ -519,9 +519,9 @@ async def test_it_plays_pauses_and_changes_its_speed(size):
         await person.press("greater_than_sign")
         assert words(controls)["play"] == "play 0.5/s"
         await person.press(*["greater_than_sign"] * 9)
-        assert player.speed == step_player.SPEEDS[-1]
+        assert player.speed == steps.SPEEDS[-1]
         await person.press(*["less_than_sign"] * 9)
-        assert player.speed == step_player.SPEEDS[0]
+        assert player.speed == steps.SPEEDS[0]
         await person.choose("#controls", "play")
         assert player.playing
         await person.press("less_than_sign")
@@ -645,7 +645,7 @@ async def test_a_long_search_shows_how_far_it_is_and_is_given_up(size, monkeypat
                 ended.wait(0.005)
         ended.set()
 
-    monkeypatch.setattr("floatlab.tui.screens.arithmetic.witness.witness", search)
+    monkeypatch.setattr("floatlab.tui.screens.arithmetic.operands.witness", search)
     async with opened(FMA, size) as person:
         before = person.app.shown.question
         await person.press("w")
@@ -669,7 +669,7 @@ async def test_a_format_without_a_witness_says_so(monkeypatch):
         assert complaint(person) == "that needs one format: f chooses it"
         await person.press("N")
         assert complaint(person) == "that needs one format: f chooses it"
-        monkeypatch.setattr("floatlab.tui.screens.arithmetic.witness.witness", lambda *_, **__: None)
+        monkeypatch.setattr("floatlab.tui.screens.arithmetic.operands.witness", lambda *_, **__: None)
         await person.press("f")
         await pick(person, "e5m2")
         await person.press("w")

@@ -14,8 +14,7 @@ from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.registry import SCREENS, ScreenRow
 from floatlab.tui.screens.background_answer import BackgroundAnswer, Stopped
 from floatlab.tui.screens.task import SHARED_KEYS, TaskScreen
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.registry import VERBS
 from tests.tui.stage import driven, opened
 
@@ -72,8 +71,8 @@ class Work:
 def work(monkeypatch):
     work = Work()
     start = ("block", "quick", "--to", "mxfp4")
-    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", ("block",), start, lambda: Slow, slow=True))
-    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers))
+    monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", start, lambda: Slow, slow=True))
+    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers, screen="slow"))
     yield work
     for gate in work.gates.values():
         gate.set()
@@ -130,7 +129,7 @@ async def test_the_picture_stays_until_the_answer_comes(work):
         assert picture(person) == "prepared quick"
         assert said(person) == "working … 0 % · Esc stops"
         assert task.question == asked("slowly")
-        assert not task.history.can_undo
+        assert not task.history.can_go(-1)
         work.gate("slowly").set()
         await until(person, lambda: picture(person) == "prepared slowly")
         await person.press("u")
@@ -193,7 +192,7 @@ async def test_an_undo_that_is_stopped_has_not_been_done(work):
         assert task.question == asked("first")
         await person.press("escape")
         assert task.question == asked("quick")
-        assert task.history.can_undo
+        assert task.history.can_go(-1)
 
 
 @driven
@@ -270,7 +269,7 @@ def test_what_is_wrong_is_said_before_the_screen_is_taken(work, monkeypatch):
     monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 5)
     for value in ("bad", "late"):
         with pytest.raises(FloatlabError, match=f"{value} is wrong"):
-            floatlab.cli.explorer.run_explorer(["block", value, "--to", "mxfp4"])
+            floatlab.cli.explorer.run(["block", value, "--to", "mxfp4"])
 
 
 def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
@@ -281,7 +280,7 @@ def test_what_takes_long_does_not_keep_the_screen_waiting(work, monkeypatch):
     monkeypatch.setattr(floatlab.cli.explorer, "_PATIENCE", 0)
     monkeypatch.setattr(floatlab.cli.explorer, "_check_terminal", lambda: None)
     monkeypatch.setattr(floatlab.tui.app.app, "open_explorer", lambda *_, pending, **__: taken.append(pending) or 0)
-    assert floatlab.cli.explorer.run_explorer(["block", "slowly", "--to", "mxfp4"]) == 0
+    assert floatlab.cli.explorer.run(["block", "slowly", "--to", "mxfp4"]) == 0
     assert not taken[0].ends(0)
     work.gate("slowly").set()
     assert taken[0].result()[0][0].found == "slowly"

@@ -7,8 +7,8 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.widgets import Input
 
-from floatlab.tui.app.harmless import HARMLESS
-from floatlab.tui.widgets.file_picker import FilePicker
+from floatlab.tui.app.terminal import HARMLESS
+from floatlab.tui.widgets.array_box import FilePicker
 from floatlab.tui.widgets.pickers import Choice, Picker
 from floatlab.verbs.question import Question
 from tests.tui.stage import driven, opened

@@ -8,8 +8,7 @@ import pytest
 
 from floatlab.cli.parser import read_question
 from floatlab.page.model import text_of
-from floatlab.tui.screens.reduce.orders import OrderTable
-from floatlab.tui.screens.reduce.tree_table import TreeTable
+from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
 from floatlab.tui.widgets.choice_bar import ChoiceBar
 from floatlab.tui.widgets.page_view import PageView
 from floatlab.tui.widgets.pickers import HelpWindow, Picker
@@ -359,9 +358,9 @@ async def test_the_palette_knows_orders():
 
 @driven
 async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(monkeypatch):
-    import floatlab.tui.screens.reduce.orders
+    import floatlab.tui.screens.reduce.tables
 
-    given, whole, gate = [], floatlab.tui.screens.reduce.orders.growing, threading.Event()
+    given, whole, gate = [], floatlab.tui.screens.reduce.tables.growing, threading.Event()
 
     def slowly(found):
         for rows in whole(found):
@@ -370,7 +369,7 @@ async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(mon
             if len(given) == 3:
                 gate.wait(10)
 
-    monkeypatch.setattr(floatlab.tui.screens.reduce.orders, "growing", slowly)
+    monkeypatch.setattr(floatlab.tui.screens.reduce.tables, "growing", slowly)
     monkeypatch.setattr(OrderTable, "SHORT", 0)
     async with opened(FORUM) as person:
         first = person.app.shown.reduction

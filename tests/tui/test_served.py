@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from textual.widgets import Input, Label, OptionList, Static
 
-import floatlab.tui.app.clipboard
+import floatlab.tui.app.terminal
 from floatlab.cli.parser import read_question
 from floatlab.tui.app.app import Explorer
 from floatlab.tui.app.settings import session_file
-from floatlab.tui.widgets.file_picker import FilePicker
+from floatlab.tui.widgets.array_box import FilePicker
 from tests.tui.stage import driven, opened
 
 
@@ -159,7 +159,7 @@ def test_no_library_is_asked_by_module(served, confine, monkeypatch):
 
 def test_the_clipboard_of_this_machine_is_left_alone(confine, monkeypatch):
     copied = []
-    monkeypatch.setattr(floatlab.tui.app.clipboard, "copy", lambda text: copied.append(text) or "")
+    monkeypatch.setattr(floatlab.tui.app.terminal, "copy", lambda text: copied.append(text) or "")
 
     @driven
     async def copy():

@@ -8,15 +8,14 @@ import pytest
 from floatlab import train
 from floatlab.cli.parser import read_question
 from floatlab.page.model import text_of
-from floatlab.training.run.trainer import Trainer
 from floatlab.training.setup import Setup
-from floatlab.tui.screens.train.marking_picker import MarkingPicker
+from floatlab.training.trainer import Trainer
+from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
 from floatlab.tui.screens.train.plot import Plot
-from floatlab.tui.screens.train.tables import RemedyTable, RoundingTable
 from floatlab.tui.widgets.page_view import PageView
-from floatlab.tui.widgets.pickers import Picker
+from floatlab.tui.widgets.pickers import MarkingPicker, Picker
 from floatlab.verbs.registry import answer_question, words_of
-from floatlab.verbs.train.live.laboratory import laboratory_for, stage_questions
+from floatlab.verbs.train.live import laboratory_for, stage_questions
 from tests.tui.stage import ANY_SIZE, driven, opened
 
 MANY = "train 1.125 --update 0.00041999 --steps 101 --remedies plain,master,stochastic,kahan"

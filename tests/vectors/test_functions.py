@@ -3,8 +3,9 @@
 import pytest
 
 from floatlab import Context, Flags, FloatlabError, decode, encode, parse_format
+from floatlab.arith.integers import parse_integer
 from floatlab.vectors import parse_function
-from floatlab.vectors.functions import BITS_OF_FLAGS, FLAGS_OF_BITS, OPERATIONS, digits, parse_integer
+from floatlab.vectors.functions import BITS_OF_FLAGS, FLAGS_OF_BITS, OPERATIONS, digits
 
 # By hand: 1 + 1 = 2, 1 − 1 = 0, …, in codes of binary16.
 RESULTS = [
@@ -151,7 +152,7 @@ def test_integer_types_are_also_known_by_the_names_that_languages_give_them(name
 
 @pytest.mark.parametrize("name", ["32", "i33", "u", "int", "fp16", "i32i", "u i32", "us32"])
 def test_other_words_are_no_integer_types(name):
-    with pytest.raises(FloatlabError, match="an integer type is i or u and 8"):
+    with pytest.raises(FloatlabError, match="an integer type is i or ui and 8"):
         parse_integer(name)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.arrays.compare.structure import Finder
+from floatlab.arrays.compare.differences import Finder
 from floatlab.page.layout import to_text
 from floatlab.page.measures import percent, upward
 from floatlab.page.model import text_of

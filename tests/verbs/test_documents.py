@@ -16,10 +16,10 @@ from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
 from floatlab.reduce.results.products import matrix_product
 from floatlab.training.gradient_check import sweep_steps
-from floatlab.training.optimizers import SGD, Adam
-from floatlab.training.scaling import LossScale, measure_underflow
-from floatlab.training.setup import Setup
-from floatlab.training.update.trace import step
+from floatlab.training.program import SGD, Adam
+from floatlab.training.setup import LossScale, Setup
+from floatlab.training.trace import step
+from floatlab.training.underflow import measure_underflow
 from floatlab.verbs.documents import from_json
 
 PAIRWISE = parse_schedule("pairwise")

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from floatlab import Context, decode, parse_format
 from floatlab.errors import FloatlabError, LiteralError, UnsupportedError
 from floatlab.formats import CATALOG
-from floatlab.verbs.edits import EDITS, code_of, edited, fields, literal_of, with_bit, with_field
+from floatlab.verbs.edits import EDITS, edited, fields, literal_of, with_bit, with_field
+from floatlab.verbs.question import code_of
 from floatlab.verbs.show.answer import show
 
 FORMATS = [row.format for row in CATALOG]
@@ -53,8 +54,8 @@ def test_a_bit_flipped_twice_is_back(datum):
 
 @given(data())
 def test_fields_typed_as_they_are_change_nothing(datum):
-    for field in fields(datum):
-        assert with_field(datum, field.name, field.text) == datum
+    for name, text in fields(datum).items():
+        assert with_field(datum, name, text) == datum
 
 
 @given(data(), st.sampled_from(sorted(EDITS)))

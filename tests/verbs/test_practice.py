@@ -13,7 +13,7 @@ from floatlab.numbers import Direction, Flags
 from floatlab.page.layout import to_text
 from floatlab.verbs.arithmetic.answer import operate
 from floatlab.verbs.arithmetic.operands import ARITIES, compute, operands
-from floatlab.verbs.arithmetic.scenes import contrast_scenes, scenes
+from floatlab.verbs.arithmetic.scenes import scenes_of
 from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
 
 FP16 = parse_format("fp16")
@@ -113,7 +113,7 @@ def test_operands_are_the_same_for_a_seed_and_show_something():
 
 def test_fma_asks_by_the_way():
     values = ("0.1", "10", "-1", "fp16")
-    film = contrast_scenes(contrast(fma(*values), multiply_then_add(*values)))
+    film = scenes_of(contrast(fma(*values), multiply_then_add(*values)))
     found = exercises(operate("fma", values[:3], FP16).scenes(True))
     assert len(found) == len(film)
     prompts = [each.prompt for each in found if each is not None]
@@ -125,5 +125,5 @@ def test_fma_asks_by_the_way():
 def test_pages_of_one_scene_ask_nothing():
     assert exercises(operate("cmp", ("1", "2"), FP16).scenes(True)) == (None,)
     assert exercises(operate("toint", ("2.5",), FP16).scenes(True)) == (None,)
-    film = scenes(add("1", "1", "fp16"))
+    film = scenes_of(add("1", "1", "fp16"))
     assert len(exercises(film)) == len(film)

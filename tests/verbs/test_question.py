@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from floatlab import Context, parse_format
 from floatlab.cli.parser import read_question
 from floatlab.errors import FloatlabError
-from floatlab.formats.names import SHORTHANDS
+from floatlab.formats.catalog import SHORTHANDS
 from floatlab.numbers import Direction
 from floatlab.verbs.arithmetic.operands import ARITIES
 from floatlab.verbs.question import Question

@@ -10,7 +10,7 @@ from floatlab import Context, decode, parse_format
 from floatlab.arith import compare
 from floatlab.page.layout import to_text
 from floatlab.page.model import Row, Strip, text_of
-from floatlab.verbs.arithmetic.relations.page import comparison_page
+from floatlab.verbs.arithmetic.relations import comparison_page
 from tests import strategies
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from floatlab import Context
 from floatlab.cli.parser import read_question
+from floatlab.verbs.option import RULES, context_words
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import command_of
-from floatlab.verbs.rules import RULES, context_words
 
 
 def test_every_choice_of_a_context_has_its_rows():

@@ -15,12 +15,12 @@ from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, convert
 from floatlab.numbers.steps import Align, Combination, Combine, Divide, Round
 from floatlab.page.layout import to_text
 from floatlab.page.model import Fresh, Page, Pair, Strip, text_of
-from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.answer import operate
-from floatlab.verbs.arithmetic.fma.page import contrast_page
 from floatlab.verbs.arithmetic.operands import ARITIES, compute
 from floatlab.verbs.arithmetic.page import TAIL, derivation_page, framed
-from floatlab.verbs.arithmetic.scenes import contrast_scenes, scenes
+from floatlab.verbs.arithmetic.relations import contrast_page
+from floatlab.verbs.arithmetic.scenes import scenes_of
+from floatlab.verbs.question import Scene
 from tests.strategies import codes, formats
 
 FP16 = parse_format("fp16")
@@ -50,7 +50,7 @@ def why(scene: Scene) -> str:
 
 
 def reasons(derivation: Derivation) -> dict[str, str]:
-    return {scene.name: why(scene) for scene in scenes(derivation)}
+    return {scene.name: why(scene) for scene in scenes_of(derivation)}
 
 
 def assert_film(film: tuple[Scene, ...], whole: Page, flags: Flags) -> None:
@@ -89,9 +89,9 @@ def derivations(draw: st.DrawFn, verbs: list[str]) -> Derivation | None:
 def test_a_film_ends_in_the_page(d):
     if d is None:
         return
-    film = scenes(d)
+    film = scenes_of(d)
     assert_film(film, derivation_page(d), d.flags)
-    assert [page_text(scene.page) for scene in scenes(d)] == [page_text(scene.page) for scene in film]
+    assert [page_text(scene.page) for scene in scenes_of(d)] == [page_text(scene.page) for scene in film]
 
 
 @given(derivations(["fma"]))
@@ -103,12 +103,12 @@ def test_a_film_of_two_ways_ends_in_the_page(d):
         both = contrast(d, multiply_then_add(*d.operands, d.result.format, d.context))
     except FloatlabError:
         return
-    film = contrast_scenes(both)
+    film = scenes_of(both)
     assert_film(film, contrast_page(both), both.fused.flags)
     assert film[-1].separate_flags == both.separate.flags
     for before, after in pairwise(film):
         assert before.separate_flags & after.separate_flags == before.separate_flags
-    for scene in contrast_scenes(both, strips=False):
+    for scene in scenes_of(both, strips=False):
         assert not [block for block in scene.page.blocks if isinstance(block, Strip) and block.label in ("a", "b", "c")]
 
 
@@ -120,7 +120,7 @@ def test_a_film_of_a_conversion(fmt, data, context):
         d = convert(Datum(source, data.draw(codes(source))), fmt, context)
     except FloatlabError:
         return
-    assert_film(scenes(d), derivation_page(d), d.flags)
+    assert_film(scenes_of(d), derivation_page(d), d.flags)
 
 
 def blocks_of(page: Page):
@@ -133,7 +133,7 @@ def blocks_of(page: Page):
 def test_the_smaller_term_moves_one_place_at_a_time(d):
     if d is None:
         return
-    for scene in scenes(d, strips=False):
+    for scene in scenes_of(d, strips=False):
         derivation, index = scene.steps[0]
         step = derivation.steps[index]
         if not isinstance(step, Align):
@@ -153,7 +153,7 @@ def test_the_smaller_term_moves_one_place_at_a_time(d):
 
 
 def test_scenes_without_operands_keep_what_reading_did():
-    film = scenes(add("1.125", "0.1246", "fp16"), strips=False)
+    film = scenes_of(add("1.125", "0.1246", "fp16"), strips=False)
     assert page_text(film[0].page).split() == ["b", "read", "from", "0.1246", "error", "−0.4464", "ulp,", "inexact"]
     assert page_text(film[-1].page).splitlines() == [
         re.sub(r"^ {15}read", "  b            read", each)
@@ -163,7 +163,7 @@ def test_scenes_without_operands_keep_what_reading_did():
 
 
 def test_the_newest_rows_are_marked():
-    film = scenes(add("1.125", "0.12457275390625", "fp16"))
+    film = scenes_of(add("1.125", "0.12457275390625", "fp16"))
     marked = [re.search(r"^[▸>] (\S+)", to_text(scene.page), re.MULTILINE)[1] for scene in film]
     assert marked == ["1.125", "align", "sum", "round", "result"] or marked == ["a", "align", "sum", "round", "result"]
     assert "\n> align" in to_text(film[1].page, ascii=True)
@@ -174,7 +174,7 @@ def test_the_newest_rows_are_marked():
 def test_the_numbers_in_reasons_are_true(d):
     if d is None:
         return
-    film = scenes(d)
+    film = scenes_of(d)
     fmt = d.result.format
     for scene in film:
         step, words = d.steps[scene.steps[0][1]], why(scene)
@@ -290,7 +290,7 @@ def test_division_and_root_tell_endless_digits_from_others():
 def test_both_ways_go_in_step():
     values = ("0.1", "10", "-1", "fp16")
     both = contrast(fma(*values), multiply_then_add(*values))
-    film = contrast_scenes(both)
+    film = scenes_of(both)
     assert [scene.name for scene in film] == [
         "operands", "product", "round product", "align", "sum", "rule", "round", "result", "verdict",
     ]  # fmt: skip

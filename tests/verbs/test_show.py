@@ -4,7 +4,7 @@ import pytest
 
 from floatlab import Context, Direction, parse_format
 from floatlab.errors import FloatlabError, FormatError, LiteralError
-from floatlab.verbs.answer import Answer
+from floatlab.verbs.question import Answer
 from floatlab.verbs.registry import VERBS, verb_named
 from floatlab.verbs.show.answer import DEFAULT_FORMATS, show
 

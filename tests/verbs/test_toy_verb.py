@@ -10,7 +10,6 @@ import pytest
 import floatlab
 from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
-from floatlab.tui.app.registry import SCREENS
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, Entry, answer_question, command_of, verb_named
@@ -43,7 +42,7 @@ VERB = Verb(
 """
 ANSWER = """
 from floatlab import encode, multiply
-from floatlab.verbs.answer import answer_for
+from floatlab.verbs.question import answer_for
 
 def answers(question, started=None):
     format = next(iter(question.formats), "fp32")
@@ -72,7 +71,7 @@ def toy(tmp_path, monkeypatch):
 
         return answers
 
-    monkeypatch.setitem(VERBS, "toy", Entry(verb, answers))
+    monkeypatch.setitem(VERBS, "toy", Entry(verb, answers, "inspect"))
     yield
     for name in ("toy_verb", "toy_verb.options", "toy_verb.answer"):
         sys.modules.pop(name, None)
@@ -128,9 +127,7 @@ def test_its_errors_come_from_its_table(toy, capsys, words, message):
 
 
 @driven
-async def test_the_palette_of_the_explorer_offers_it(toy, monkeypatch):
-    inspect = SCREENS["inspect"]
-    monkeypatch.setitem(SCREENS, "inspect", inspect.replace(verbs=(*inspect.verbs, "toy")))
+async def test_the_palette_of_the_explorer_offers_it(toy):
     async with opened("show 1 --fp16") as person:
         await person.press("ctrl+p")
         await person.type("example toy 1.5")
@@ -174,6 +171,6 @@ def test_no_flag_of_a_verb_is_written_where_all_verbs_are_treated_alike():
     flags -= {"--csv", "--html", "--plot"}  # files that the door itself writes
     flags -= {"--little-endian"}  # which a question spells out
     alike = [HOUSE / "cli" / f"{name}.py" for name in ("main", "parser", "output", "hints", "completion")]
-    alike += [HOUSE / "verbs" / f"{name}.py" for name in ("option", "question", "registry", "rules")]
+    alike += [HOUSE / "verbs" / f"{name}.py" for name in ("option", "question", "registry")]
     outside = {path.name: strings_in(path) & flags for path in alike}
     assert {name: found for name, found in outside.items() if found} == {}

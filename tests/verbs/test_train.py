@@ -6,12 +6,12 @@ import pytest
 from floatlab.cli.parser import read_question
 from floatlab.errors import FloatlabError
 from floatlab.numbers import Datum, encode
-from floatlab.training.run.laboratory import Training
-from floatlab.training.update.trace import UpdateTrace
+from floatlab.training.laboratory import Training
+from floatlab.training.trace import UpdateTrace
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import answer_question
-from floatlab.verbs.train.check.functions import NAMES, function_of
-from floatlab.verbs.train.inputs import numbers_named
+from floatlab.verbs.train.answer import numbers_named
+from floatlab.verbs.train.functions import NAMES, function_of
 
 
 def test_numbers_stay_as_they_were_typed(tmp_path):

@@ -9,20 +9,20 @@ from floatlab import Context, train
 from floatlab.page.layout import to_text
 from floatlab.page.model import Role, Row
 from floatlab.training.gradient_check import check_gradient, sweep_steps
-from floatlab.training.network.learner import LearningComparison, compare_learnings, learn
-from floatlab.training.optimizers import SGD, Adam
-from floatlab.training.scaling import measure_underflow
+from floatlab.training.learner import LearningComparison, learn
+from floatlab.training.program import SGD, Adam
 from floatlab.training.setup import Setup
-from floatlab.training.update.trace import Why, step
-from floatlab.verbs.train.check.page import check_page
-from floatlab.verbs.train.network.page import network_page, verdict_words
-from floatlab.verbs.train.run.page import training_page, values_chart
-from floatlab.verbs.train.step.page import stage_table, step_page, why_words
-from floatlab.verbs.train.underflow.page import fate_of, underflow_page
+from floatlab.training.trace import Why, step
+from floatlab.training.underflow import measure_underflow
+from floatlab.verbs.train.check_page import GradientCheck, check_page
+from floatlab.verbs.train.network_page import Learnings, network_page, verdict_words
+from floatlab.verbs.train.run_page import training_page, values_chart
+from floatlab.verbs.train.step_page import stage_table, step_page, why_words
+from floatlab.verbs.train.underflow_page import fate_of, underflow_page
 from floatlab.verbs.train.words import (
     CAUSES,
-    exactly_shown,
     figures,
+    long_figures,
     optimizer_words,
     remedy_words,
     setup_words,
@@ -127,12 +127,12 @@ def test_remedies_and_setups_in_words():
     assert remedy_words("e5m10+dynamic:128") == "e5m10 everywhere; the loss scale adapts, from 128"
     assert setup_words(Setup("mxfp4", master="fp32")).startswith("weights in mxfp4, gradients in binary32, a master")
     assert optimizer_words(SGD("0.1", 0.9, 0.01)) == "SGD, learning rate 0.1, momentum 0.9, weight decay 0.01"
-    assert (figures(Fraction(-1, 3)), exactly_shown(Fraction(-1, 4))) == ("−0.3333", "−0.25")
+    assert (figures(Fraction(-1, 3)), long_figures(Fraction(-1, 4))) == ("−0.3333", "−0.25")
 
 
 def test_networks_are_told_beside_the_reference():
     found = learn("linear", "fp32 bf16", seeds=2, steps=100, samples=8)
-    page = text(network_page(found, compare_learnings(found), "fp32"))
+    page = text(network_page(Learnings.of(found)))
     assert "bf16 is worse than fp32, beyond the noise of 2 seeds" in page
     assert "loss, geometric mean over seeds" in page
     said = verdict_words(
@@ -169,7 +169,7 @@ def test_a_scale_that_loses_nothing_is_said_and_one_that_must():
 
 def test_the_best_step_is_told_and_what_spoils_the_others():
     curves = [sweep_steps(lambda x: x * x * x, 1.5, way=way) for way in ("forward", "central")]
-    page = text(check_page(curves, check_gradient(lambda x: x * x * x, 1.5, 6.8), "x^3"))
+    page = text(check_page(GradientCheck("x^3", tuple(curves), check_gradient(lambda x: x * x * x, 1.5, 6.8))))
     assert page.startswith("x^3 at 1.5 in binary32: its derivative is 6.75; 6.8 is a bug")
     assert f"central, best {curves[1].best.h:.2e}" in page
     assert "rounding" in page

@@ -8,8 +8,7 @@ import pytest
 
 from floatlab import Context, decode, read
 from floatlab.formats import CATALOG
-from floatlab.numbers.literals import parse_literal
-from floatlab.numbers.reading import read_literal
+from floatlab.numbers.reading import parse_literal, read_literal
 from floatlab.verbs.documents import document_of
 from floatlab.verbs.formats.json import SUMMARY
 from floatlab.wire.derivations import DATUM as DATUM_SCHEMA

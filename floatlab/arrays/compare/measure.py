@@ -8,27 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import fsum, inf
 from sys import float_info
-from typing import Any
 
 import numpy as np
 
 from floatlab.arith.operands import common_format, holds
-from floatlab.arrays.compare.differences import NO_ERRORS, ComparedElement, Differences, ErrorSummary, Operand, Specials
-from floatlab.arrays.compare.distances import Distances
-from floatlab.arrays.compare.structure import Finder
-from floatlab.arrays.compare.tolerances import (
-    NUMPY,
-    Allclose,
-    AssertClose,
+from floatlab.arrays.codec import native, round_array
+from floatlab.arrays.compare.differences import (
+    NO_ERRORS,
+    ComparedElement,
+    Differences,
+    Distances,
+    ErrorSummary,
     Extreme,
-    Judge,
-    default_tolerances,
-    unlike,
-)
-from floatlab.arrays.conversion import encode
+    Finder,
+    Operand,
+    Specials,
+    Tolerance,
+)  # fmt: skip
+from floatlab.arrays.compare.tolerances import NUMPY, Allclose, AssertClose, Judge, default_tolerances
 from floatlab.arrays.order import NOT_COMPARABLE, ulp_distance
-from floatlab.arrays.sources import Source, source_of
-from floatlab.arrays.streams import BLOCK, ArraySource, HeldSource, Piece, broadcast_shapes, native, side_by_side
+from floatlab.arrays.sources import BLOCK, MOST_AT_ONCE, ArraySource, HeldSource, Piece, Source, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
@@ -40,7 +39,7 @@ _NONE = np.zeros(0, np.intp)
 _LARGEST = float_info.max
 
 
-def _pair(tolerances: object) -> tuple[Any, ...]:
+def _pair(tolerances: object) -> tuple[object, ...]:
     if tolerances is None:
         return ()
     if not isinstance(tolerances, tuple | list) or len(tolerances) != 2:
@@ -119,12 +118,12 @@ def compare(
     tolerances = float(rtol), float(atol)
     shape = broadcast_shapes(x.shape, y.shape)
     why = "shape" if x.shape != y.shape else "dtype" if x.kind != y.kind else ""  # PyTorch does not compare these
-    apart = unlike(AssertClose, *torch, equal_nan, why)
+    apart = Tolerance(AssertClose.name, *torch, equal_nan, unlike=why)
     if shape is None:
         return Differences(
             actual=sides[0], expected=sides[1], shape=None, size=0, equal_bits=None, equal=0,
             specials=Specials(0, 0, 0, 0, 0), absolute=NO_ERRORS, relative=NO_ERRORS, ulps=None,
-            allclose=unlike(Allclose, *tolerances, equal_nan, why), assert_close=apart, worst=(),
+            allclose=Tolerance(Allclose.name, *tolerances, equal_nan, unlike=why), assert_close=apart, worst=(),
             differing=None, failing=None,
         )  # fmt: skip
     judge = Judge(Allclose(x, y), *tolerances, equal_nan)
@@ -193,7 +192,9 @@ class _Measure:
         steps: Format, worst: int,
     ) -> None:  # fmt: skip
         self.names = x.name, y.name
-        self.x, self.y = side_by_side(x, y, shape)
+        if x.shape != y.shape or x.by_columns != y.by_columns:
+            x, y = _spread(x, shape), _spread(y, shape)
+        self.x, self.y = x, y
         self.by_columns = self.x.by_columns
         self.counted = shape[::-1] if self.by_columns else shape  # the order in which elements are numbered
         self.size = int(np.prod(shape, dtype=object))
@@ -202,7 +203,7 @@ class _Measure:
         self.differing, self.failing = Finder(self.counted), Finder(self.counted)
         self.bits = self.equal = self.finite = self.nonzero = 0
         self.specials = np.zeros(5, np.int64)  # in the order of Specials
-        self.listed: list[tuple[float, int, tuple[Any, ...]]] = []
+        self.listed: list[tuple[float, int, tuple[int, ...]]] = []
 
     def run(self, progress: Callable[[int], None] | None) -> None:
         """Go through both arrays once."""
@@ -270,7 +271,7 @@ class _Measure:
         """Return how many ulps lie between, −1 where one is a NaN."""
         x, y = (
             Source(each.codes[rest] if each.format == self.steps
-                   else encode(Source(each.codes[rest], each.format), self.steps), self.steps)
+                   else round_array(Source(each.codes[rest], each.format), self.steps, as_codes=True), self.steps)
             for each in (a, b)
         )  # fmt: skip
         distances = ulp_distance(x, y)
@@ -308,6 +309,49 @@ class _Measure:
             )
             for share, number, (p, q, a, b, error, ulps) in self.listed
         )  # fmt: skip
+
+
+class Spread(ArraySource):
+    """An array that is repeated along axes, as NumPy broadcasts."""
+
+    def __init__(self, source: ArraySource, shape: tuple[int, ...]) -> None:
+        """Take the array into memory, and count through it by its new shape."""
+        super().__init__(source.name, shape, source.format if source.dtype is None else source.dtype)
+        whole = source.whole()
+        self._flat = np.broadcast_to(whole.codes if isinstance(whole, Source) else whole, shape).flat
+
+    def read(self, first: int, count: int) -> Piece:
+        """Return `count` numbers from index `first` on."""
+        piece = self._flat[first : first + count]
+        return Source(piece, self.format) if self.dtype is None else piece
+
+
+def _spread(source: ArraySource, shape: tuple[int, ...]) -> ArraySource:
+    """Return an array in the shape that it broadcasts to, its last axis counting fastest.
+
+    Raises UnsupportedError for more than 2^25 numbers that count otherwise.
+    """
+    if source.by_columns:
+        if source.size > MOST_AT_ONCE:
+            raise UnsupportedError(
+                f"{source.name} lies in memory by columns, and the other array by rows: such are compared up to "
+                f"{MOST_AT_ONCE:,} numbers; save both in one order"
+            )
+        source = HeldSource(source.whole(), source.name)
+    return source if source.shape == shape else Spread(source, shape)
+
+
+def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the shape that two shapes of any size broadcast to, or None; NumPy's function has a largest size.
+
+    >>> broadcast_shapes((3, 1), (4,)), broadcast_shapes((3,), (4,))
+    ((3, 4), None)
+    """
+    long, short = (a, b) if len(a) >= len(b) else (b, a)
+    short = (1,) * (len(long) - len(short)) + short
+    if any(m != n and 1 not in (m, n) for m, n in zip(long, short, strict=True)):
+        return None
+    return tuple(n if m == 1 else m for m, n in zip(long, short, strict=True))
 
 
 def _count_specials(p: Array, q: Array) -> list[int]:

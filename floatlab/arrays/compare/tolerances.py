@@ -14,11 +14,11 @@ from math import inf, isnan
 import numpy as np
 
 from floatlab.arith.operands import holds
+from floatlab.arrays.compare.differences import Extreme, Tolerance
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.reading import SINGLE
-from floatlab.arrays.streams import ArraySource
+from floatlab.arrays.lanes.parameters import SINGLE
+from floatlab.arrays.sources import ArraySource
 from floatlab.arrays.types import Array
-from floatlab.record import Record
 
 NUMPY = (1e-5, 1e-8)  # the defaults of numpy.allclose: rtol, atol
 # The defaults of torch.testing.assert_close by dtype; other dtypes have to be equal.
@@ -28,36 +28,6 @@ TORCH = {
     "binary32": (1.3e-6, 1e-5),
     "binary64": (1e-7, 1e-7),
 }
-
-
-class Extreme(Record):
-    """A largest value, and the index of the first element that has it."""
-
-    value: float | int
-    index: tuple[int, ...]
-
-
-class Tolerance(Record):
-    """One definition of near enough: what it says of two arrays.
-
-    `share` is the largest |actual − expected| / (atol + rtol·|expected|): what lies above 1 fails, and infinite where
-    no tolerance would do. `least_rtol` is the smallest that would pass with this atol, `least_atol` with this rtol,
-    None where none would; both are exact in the dtype that tolerances are computed in. The greatest differences are
-    those of elements that fail, in the dtype of the arrays, as both libraries print them.
-    """
-
-    name: str
-    rtol: float
-    atol: float
-    equal_nan: bool
-    passes: bool
-    failing: int
-    share: Extreme | None
-    least_rtol: float | None
-    least_atol: float | None
-    greatest_absolute: Extreme | None
-    greatest_relative: Extreme | None
-    unlike: str = ""  # what keeps a library from comparing at all: shape or dtype
 
 
 class Allclose:
@@ -206,14 +176,6 @@ class Judge:
             least_atol=self._tolerance("atol"), greatest_absolute=extreme(self.absolute),
             greatest_relative=extreme(self.relative),
         )  # fmt: skip
-
-
-def unlike(rule: type[Allclose | AssertClose], rtol: float, atol: float, equal_nan: bool, what: str) -> Tolerance:
-    """Return the verdict on arrays that a library does not compare: of other shapes or dtypes."""
-    return Tolerance(
-        name=rule.name, rtol=rtol, atol=atol, equal_nan=equal_nan, passes=False, failing=0, share=None,
-        least_rtol=None, least_atol=None, greatest_absolute=None, greatest_relative=None, unlike=what,
-    )  # fmt: skip
 
 
 def _larger(found: tuple[float, int], values: Array, index: Array) -> tuple[float, int]:

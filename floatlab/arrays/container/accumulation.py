@@ -15,25 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TypedDict, Unpack
+from typing import TypedDict
 
 import numpy as np
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.container.coded import Axis, CodedArray
-from floatlab.arrays.container.elements import array_format, codes_in
-from floatlab.arrays.container.operands import finished, shared_context, shared_format, typed
+from floatlab.arrays.container.coded import Axis, CodedArray, codes_in, finished, shared_context, shared_format, typed
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.dispatch import sweep
-from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator, rounds_as_processors
-from floatlab.arrays.lanes.reading import SINGLE
+from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
+from floatlab.arrays.lanes.parameters import SINGLE, rounds_as_processors
 from floatlab.arrays.operations import operate
+from floatlab.arrays.sources import array_format
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Direction
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 
 SCHEDULES = ("serial", "pairwise")
 _TILE = 1 << 20  # products that stand in memory at once
@@ -96,7 +95,7 @@ class Accumulator:
             formats = (self.format, self.format)
             work = calculator(OPERATIONS[operation], formats, self.format, self._next(), None, told=False)
             self._works[operation] = work
-        sweep(lambda first, a, b, codes: work(a, b, first, codes, None), [x, y], [made])
+        sweep(work, [x, y], made)
         return made
 
     def finished(self, found: Array, into: Format, context: Context | None) -> CodedArray:
@@ -144,17 +143,23 @@ def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
     return moved.reshape(prod(values.shape[i] for i in axes), *(values.shape[i] for i in rest)), kept
 
 
-def _reduced(
-    x: CodedArray,
-    axis: Axis,
-    keepdims: bool,
-    operation: str,
-    mean: bool = False,
-    *,
-    accumulator: object = None,
-    schedule: str = "serial",
-    format: object = None,
-) -> CodedArray:
+@in_default_mode
+def reduced(
+    x: CodedArray, operation: str, axis: Axis = None, keepdims: bool = False, *,
+    mean: bool = False, accumulator: object = None, schedule: str = "serial", format: object = None,
+) -> CodedArray:  # fmt: skip
+    """Return the sum ("add") or the product ("multiply") along one axis, several, or all; of nothing it is 0 or 1.
+
+    With `mean`, the sum is divided by the count (rounded to the accumulator's format) in it. Raises UnsupportedError
+    for a schedule that there is not and for the mean of nothing, FormatError for a format.
+
+    >>> from floatlab.arrays import FloatArray
+    >>> ones = FloatArray(np.ones(1000), "bf16")
+    >>> [reduced(ones, "add", accumulator="bf16", schedule=schedule).item() for schedule in SCHEDULES]
+    [256.0, 1000.0]
+    >>> reduced(FloatArray([1.5, 3.0, 2.0], "e4m3"), "multiply")
+    FloatArray(9.0, e4m3fn)
+    """
     into = x.format if format is None else array_format(format)
     work = Accumulator(accumulator, x.format, x._context)
     terms, kept = _first(work.taken(x), axis)
@@ -162,48 +167,10 @@ def _reduced(
         if mean:
             raise UnsupportedError("the mean of no elements is no number")
         terms = work.taken(CodedArray(np.full((1, *terms.shape[1:]), float(operation == "multiply")), "fp64"))
-    found = folded(terms, work, schedule, operation)
+    result = folded(terms, work, schedule, operation)
     if mean:
-        found = work("divide", found, work.taken(CodedArray(float(len(terms)), "fp64")))
-    return work.finished(found.reshape(kept) if keepdims else found, into, x._context)
-
-
-@in_default_mode
-def total(x: CodedArray, axis: Axis = None, keepdims: bool = False, **how: Unpack[Summation]) -> CodedArray:
-    """Return the sum along one axis, several, or all; of nothing it is 0.
-
-    Raises UnsupportedError for a schedule that there is not, FormatError for a format.
-
-    >>> from floatlab.arrays import FloatArray
-    >>> ones = FloatArray(np.ones(1000), "bf16")
-    >>> total(ones), total(ones, accumulator="bf16"), total(ones, accumulator="bf16", schedule="pairwise")
-    (FloatArray(1000.0, bfloat16), FloatArray(256.0, bfloat16), FloatArray(1000.0, bfloat16))
-    """
-    return _reduced(x, axis, keepdims, "add", **how)
-
-
-@in_default_mode
-def product(x: CodedArray, axis: Axis = None, keepdims: bool = False, **how: Unpack[Summation]) -> CodedArray:
-    """Return the product along axes; of nothing it is 1. Arguments and errors are `total`'s.
-
-    >>> from floatlab.arrays import FloatArray
-    >>> product(FloatArray([1.5, 3.0, 2.0], "e4m3"))
-    FloatArray(9.0, e4m3fn)
-    """
-    return _reduced(x, axis, keepdims, "multiply", **how)
-
-
-@in_default_mode
-def mean(x: CodedArray, axis: Axis = None, keepdims: bool = False, **how: Unpack[Summation]) -> CodedArray:
-    """Return the mean along axes: the sum, divided by the count (rounded to the accumulator's format) in it.
-
-    Arguments and errors are `total`'s; of nothing it raises UnsupportedError.
-
-    >>> from floatlab.arrays import FloatArray
-    >>> mean(FloatArray([1.0, 2.0, 4.0], "fp16"))
-    FloatArray(2.3339844, binary16)
-    """
-    return _reduced(x, axis, keepdims, "add", mean=True, **how)
+        result = work("divide", result, work.taken(CodedArray(float(len(terms)), "fp64")))
+    return work.finished(result.reshape(kept) if keepdims else result, into, x._context)
 
 
 @in_default_mode

@@ -8,11 +8,11 @@ import numpy as np
 
 from floatlab.arrays.container import accumulation
 from floatlab.arrays.container.coded import Axis, CodedArray
-from floatlab.arrays.container.functions import apply_function, clipped
-from floatlab.arrays.container.ufuncs import apply_ufunc, extreme, rounded_operation
-from floatlab.fpmode import in_default_mode
+from floatlab.arrays.container.protocols import apply_function, apply_ufunc, clipped, extreme, rounded_operation
+from floatlab.fpmode import methods_in_default_mode
 
 
+@methods_in_default_mode
 class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of any shape whose every value is a number of one format.
 
@@ -46,7 +46,6 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # equality is element by element, as NumPy's
 
-    @in_default_mode
     def __contains__(self, value: object) -> bool:
         return bool(np.any(self == value))
 
@@ -60,25 +59,24 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         """Return x·y + z, rounded once."""
         return _own(rounded_operation("fma", (self, y, z)))
 
-    @in_default_mode
     def clip(self, min: object = None, max: object = None) -> FloatArray:
         """Return the values between two bounds, which take the array's format as every number does."""
         return _own(clipped(self, min, max))
 
     def sum(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the sum along axes; `accumulator=`, `schedule=` and `format=` say how (see `accumulation.total`)."""
-        return _own(accumulation.total(self, axis, keepdims, **how))
+        """Return the sum along axes; `accumulator=`, `schedule=` and `format=` say how (see `accumulation`)."""
+        return _own(accumulation.reduced(self, "add", axis, keepdims, **how))
 
     def prod(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
         """Return the product along axes; the arguments are `sum`'s."""
-        return _own(accumulation.product(self, axis, keepdims, **how))
+        return _own(accumulation.reduced(self, "multiply", axis, keepdims, **how))
 
     def mean(self, axis: Axis = None, keepdims: bool = False, **how: Unpack[accumulation.Summation]) -> FloatArray:
         """Return the mean along axes, the sum divided in the accumulator's format; the arguments are `sum`'s."""
-        return _own(accumulation.mean(self, axis, keepdims, **how))
+        return _own(accumulation.reduced(self, "add", axis, keepdims, mean=True, **how))
 
     def matmul(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:
-        """Return the matrix product; `accumulator=`, `schedule=` and `format=` say how (see `accumulation.matmul`)."""
+        """Return the matrix product; `accumulator=`, `schedule=` and `format=` say how (see `accumulation`)."""
         return _own(accumulation.matmul(self, other, **how))
 
     def dot(self, other: object, **how: Unpack[accumulation.Summation]) -> FloatArray:
@@ -93,22 +91,18 @@ class FloatArray(CodedArray, np.lib.mixins.NDArrayOperatorsMixin):
         """Return the smallest value along axes; NaN where there is one, as NumPy."""
         return _own(extreme(self, axis, keepdims, largest=False))
 
-    @in_default_mode
     def argmax(self, axis: int | None = None) -> Any:
         """Return the index of the largest value."""
         return np.argmax(self.values, axis)
 
-    @in_default_mode
     def argmin(self, axis: int | None = None) -> Any:
         """Return the index of the smallest value."""
         return np.argmin(self.values, axis)
 
-    @in_default_mode
     def any(self, axis: Axis = None) -> Any:
         """Say whether any value is not zero."""
         return np.any(self.values, axis)
 
-    @in_default_mode
     def all(self, axis: Axis = None) -> Any:
         """Say whether no value is zero."""
         return np.all(self.values, axis)

@@ -1,26 +1,53 @@
-"""What a FloatArray holds and shows: codes, their format and a context; what computes with them is in `array`."""
+"""What a FloatArray holds and shows: codes, their format and a context; and what operands share in an operation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from fractions import Fraction
 from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 
-from floatlab.arrays.container.elements import array_format, codes_in
-from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.reading import checked_codes, container
-from floatlab.arrays.sources import source_of
-from floatlab.arrays.types import Array
-from floatlab.errors import MissingPartError, UnsupportedError
+from floatlab.arith.operands import common_format, reading_context
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.lanes.parameters import DOUBLE, checked_codes, container
+from floatlab.arrays.sources import array_format, is_floating, source_of
+from floatlab.arrays.types import Array, DType
+from floatlab.errors import FormatError, MissingPartError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT, AnyContext, as_context
+from floatlab.numbers import Context, Datum, convert
+from floatlab.numbers import encode as encode_one
+from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
 from floatlab.peers import LIBRARIES
 
 Axis = int | tuple[int, ...] | None
+
+
+def is_number(x: object) -> bool:
+    """Say whether `x` is one number, which takes the format of the array it meets."""
+    return isinstance(x, int | float | np.number | np.bool_ | Fraction | Decimal | Datum)
+
+
+def codes_in(x: object, format: Format, context: Context) -> Array:
+    """Return the codes of anything that a FloatArray may be made of: rounded once, and not at all from its own format.
+
+    Raises UnsupportedError for what is no number and no array of numbers.
+    """
+    if isinstance(x, Datum):
+        return np.asarray(convert(x, format, context).result.code, container(format))
+    if isinstance(x, str) or (is_number(x) and not isinstance(x, np.generic)):
+        return np.asarray(encode_one(x, format, context).code, container(format))
+    if getattr(x, "dtype", None) == np.bool_:
+        x = np.asarray(x, np.uint8)
+    source = source_of(x)
+    if source.format == format:
+        unsigned = container(format)
+        return source.codes.astype(unsigned) & unsigned.type((1 << format.width) - 1)
+    found = encode(x, format, context=context)
+    return np.asarray(found)
 
 
 class CodedArray:
@@ -36,7 +63,7 @@ class CodedArray:
     __hash__ = None  # type: ignore[assignment]  # equality is element by element, as NumPy's
 
     @in_default_mode
-    def __init__(self, x: Any, format: Any = None, context: AnyContext = None) -> None:
+    def __init__(self, x: object, format: object = None, context: AnyContext = None) -> None:
         """Round `x` into the format."""
         if format is None:
             format = x.format if isinstance(x, Datum | CodedArray) else source_of(x).format
@@ -55,7 +82,7 @@ class CodedArray:
         return self
 
     @classmethod
-    def from_codes(cls, codes: Any, format: Any, context: AnyContext = None) -> Self:
+    def from_codes(cls, codes: object, format: object, context: AnyContext = None) -> Self:
         """Return the array whose codes these are (a copy); raises UnsupportedError for codes that are too wide.
 
         >>> from floatlab.arrays import FloatArray
@@ -68,7 +95,7 @@ class CodedArray:
         )
 
     @classmethod
-    def from_dlpack(cls, x: Any, format: Any = None, context: AnyContext = None) -> Self:
+    def from_dlpack(cls, x: object, format: object = None, context: AnyContext = None) -> Self:
         """Return the numbers of anything with `__dlpack__` (PyTorch, JAX, CuPy on the host) in a format, or in its own.
 
         Raises UnsupportedError for what has no `__dlpack__`.
@@ -142,7 +169,7 @@ class CodedArray:
         return int(self.values)
 
     @in_default_mode
-    def item(self, *index: Any) -> float:
+    def item(self, *index: int) -> float:
         """Return one element as a Python float."""
         return float(self.values.item(*index))
 
@@ -162,7 +189,7 @@ class CodedArray:
 
     # Elements and shapes: views of codes, as NumPy's.
 
-    def _same(self, codes: Any) -> Self:
+    def _same(self, codes: Array) -> Self:
         return self._of(np.asarray(codes), self._format, self._context)
 
     def __getitem__(self, key: Any) -> Self:
@@ -193,7 +220,7 @@ class CodedArray:
         """Return a copy of the elements along one axis, in C order."""
         return self.ravel().copy()
 
-    def squeeze(self, axis: Any = None) -> Self:
+    def squeeze(self, axis: Axis = None) -> Self:
         """Return the array without its axes of length 1; a view."""
         return self._same(self._codes.squeeze(axis))
 
@@ -203,10 +230,10 @@ class CodedArray:
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: Any) -> Self:
+    def __deepcopy__(self, memo: object) -> Self:
         return self.copy()
 
-    def astype(self, format: Any, context: AnyContext = None) -> Self:
+    def astype(self, format: object, context: AnyContext = None) -> Self:
         """Return the values rounded into another format, once, by `context` or the array's own.
 
         >>> from floatlab.arrays import FloatArray
@@ -222,7 +249,7 @@ class CodedArray:
     # What others see.
 
     @in_default_mode
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("the values of a FloatArray are made from its codes: there is nothing to share")
         return self.values if dtype is None else self.values.astype(dtype)
@@ -231,10 +258,10 @@ class CodedArray:
         """Give the values (not the codes) away."""
         return self.values.__dlpack__(**wanted)
 
-    def __dlpack_device__(self) -> Any:
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self.values.__dlpack_device__()
 
-    def __jax_array__(self) -> Any:
+    def __jax_array__(self) -> object:
         """Give JAX the values, as `numpy.asarray` does: float32, or float64, which JAX keeps where it is told to."""
         return import_module("jax.numpy").asarray(self.values)
 
@@ -285,3 +312,64 @@ def _text(x: CodedArray, indent: int = 0) -> str:
         wide = max(len(_digits(value)) for value in values.ravel().tolist())
     numbers = {"float_kind": lambda value: _digits(float(value)).rjust(wide)}
     return np.array2string(values, separator=", ", prefix=" " * indent, formatter=numbers)  # type: ignore[arg-type]
+
+
+def own_format(x: object) -> Format | None:
+    """Return the format that an operand brings; None for numbers, lists and integers, which take the others'."""
+    if isinstance(x, CodedArray | Datum):
+        return x.format
+    if isinstance(x, np.generic) or not is_floating(x):
+        return None
+    return source_of(x, "an operand").format
+
+
+def shared_format(values: Iterable[object]) -> Format:
+    """Return the format of a result: the operands' own, else the first of fp16, bf16, fp32 and fp64 that holds all.
+
+    Raises FormatError where none does.
+    """
+    formats = [format for format in map(own_format, values) if format is not None]
+    try:
+        return array_format(common_format(formats or [DOUBLE]))
+    except FormatError:
+        names = ", ".join(dict.fromkeys(each.name for each in formats))
+        raise FormatError(f"no one of fp16, bf16, fp32 and fp64 holds {names}: convert one with astype") from None
+
+
+def shared_context(values: Iterable[object]) -> Context | None:
+    """Return the context of a result: that of the operands that have one; raises UnsupportedError where two differ."""
+    given = [x._context for x in values if isinstance(x, CodedArray) and x._context is not None]
+    if any(each != given[0] for each in given):
+        raise UnsupportedError(f"two contexts meet, {given[0]} and {given[1]}: give one to both (with_context)")
+    return given[0] if given else None
+
+
+def typed(x: object, format: Format, context: Context) -> object:
+    """Return an operand that has a format as it is; numbers, integers and lists rounded into this one."""
+    if own_format(x) is not None:
+        return CodedArray(x) if isinstance(x, Datum) else x
+    if isinstance(x, str):
+        raise UnsupportedError("an operand is text: numbers and arrays of numbers are taken")
+    return CodedArray._of(codes_in(x, format, reading_context(context)), format, None)
+
+
+def values_of(x: object, format: Format, context: Context, dtype: object = None) -> Array:
+    """Return an operand's values, exactly, once it has a format."""
+    known = typed(x, format, context)
+    exact = known if isinstance(known, CodedArray) else CodedArray(known)
+    return decode(exact.codes, exact.format, dtype)
+
+
+def finished(values: Array, format: Format, context: Context | None, rules: Context = DEFAULT) -> CodedArray:
+    """Return values as a FloatArray of this context, rounded by `rules`; every NaN is the format's default one."""
+    codes = np.asarray(encode(values, format, context=rules))
+    if format.has_nan:
+        codes[np.isnan(values)] = format.nan_code
+    return CodedArray._of(codes, format, context)
+
+
+def refuse_options(options: dict[str, object], name: str) -> None:
+    """Raise UnsupportedError, which names it, for an option that a function of NumPy has and a FloatArray has not."""
+    left = [key for key, value in options.items() if not (key == "where" and value is True) and value is not None]
+    if left:
+        raise UnsupportedError(f"numpy.{name} of a FloatArray takes no {left[0]}=")

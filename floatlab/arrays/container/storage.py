@@ -20,10 +20,9 @@ from typing import IO, Any
 import numpy as np
 
 from floatlab.arrays.container.array import FloatArray
-from floatlab.arrays.container.elements import array_format, checked_codes
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import checked_codes, container
 from floatlab.arrays.npy import PLAIN, read_header
-from floatlab.arrays.sources import format_of
+from floatlab.arrays.sources import array_format, format_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError, FloatlabError, UnsupportedError, printable, quoted
 from floatlab.formats import Format, parse_format
@@ -40,7 +39,7 @@ _PIECE = 1 << 20  # bytes read at once
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
 
 
-def _format_said(format: Format) -> Any:
+def _format_said(format: Format) -> object:
     """Return what a file says of a format: its name, and where the name means another or none, everything."""
     with suppress(FloatlabError):
         if parse_format(format.name) == format:
@@ -48,7 +47,7 @@ def _format_said(format: Format) -> Any:
     return {field: getattr(format, field) for field in Format._fields}
 
 
-def _context_said(context: Context | None) -> Any:
+def _context_said(context: Context | None) -> object:
     if context is None:
         return None
     values = {field: getattr(context, field) for field in Context._fields}
@@ -89,6 +88,10 @@ def save(path: str | os.PathLike[str], obj: object) -> None:
         The file. It appears whole or not at all: an older file stays until the last byte is on the disk.
     obj
         A FloatArray, or a list or dict of FloatArrays and NumPy arrays. Keys of a dict are strings.
+
+    Returns
+    -------
+    None
 
     Raises
     ------
@@ -141,10 +144,32 @@ def save(path: str | os.PathLike[str], obj: object) -> None:
 
 @in_default_mode
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return what `save` wrote: one FloatArray, a list, or a dict, of FloatArrays and NumPy arrays.
+    """Read a file that `save` wrote.
 
-    Raises FileFormatError, in one line, for every file that `save` did not write or that was changed since, and
-    OSError for one that cannot be opened.
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    FloatArray, list or dict
+        What was saved: one FloatArray, or a list or a dict of FloatArrays and NumPy arrays.
+
+    Raises
+    ------
+    FileFormatError
+        In one line, for every file that `save` did not write or that was changed since.
+    OSError
+        For a file that cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "weight.npz")
+    >>> save(path, FloatArray([1.0, 448.0], "e4m3"))
+    >>> load(path)
+    FloatArray([1.0, 448.0], e4m3fn)
     """
     said = quoted(os.path.basename(os.fspath(path)), 60)
     with open(path, "rb") as file:
@@ -165,7 +190,7 @@ def _line(trouble: Exception) -> str:
     return printable(words)[:80]
 
 
-def _loaded(bundle: zipfile.ZipFile, length: int) -> Any:
+def _loaded(bundle: zipfile.ZipFile, length: int) -> object:
     members = {info.filename: info for info in bundle.infolist()}
     if len(members) != len(bundle.infolist()):
         raise FileFormatError("two members have one name")
@@ -240,7 +265,7 @@ def _array(member: IO[bytes], info: zipfile.ZipInfo) -> Array:
         raise FileFormatError(f"member {name} has a shape that no array has") from None
 
 
-def _restored(entry: dict[str, Any], array: Array) -> Any:
+def _restored(entry: dict[str, Any], array: Array) -> FloatArray | Array:
     name = quoted(entry["member"])
     if entry["format"] is None:
         return array

@@ -1,21 +1,25 @@
-"""The compiled lane: recipes and readings as `floatlab._kernels` takes them, where it was built."""
+"""The compiled lane: recipes and readings as `floatlab._kernels` takes them, where it was built.
+
+An operation is one pass, rounded to odd in binary32 where that is enough. What the kernel marks, since a word of that
+width may not hold enough of it (numbers far from 1 in products, overflow of the word, infinities, NaNs, divisions by
+zero), goes through the wider word, and what that marks through the pairs of `numpy_operations`.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes import scalar
-from floatlab.arrays.lanes.reading import Reading, container, reading_for
-from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled, recipe_for
-from floatlab.arrays.types import Array, Reader, Rounder
+from floatlab.arrays.lanes.parameters import Recipe, Settled, container, reading_for, recipe_for  # fmt: skip
+from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Direction, Tininess
+from floatlab.numbers import Context, Datum, Direction, Tininess, convert
 
 try:
     _kernels = import_module("floatlab._kernels")  # by name: a `from` would import the package's face, a floor up
@@ -135,13 +139,11 @@ def packed_stage(
     return _as_bytes([*header, *(each for place in (*places, to, flags, marks) for each in place)]) + _rule(recipe)
 
 
-def _reading_bytes(reading: Reading | None) -> Any:
+def _reading_bytes(fmt: Format, word: Format) -> Array:
     """Pack how codes become words: a table, or a Reading in _kernels_word.h."""
-    if reading is None:
-        return None
+    reading = reading_for(fmt, word)
     if reading.table is not None:
         return reading.table
-    fmt, word = reading.format, reading.word
     shifted = reading.same_range and fmt.ieee_nans and fmt.width + reading.cut == word.width
     sign = fmt.signed << (fmt.width - 1)
     numbers = (
@@ -157,13 +159,14 @@ class KernelPass:
     """One pass: codes of operands read as words, an operation or none, the rounding, and codes or values written."""
 
     def __init__(
-        self, recipe: Recipe, sources: tuple[Reading | None, ...], target: Reading | None, operation: str = "convert"
+        self, recipe: Recipe, sources: tuple[Format, ...], target: Format | None, operation: str = "convert"
     ) -> None:
-        """Pack what the kernel is told; a reading of None stands for what are words already, or codes to be written."""
+        """Pack what the kernel is told; without a target, codes of the recipe's format are written."""
         self._refuses, self._marks = recipe.refuses, operation != OPERATIONS[0]
-        self._readings = *(_reading_bytes(each) for each in sources), _reading_bytes(target)
+        of_operands = [None if each == recipe.source else _reading_bytes(each, recipe.source) for each in sources]
+        self._readings = *of_operands, None if target is None else _reading_bytes(recipe.format, target)
         word, code, many = recipe.source.width // 8, container(recipe.format).itemsize, len(sources)
-        sizes = [word if each is None else container(each.format).itemsize for each in sources]
+        sizes = [container(each).itemsize for each in sources]
         operands = [_place(3 + i, size, 3 + many + i) for i, size in enumerate(sizes)]
         to = _place(0, code if target is None else word, 3 + 2 * many)
         self._program = packed_stage(operation, recipe, operands, to, _place(1, 1), _place(2, 1))
@@ -179,32 +182,49 @@ class KernelPass:
 
 def rounder(recipe: Recipe, source: Format, target: Format | None) -> Rounder:
     """Return what rounds a block of one format's codes into another's, or into values that `target` holds."""
-    word, fmt, context = recipe.source, recipe.format, recipe.context
-    read = None if source == word else reading_for(source, word)
-    run = KernelPass(recipe, (read,), None if target is None else reading_for(fmt, target))
+    run = KernelPass(recipe, (source,), target)
 
-    def convert(given: Array, first: int, to: Array, flags: Array | None) -> None:
-        raised, told = run((given,), first, to, flags)
+    def round_block(codes: Array, first: int, to: Array, flags: Array | None) -> None:
+        raised, told = run((codes,), first, to, flags)
         if raised & REFUSED:
-            where = int(np.argmax(told & REFUSED != 0))
             # The codec says why.
-            scalar.round_codes(given[where : where + 1], source, fmt, context, 0, np.empty(1, np.uint64), None)
+            convert(Datum(source, int(codes[np.argmax(told & REFUSED != 0)])), recipe.format, recipe.context)
 
-    return convert
+    return round_block
 
 
-def reading_program(reading: Reading) -> bytes:
-    """Return a program that reads codes as words."""
-    word = reading.word.width // 8
-    places = [_place(1, container(reading.format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
+def in_passes(passes: list[KernelPass], rest: Callable[[], Work]) -> Work:
+    """Return an operation on blocks: what a pass marks goes through the next one, and at last what `rest` makes."""
+    first_pass, others = passes[0], partial(in_passes, passes[1:], rest) if passes[1:] else rest
+
+    def work(*arguments: Any) -> None:
+        *blocks, first, codes, flags = arguments
+        raised, marks = first_pass(tuple(blocks), first, codes, flags)
+        if not raised & SPECIAL:
+            return
+        where = np.flatnonzero(marks)
+        some_codes = np.empty(len(where), codes.dtype)
+        some_flags = None if flags is None else np.empty(len(where), np.uint8)
+        others()(*(block[where] for block in blocks), 0, some_codes, some_flags)
+        codes[where] = some_codes
+        if flags is not None:
+            flags[where] = some_flags
+
+    return work
+
+
+def reading_program(format: Format, target: Format) -> bytes:
+    """Return a program that reads a format's codes as words."""
+    word = target.width // 8
+    places = [_place(1, container(format).itemsize, 2), _NOWHERE, _NOWHERE, _place(0, word), _NOWHERE, _NOWHERE]
     header = [word, 0, 0, word, _READ, *[0] * 6]
-    rule = _rule(recipe_for(reading.word, Context(), reading.word))  # which nothing is rounded by
+    rule = _rule(recipe_for(target, Context(), target))  # which nothing is rounded by
     return _as_bytes([*header, *(each for place in places for each in place)]) + rule
 
 
-def reader(reading: Reading) -> Reader:
-    """Return what reads a block of codes as words."""
-    packed, program = _reading_bytes(reading), reading_program(reading)
+def reader(format: Format, word: Format) -> Reader:
+    """Return what reads a block of a format's codes as words."""
+    packed, program = _reading_bytes(format, word), reading_program(format, word)
 
     def read_block(codes: Array, words: Array) -> None:
         _kernels.run(program, (words,), (codes, packed), len(words), 1, 0)
@@ -221,16 +241,14 @@ class KernelProgram:
     def __init__(self, rows: int) -> None:
         """Start with no stages, for steps of so many rows."""
         self._rows, self.packed = rows, b""
-        self.readings: list[Any] = []
+        self.readings: list[Array] = []
 
-    def add(
-        self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe, target: Reading | None
-    ) -> None:
-        """Add a stage: operands are rows, each of this step or of the one before; a target of None stands for words."""
+    def add(self, operation: str, operands: Sequence[tuple[int, bool]], to: int, recipe: Recipe) -> None:
+        """Add a stage that writes binary64: operands are rows, each of this step or of the one before."""
         rows, number = self._rows, -1
-        if target is not None:
+        if recipe.format != recipe.source:
             number = 2 + len(self.readings)
-            self.readings.append(_reading_bytes(target))
+            self.readings.append(_reading_bytes(recipe.format, recipe.source))
         given = [_place(0, 8, -1, row + rows * is_now, rows) for row, is_now in operands]
         written = _place(0, 8, number, row=to + rows, stride=rows)
         self.packed += packed_stage(operation, recipe, given, written, marks=_place(1, 1))

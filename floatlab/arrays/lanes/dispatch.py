@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes import compiled, numpy_integers, scalar
-from floatlab.arrays.lanes.reading import container, reading_for, words_that_hold
-from floatlab.arrays.lanes.rounding_parameters import can_round, recipe_for
+from floatlab.arrays.lanes import compiled
+from floatlab.arrays.lanes.parameters import (  # fmt: skip
+    can_read,
+    can_round,
+    container,
+    recipe_for,
+    word_of,
+    words_that_hold,
+)
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import MissingPartError, UnsupportedError, guess, quoted
 from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode
-from floatlab.numbers import Context
+from floatlab.numbers import Context, Datum, convert, round_exact
 
 LANES = ("compiled", "numpy", "scalar")
 BLOCK = 1 << 18  # elements that go through a lane at once; the compiled one has pieces of its own
@@ -44,12 +50,15 @@ def rounder(
 
     The target has all the numbers that there will be. Raises UnsupportedError where the lane asked for cannot.
     """
-    if target is not None and target != format:
-        word = _word_for(source, format)
-        if target == word and is_compiled(lane) and can_read(format, word) and word in words_that_hold(format):
-            return _rounder(source, format, context, lane, word)
-        return telling_values(_rounder(source, format, context, lane, None), format, target, lane)
-    return _rounder(source, format, context, lane, None)
+    if (
+        target is not None
+        and format != target == _word_for(source, format)
+        and is_compiled(lane)
+        and target in words_that_hold(format)
+        and can_read(format, target)
+    ):
+        return _rounder(source, format, context, lane, target)
+    return telling_values(_rounder(source, format, context, lane, None), format, target, lane)
 
 
 def _word_for(source: Format, format: Format) -> Format | None:
@@ -61,20 +70,14 @@ def is_compiled(lane: str | None) -> bool:
     return lane == "compiled" or (lane is None and compiled.is_built())
 
 
-def can_read(format: Format, word: Format) -> bool:
-    """Say whether the fast lanes read a format as words."""
-    how = reading_for(format, word)
-    return how.by_fields or how.table is not None
-
-
 def telling_values(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
     """Return work that writes values, in a target that has them all, in place of work that writes a format's codes."""
     if target is None or target == format:
         return work
     read, held = reader(format, target, lane), container(format)
 
-    def through_codes(*given: Any) -> None:
-        *blocks, first, values, flags = given
+    def through_codes(*arguments: Any) -> None:
+        *blocks, first, values, flags = arguments
         codes = np.empty(len(values), held)
         work(*blocks, first, codes, flags)
         read(codes, values)
@@ -85,9 +88,7 @@ def telling_values(work: Work, format: Format, target: Format | None, lane: str 
 def _rounder(source: Format, format: Format, context: Context, lane: str | None, target: Format | None) -> Rounder:
     word = _word_for(source, format)
     if lane == "scalar" or (word is None and lane is None):
-        return lambda given, first, codes, flags: scalar.round_codes(
-            given, source, format, context, first, codes, flags
-        )
+        return partial(_round_scalar, source, format, context)
     if word is None:
         raise UnsupportedError(f"lane {lane} cannot round {source.name} into {format.name}; lane scalar can")
     flushes = context.flush_inputs and source != word
@@ -96,25 +97,44 @@ def _rounder(source: Format, format: Format, context: Context, lane: str | None,
     fast = is_compiled(lane) and can_read(source, word)
     if fast and not flushes:
         return compiled.rounder(recipe, source, target)
-    of_words: Rounder = compiled.rounder(recipe, word, target) if fast else numpy_integers.rounder(recipe)
+    of_words: Rounder = compiled.rounder(recipe, word, target) if fast else _numpy_lane().rounder(recipe)
     if source == word:
         return of_words
     read = reader(source, word, lane)
 
-    def read_and_round(given: Array, first: int, to: Array, flags: Array | None) -> None:
-        words = np.empty(len(given), container(word))
-        read(given, words)
+    def read_and_round(codes: Array, first: int, to: Array, flags: Array | None) -> None:
+        words = np.empty(len(codes), container(word))
+        read(codes, words)
         if flushes:
-            words[_is_subnormal(given, source)] &= words.dtype.type(word.compose(True, 0))
+            magnitude = codes & codes.dtype.type((1 << source.magnitude_bits) - 1)
+            subnormal = (magnitude != 0) & (magnitude < codes.dtype.type(source.smallest_normal_magnitude))
+            words[subnormal] &= words.dtype.type(word.compose(True, 0))
         of_words(words, first, to, flags)
 
     return read_and_round
 
 
-def _is_subnormal(codes: Array, format: Format) -> Array:
-    kind = codes.dtype.type
-    magnitude = codes & kind((1 << format.magnitude_bits) - 1)
-    return (magnitude != 0) & (magnitude < kind(format.smallest_normal_magnitude))
+def _round_scalar(
+    source: Format, format: Format, context: Context, given: Array, first: int, codes: Array, flags: Array | None
+) -> None:
+    """Round a block by the scalar codec, element by element."""
+    for i, code in enumerate(given.tolist()):
+        datum = Datum(source, code)
+        if datum.is_finite and not (context.flush_inputs and datum.is_subnormal):
+            rounded = round_exact(datum.exact, format, context, index=first + i)
+            codes[i], raised = rounded.code, rounded.flags
+        else:
+            converted = convert(datum, format, context)
+            codes[i], raised = converted.result.code, converted.flags
+        if flags is not None:
+            flags[i] = raised.value
+
+
+def _numpy_lane() -> Any:
+    """Return the NumPy lane, which is loaded when something first goes through it."""
+    from floatlab.arrays.lanes import numpy_integers
+
+    return numpy_integers
 
 
 @lru_cache(maxsize=256)
@@ -123,15 +143,29 @@ def reader(format: Format, target: Format, lane: str | None) -> Reader:
     if target not in words_that_hold(format):
         exactly = _rounder(format, target, Context(), lane if lane == "scalar" else None, None)
         return lambda codes, values: exactly(codes, 0, values, None)
-    how = reading_for(format, target)
-    read: Reader
     if lane == "scalar" or not can_read(format, target):
-        read = scalar.reader(how)
-    elif is_compiled(lane):
-        read = compiled.reader(how)
-    else:
-        read = numpy_integers.reader(how)
-    return read
+
+        def read_scalar(codes: Array, words: Array) -> None:
+            words[...] = [word_of(Datum(format, code), target) for code in codes.tolist()]
+
+        return read_scalar
+    made: Reader = (compiled if is_compiled(lane) else _numpy_lane()).reader(format, target)
+    return made
+
+
+def float_reader(format: Format, word: Format, lane: str | None) -> Callable[[Array], Array]:
+    """Return what reads a block of a format's codes as floats of a word, which has all the numbers that there are."""
+    read, held = None if format == word else reader(format, word, lane), container(word)
+    number = np.dtype(f"f{held.itemsize}")
+
+    def read_floats(codes: Array) -> Array:
+        if read is None:
+            return codes.view(number)
+        words = np.empty(len(codes), held)
+        read(codes, words)
+        return words.view(number)
+
+    return read_floats
 
 
 def threads_for(count: int, threads: int | None) -> int:
@@ -156,40 +190,42 @@ def as_lines(arrays: list[Array]) -> list[Array] | None:
 
 
 def sweep(
-    work: Callable[..., None], reads: Sequence[Array], writes: Sequence[Array], threads: int | None = None
+    work: Work,
+    reads: Sequence[Array],
+    to: Array,
+    flags: Array | None = None,
+    threads: int | None = None,
+    start: int = 0,
 ) -> None:
-    """Call `work(first, *blocks)` on blocks of arrays, in C order: contiguous pieces of what is read and written.
+    """Call `work` on blocks of arrays, in C order: contiguous pieces of what is read and written, flags if there are.
 
-    Arrays may have any strides and byte order, and what is read is broadcast; `first` is the place of a block's first
-    element. With threads, each has its own share. Where the memory overlaps otherwise than element by element, what
-    is read must have been copied before.
+    Arrays may have any strides and byte order, and what is read is broadcast. With threads, each has its own share.
+    `start` is the place of the first element in the whole that draws are numbered in.
+    Where the memory overlaps otherwise than element by element, what is read must have been copied before.
     """
-    shape = writes[0].shape
-    count = writes[0].size
+    count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:
         return
     parts = threads_for(count, threads)
-    lines = as_lines([*reads, *writes])
-    if lines is not None and (parts == 1 or count <= BLOCK):
-        with DefaultMode():
-            for first in range(0, count, BLOCK):
-                work(first, *[line[first : first + BLOCK] for line in lines])
-        return
     stopped: list[bool] = []
-    flags: Any = ["external_loop", "buffered", "ranged", "delay_bufalloc"]
-    of_one: Any = ["contig", "aligned", "nbo"]
+    lines = as_lines([*reads, *writes])
+
+    def do(first: int, blocks: Sequence[Array]) -> None:
+        work(*blocks[: len(reads)], start + first, blocks[len(reads)], None if flags is None else blocks[-1])
 
     def share(low: int, high: int) -> None:
+        options: Any = ["external_loop", "buffered", "ranged", "delay_bufalloc"]
+        of_one: Any = ["contig", "aligned", "nbo"]
         with (
             DefaultMode(),
             np.nditer(
                 [*reads, *writes],
-                flags,
+                options,
                 [*(["readonly", *of_one] for _ in reads), *(["writeonly", "no_broadcast", *of_one] for _ in writes)],
                 [each.dtype.newbyteorder("=") for each in (*reads, *writes)],
                 order="C",
                 casting="equiv",
-                itershape=shape,
+                itershape=to.shape,
                 buffersize=BLOCK,
             ) as walk,
         ):
@@ -199,11 +235,16 @@ def sweep(
             for blocks in walk:
                 if stopped:
                     return
-                work(low, *blocks)
+                do(low, blocks)
                 low += len(blocks[0])
 
     if parts == 1 or count <= BLOCK:
-        share(0, count)
+        if lines is None:
+            share(0, count)
+            return
+        with DefaultMode():
+            for first in range(0, count, BLOCK):
+                do(first, [line[first : first + BLOCK] for line in lines])
         return
     size = -(-count // (parts * BLOCK)) * BLOCK
     with ThreadPoolExecutor(parts) as pool:

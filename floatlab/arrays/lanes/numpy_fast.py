@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
+from floatlab.arrays.lanes.parameters import Recipe, Settled
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.numbers import Direction, Flags, Tininess
@@ -121,6 +121,7 @@ class FastRounder:
         if overflows and self.limits is None:
             seldom.append(rank > self.recipe.format.largest_magnitude)
         if flags is not None:
+            assert inexact is not None
             self._tell(flags, inexact, magnitude, whole, rank if overflows else None)
         if overflows and self.limits is not None:
             self._limit(rank, whole)
@@ -231,7 +232,7 @@ class FastRounder:
             rank += drawn < (rest << 32 - cut if cut <= 32 else rest >> cut - 32)
         return rank, inexact
 
-    def _tell(self, flags: Array, inexact: Any, magnitude: Array, whole: Array, rank: Array | None) -> None:
+    def _tell(self, flags: Array, inexact: Array, magnitude: Array, whole: Array, rank: Array | None) -> None:
         """Write the flags of numbers; `rank` is given where there may be overflows."""
         positive, negative = self.tiny
         if positive != negative:

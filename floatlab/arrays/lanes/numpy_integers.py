@@ -13,16 +13,38 @@ from typing import Any
 import numpy as np
 
 from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
-from floatlab.arrays.lanes.pieces import PIECE, in_pieces
-from floatlab.arrays.lanes.reading import Reading, container
-from floatlab.arrays.lanes.rounding_parameters import Recipe, Settled
-from floatlab.arrays.types import Array, Reader, Rounder
+from floatlab.arrays.lanes.parameters import Recipe, Settled, container, reading_for
+from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
 from floatlab.numbers import Direction, Flags, Tininess
 from floatlab.numbers.rounding import STREAM, increments, split, tail
 
 _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).value
+PIECE = 1 << 16  # elements that are worked on at once: what is made on the way is to stay in the cache
 _FAR = 63  # the furthest that NumPy shifts a 64-bit integer
+
+
+def in_pieces(work: Work) -> Work:
+    """Return work on blocks of any length: blocks read, the first one's place, a block to write, flags or None.
+
+    >>> lengths = []
+    >>> in_pieces(lambda read, first, to, flags: lengths.append((first, len(to))))(range(10**5), 7, range(10**5), None)
+    >>> lengths
+    [(7, 65536), (65543, 34464)]
+    """
+
+    def whole(*given: Any) -> None:
+        *blocks, first, to, flags = given
+        if len(to) <= PIECE:
+            work(*given)
+            return
+        for at in range(0, len(to), PIECE):
+            piece = slice(at, at + PIECE)
+            told = None if flags is None else flags[piece]
+            work(*(block[piece] for block in blocks), first + at, to[piece], told)
+
+    return whole
 
 
 def draws(seed: int, first: int, count: int) -> Array:
@@ -67,7 +89,9 @@ class Parts:
         self.e = np.maximum(field, 1)
 
 
-def _cut(c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None) -> Any:
+def _cut(
+    c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None
+) -> tuple[Array, Array, Array]:
     """Cut significands and ask the kernel; return what is kept, whether it steps up, and whether anything was lost."""
     near = np.minimum(shift, 8 * c.itemsize - 2)  # nothing of c is kept long before
     kept, rest2, unit = split(c, near)
@@ -238,9 +262,9 @@ def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Arr
     np.copyto(flags, found, casting="unsafe")
 
 
-def reader(reading: Reading) -> Reader:
-    """Return what reads a block of codes as words."""
-    fmt, word = reading.format, reading.word
+def reader(fmt: Format, word: Format) -> Reader:
+    """Return what reads a block of a format's codes as words."""
+    reading = reading_for(fmt, word)
     unsigned: Any = container(word).type
     number: Any = np.float32 if word.width == 32 else np.float64
     infinity = unsigned(word.infinity_magnitude)

@@ -15,28 +15,22 @@ import numpy as np
 
 from floatlab import arith
 from floatlab.arith.operands import holds
-from floatlab.arrays.lanes import compiled_operations, dispatch
-from floatlab.arrays.lanes.pairs import (
-    Pair,
-    fused,
-    in_direction,
+from floatlab.arrays.lanes import compiled, dispatch, pairs
+from floatlab.arrays.lanes.numpy_integers import in_pieces
+from floatlab.arrays.lanes.parameters import (
+    DOUBLE,
+    SINGLE,
+    WORDS,
+    can_read,
     is_enough,
-    missed,
-    narrowed,
-    quotient,
-    root,
-    to_odd,
-    two_product,
-    two_sum,
+    recipe_for,
+    rounds_as_processors,
 )
-from floatlab.arrays.lanes.pieces import in_pieces
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, WORDS, container
-from floatlab.arrays.lanes.scalar import OneByOne
-from floatlab.arrays.types import Array
+from floatlab.arrays.types import Array, Work
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.numbers import Context, Direction, Flags
-from floatlab.numbers.context import NanRule, Overflow
+from floatlab.numbers import Context, Datum, Derivation, Direction, Flags
+from floatlab.numbers.rounding import STREAM, NanRule, Overflow
 from floatlab.record import Record
 
 _LEAST = 2.0**-900  # what is missing of a product from here on is a number of binary64
@@ -47,10 +41,10 @@ class Operation(Record):
 
     name: str
     operands: tuple[str, ...]
-    scalar: Callable[..., Any]
-    pair: Callable[..., Pair]  # of whether products need no second float, and numbers
-    small: Callable[..., Any]  # where something in between may be too small for a pair
-    is_defined: Callable[..., Any]  # where numbers have an answer that is a number
+    scalar: Callable[..., Derivation]
+    pair: Callable[..., pairs.Pair]  # of whether products need no second float, and numbers
+    small: Callable[..., Array | bool]  # where something in between may be too small for a pair
+    is_defined: Callable[..., Array | bool]  # where numbers have an answer that is a number
     terms: Callable[..., tuple[Array, Array]] | None  # what is added up at the end
 
     @property
@@ -59,8 +53,8 @@ class Operation(Record):
         return self.name not in ("divide", "sqrt")
 
 
-def _product(narrow: bool, x: Array, y: Array) -> Pair:
-    return (x * y, None) if narrow else two_product(x, y)
+def _product(narrow: bool, x: Array, y: Array) -> pairs.Pair:
+    return (x * y, None) if narrow else pairs.two_product(x, y)
 
 
 def _small_product(x: Array, y: Array, *_: Array) -> Array:
@@ -84,11 +78,11 @@ OPERATIONS = {
     for each in (
         Operation(
             "add", ("x", "y"), arith.add,
-            pair=lambda _, x, y: two_sum(x, y), small=_never, is_defined=_always, terms=lambda x, y: (x, y),
+            pair=lambda _, x, y: pairs.two_sum(x, y), small=_never, is_defined=_always, terms=lambda x, y: (x, y),
         ),
         Operation(
             "subtract", ("x", "y"), arith.subtract,
-            pair=lambda _, x, y: two_sum(x, -y), small=_never, is_defined=_always, terms=lambda x, y: (x, -y),
+            pair=lambda _, x, y: pairs.two_sum(x, -y), small=_never, is_defined=_always, terms=lambda x, y: (x, -y),
         ),
         Operation(
             "multiply", ("x", "y"), arith.multiply,
@@ -96,106 +90,161 @@ OPERATIONS = {
         ),
         Operation(
             "divide", ("x", "y"), arith.divide,
-            pair=lambda _, x, y: quotient(x, y), small=_small_quotient, is_defined=lambda x, y: y != 0, terms=None,
+            pair=lambda _, x, y: pairs.quotient(x, y),
+            small=_small_quotient, is_defined=lambda x, y: y != 0, terms=None,
         ),
         Operation(
             "sqrt", ("x",), arith.sqrt,
-            pair=lambda _, x: root(x), small=lambda x: (x < _LEAST) & (x > 0), is_defined=lambda x: x >= 0, terms=None,
+            pair=lambda _, x: pairs.root(x),
+            small=lambda x: (x < _LEAST) & (x > 0), is_defined=lambda x: x >= 0, terms=None,
         ),
         Operation(
             "fma", ("x", "y", "z"), arith.fma,
-            pair=lambda narrow, x, y, z: fused(_product(narrow, x, y), z),
+            pair=lambda narrow, x, y, z: pairs.fused(_product(narrow, x, y), z),
             small=_small_product, is_defined=_always, terms=lambda x, y, z: (x * y, z),
         ),
     )
 }  # fmt: skip
 
 
+class OneByOne:
+    """An operation, element by element: the scalar lane, and where the others send what they cannot do."""
+
+    def __init__(
+        self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
+    ) -> None:  # fmt: skip
+        """Take the operation, the formats of its operands and its result, and the context."""
+        self.scalar, self.sources, self.format, self.context = operation.scalar, sources, format, context
+
+    def answer(self, codes: tuple[int, ...], index: int) -> tuple[int, int]:
+        """Return the code and the flags of the operation on codes; `index` numbers the draw."""
+        context = self.context
+        if context.rounding is Direction.SR:
+            # The draw of element i is the first one of the stream that starts i draws further on.
+            context = context.replace(seed=(context.seed + index * STREAM) % (1 << 64))
+        data = (Datum(format, code) for format, code in zip(self.sources, codes, strict=True))
+        derivation = self.scalar(*data, format=self.format, context=context)
+        return derivation.result.code, derivation.flags.value
+
+    def put(self, where: Array, blocks: list[Array], first: int, codes: Array, flags: Array | None) -> None:
+        """Put the results of some elements of a block."""
+        rows = zip(*(block[where].tolist() for block in blocks), strict=True)
+        for i, row in zip(where.tolist(), rows, strict=True):
+            codes[i], raised = self.answer(row, first + i)
+            if flags is not None:
+                flags[i] = raised
+
+    def put_nans(
+        self, where: Array, numbers: list[Array], blocks: list[Array], codes: Array, flags: Array | None
+    ) -> None:
+        """Put the results that are NaNs: they depend on the operands that are NaNs and little else; ask once a kind."""
+        kinds = [_kinds(number[where], block[where]) for number, block in zip(numbers, blocks, strict=True)]
+        if all(np.isfinite(number[where]).all() for number in numbers):
+            kinds = []  # an invalid operation gives the same NaN on all numbers
+        left = np.arange(len(where))
+        while len(left):
+            code, raised = self.answer(tuple(int(block[where[left[0]]]) for block in blocks), 0)
+            same = np.ones(len(left), bool)
+            for kind in kinds:
+                same &= kind[left] == kind[left[0]]
+            codes[where[left[same]]] = code
+            if flags is not None:
+                flags[where[left[same]]] = raised
+            left = left[~same]
+
+    def __call__(self, *arguments: Any) -> None:
+        """Compute a block: codes of each operand, the first one's place, codes of the result, flags or None."""
+        *blocks, first, codes, flags = arguments
+        self.put(np.arange(len(codes)), blocks, first, codes, flags)
+
+
+def _kinds(number: Array, codes: Array) -> Array:
+    """Return what a NaN's operands may matter by: which NaN, ±∞, ±0, or merely the sign."""
+    kind = np.where((number == 0) | np.isinf(number), number, np.copysign(1.0, number)).astype(np.float64)
+    return np.where(np.isnan(number), codes.astype(np.uint64), kind.view(np.uint64))
+
+
 @lru_cache(maxsize=256)
 def calculator(
-    operation: Operation,
-    sources: tuple[Format, ...],
-    format: Format,
-    context: Context,
-    lane: str | None,
-    told: bool,
-) -> Callable[..., None]:
+    operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None, told: bool
+) -> Work:  # fmt: skip
     """Return what computes a block: codes of each operand, the first one's place, codes of the result, flags or None.
 
     `told` says whether flags will be asked for. Raises UnsupportedError where the lane that was asked for cannot.
     """
-    if lane != "scalar" and all(holds(DOUBLE, each) for each in sources) and _is_within(format, context):
-        if not told and ByProcessor.can(operation, sources, format, context):
-            return in_pieces(ByProcessor(operation, sources, format, lane))
-        by_pairs = partial(Pairwise, operation, sources, format, context, lane)
-        made = compiled_operations.runs(operation.name, sources, format, context) if dispatch.is_compiled(lane) else ()
-        if made and not (told and format == DOUBLE):
-            return compiled_operations.Passes(made, by_pairs)
+    alone = OneByOne(operation, sources, format, context)
+    # Binary64, rounded to odd, is enough for the format (or is the format).
+    within = context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
+    if lane != "scalar" and within and all(holds(DOUBLE, each) for each in sources):
+        if not told and _is_processors_own(operation, sources, format, context):
+            return in_pieces(_by_processor(operation, alone, lane))
+        by_pairs = partial(Pairwise, operation, alone, lane)
+        passes = _passes(operation.name, sources, format, context) if dispatch.is_compiled(lane) else []
+        if passes and not (told and format == DOUBLE):
+            return compiled.in_passes(passes, by_pairs)
         return in_pieces(by_pairs())
     if lane not in (None, "scalar"):
         raise UnsupportedError(f"lane {lane} cannot {operation.name} in {format.name}; lane scalar can")
-    alone = OneByOne(operation.scalar, sources, format, context)
+    return alone
 
-    def work(*given: Any) -> None:
-        *blocks, first, codes, flags = given
-        alone.put(np.arange(len(codes)), blocks, first, codes, flags)
+
+def _passes(operation: str, sources: tuple[Format, ...], format: Format, context: Context) -> list[compiled.KernelPass]:
+    """Return the passes of an operation, that of the narrower word first; none where it goes by pairs."""
+    if context.flush_inputs:
+        return []
+    words: tuple[Format, ...] = WORDS
+    name, drawn = operation, context.rounding is Direction.SR
+    if format == DOUBLE:
+        # The processor's own; it tells no flags.
+        words, name = (DOUBLE,) if operation == "fma" and context == Context() else (), "fma_to_nearest"
+    elif drawn and not all(holds(SINGLE, each) for each in sources):
+        words = ()  # what goes a second way has lost its place, and so its draw
+    found: list[compiled.KernelPass] = []
+    for word in words:
+        if not all(holds(word, each) and can_read(each, word) for each in sources):
+            continue
+        if format != DOUBLE and not is_enough(word, format, drawn):
+            continue
+        recipe = recipe_for(format, context, word)
+        if recipe.refuses:
+            return []
+        found.append(compiled.KernelPass(recipe, sources, None, name))
+    return found
+
+
+def _is_processors_own(
+    operation: Operation, sources: tuple[Format, ...], format: Format, context: Context
+) -> bool:  # fmt: skip
+    """Say whether the processor has the operation, on operands of these formats."""
+    same = rounds_as_processors(context) and context.nan is NanRule.FIRST
+    return same and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
+
+
+def _by_processor(operation: Operation, alone: OneByOne, lane: str | None) -> Work:
+    """Return what the processor does: in a format of its own, to nearest even, where nobody asks for flags."""
+    readers = [dispatch.float_reader(each, alone.format, lane) for each in alone.sources]
+
+    def work(*arguments: Any) -> None:
+        *blocks, _, codes, _ = arguments
+        numbers = [read(block) for read, block in zip(readers, blocks, strict=True)]
+        with np.errstate(all="ignore"):
+            result = getattr(np, operation.name)(*numbers)
+        codes[...] = result.view(codes.dtype)
+        nans = np.flatnonzero(np.isnan(result))
+        if len(nans):
+            alone.put_nans(nans, numbers, blocks, codes, None)
 
     return work
-
-
-def _is_within(format: Format, context: Context) -> bool:
-    """Say whether binary64, rounded to odd, is enough for the format (or is the format)."""
-    return context.rounding is not Direction.SR if format == DOUBLE else is_enough(DOUBLE, format)
-
-
-def rounds_as_processors(context: Context) -> bool:
-    """Say whether a context asks of numbers what processors do: to nearest even, beyond the largest ∞, none flushed."""
-    flushes = context.flush_inputs or context.flush_results
-    return context.rounding is Direction.RNE and context.overflow is Overflow.NATIVE and not flushes
-
-
-class ByProcessor:
-    """An operation that the processor has: in a format of its own, to nearest even, and nobody asks for flags."""
-
-    def __init__(self, operation: Operation, sources: tuple[Format, ...], format: Format, lane: str | None) -> None:
-        """Settle how operands are read."""
-        self.operation, self.format = operation, format
-        self.alone = OneByOne(operation.scalar, sources, format, Context())
-        self.readers = [None if each == format else dispatch.reader(each, format, lane) for each in sources]
-
-    @staticmethod
-    def can(operation: Operation, sources: tuple[Format, ...], format: Format, context: Context) -> bool:
-        """Say whether the processor has the operation, on operands of these formats."""
-        same = rounds_as_processors(context) and context.nan is NanRule.FIRST
-        return same and format in WORDS and operation.name != "fma" and all(holds(format, each) for each in sources)
-
-    def __call__(self, *given: Any) -> None:
-        """Compute a block: codes of each operand, the first one's place, codes of the result, None."""
-        *blocks, _, codes, _ = given
-        numbers = []
-        for block, read in zip(blocks, self.readers, strict=True):
-            words = block
-            if read is not None:
-                words = np.empty(len(block), codes.dtype)
-                read(block, words)
-            numbers.append(words.view(f"f{words.itemsize}"))
-        with np.errstate(all="ignore"):
-            found = getattr(np, self.operation.name)(*numbers)
-        codes[...] = found.view(codes.dtype)
-        nans = np.flatnonzero(np.isnan(found))
-        if len(nans):
-            self.alone.put_nans(nans, numbers, blocks, codes, None)
 
 
 class Pairwise:
     """An operation on blocks: numbers as binary64, the exact result as a pair, rounded to odd, and into the format."""
 
-    def __init__(
-        self, operation: Operation, sources: tuple[Format, ...], format: Format, context: Context, lane: str | None
-    ) -> None:  # fmt: skip
+    def __init__(self, operation: Operation, alone: OneByOne, lane: str | None) -> None:
         """Settle what is the same for all blocks."""
-        self.operation, self.sources, self.format, self.context = operation, sources, format, context
-        self.alone = OneByOne(operation.scalar, sources, format, context)
+        self.operation, self.alone = operation, alone
+        self.sources, self.context = sources, context = alone.sources, alone.context
+        format = alone.format
         self.direct = format == DOUBLE
         # Products of two numbers of binary32 are numbers of binary64, and quotients, roots and sums stay inside.
         self.narrow = not self.direct and all(holds(SINGLE, each) for each in sources)
@@ -203,11 +252,8 @@ class Pairwise:
         self.short_of_digits = drawn and not is_enough(DOUBLE, format, drawn)
         self.single = not drawn and is_enough(SINGLE, format)
         self.all_single = self.single and self.narrow and operation.name in ("add", "subtract")
-        self.words = [SINGLE if holds(SINGLE, each) else DOUBLE for each in sources]
-        self.readers = [
-            None if word == each else dispatch.reader(each, word, lane)
-            for each, word in zip(sources, self.words, strict=True)
-        ]
+        words = [SINGLE if holds(SINGLE, each) else DOUBLE for each in sources]
+        self.readers = [dispatch.float_reader(each, word, lane) for each, word in zip(sources, words, strict=True)]
         if not self.direct:
             # What is rounded is a result: none of it counts as an input that is flushed.
             rules = context.replace(flush_inputs=False)
@@ -215,9 +261,9 @@ class Pairwise:
             if self.single:
                 self.round_single = dispatch.rounder(SINGLE, format, rules, lane)
 
-    def __call__(self, *given: Any) -> None:
-        """Compute a block: codes of each operand, the first one's place, codes of the result, flags or None."""
-        *blocks, first, codes, flags = given
+    def __call__(self, *arguments: Any) -> None:
+        """Compute a block, as `OneByOne` does."""
+        *blocks, first, codes, flags = arguments
         with np.errstate(all="ignore"):
             numbers = [self._number(i, block) for i, block in enumerate(blocks)]
             pair = self.operation.pair(self.narrow, *numbers)
@@ -239,11 +285,7 @@ class Pairwise:
 
     def _number(self, i: int, block: Array) -> Array:
         """Return a block of codes as floats: binary64, or binary32 where that is enough."""
-        words, read = block, self.readers[i]
-        if read is not None:
-            words = np.empty(len(block), container(self.words[i]))
-            read(block, words)
-        number = words.view(f"f{words.itemsize}")
+        number = self.readers[i](block)
         if not self.all_single:
             number = number.astype(np.float64, copy=False)
         if self.context.flush_inputs and self.sources[i].zero:
@@ -251,7 +293,7 @@ class Pairwise:
             number = np.where(subnormal, np.copysign(number.dtype.type(0), number), number)
         return number
 
-    def _set_aside(self, numbers: list[Array], pair: Pair, whole: bool) -> tuple[Array, Array]:
+    def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
         """Return where the result is a NaN and where the pair may not be exact; 1 takes its place there."""
         s, e = pair
         doubtful: Any = np.False_
@@ -263,14 +305,14 @@ class Pairwise:
         if self.direct:
             doubtful |= self._is_at_an_edge(s)
         if self.short_of_digits:
-            doubtful |= missed(pair)
+            doubtful |= pairs.missed(pair)
         nans = np.isnan(s) & ~doubtful if not whole else np.False_
         aside = np.flatnonzero(nans), np.flatnonzero(doubtful)
         for where in aside:
             s[where] = 1
         return aside
 
-    def _is_at_an_edge(self, s: Array) -> Any:
+    def _is_at_an_edge(self, s: Array) -> Array:
         """Say where binary64 itself, as the result's format, may have to obey more than a direction."""
         found = np.isfinite(s) & (np.abs(s) >= 2.0**DOUBLE.emax)
         if self.context.overflow is Overflow.SATURATE:
@@ -279,33 +321,33 @@ class Pairwise:
             found |= (s != 0) & (np.abs(s) < float(DOUBLE.smallest_normal))
         return found
 
-    def _round(self, pair: Pair, first: int, codes: Array, flags: Array | None) -> None:
+    def _round(self, pair: pairs.Pair, first: int, codes: Array, flags: Array | None) -> None:
         if self.direct:
             direction = self.context.rounding
             if direction is Direction.RNA and not self.operation.has_ties:
                 direction = Direction.RNE
-            codes[...] = in_direction(pair, direction).view(np.uint64)
+            codes[...] = pairs.in_direction(pair, direction).view(np.uint64)
             if flags is not None:
-                flags[...] = missed(pair) * np.uint8(Flags.INEXACT.value)
+                flags[...] = pairs.missed(pair) * np.uint8(Flags.INEXACT.value)
             return
-        self.round(to_odd(pair).view(np.uint64), first, codes, flags)
+        self.round(pairs.to_odd(pair).view(np.uint64), first, codes, flags)
 
     def _round_single(
-        self, pair: Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
+        self, pair: pairs.Pair, numbers: list[Array], whole: bool, first: int, codes: Array, flags: Array | None
     ) -> None:
         """Round by way of binary32, which is quicker; what is too large for it goes the long way."""
         if self.all_single:
             beyond = np.False_ if whole else np.isinf(pair[0]) & np.isfinite(numbers[0]) & np.isfinite(numbers[1])
         else:
-            wide, pair = pair[0], narrowed(pair)
+            wide, pair = pair[0], pairs.narrowed(pair)
             beyond = np.isinf(pair[0]) & np.isfinite(wide)
         where = np.flatnonzero(beyond)
         pair[0][where] = 1
-        self.round_single(to_odd(pair).view(np.uint32), first, codes, flags)
+        self.round_single(pairs.to_odd(pair).view(np.uint32), first, codes, flags)
         if len(where):
             made, raised = np.empty(len(where), codes.dtype), np.empty(len(where), np.uint8)
             again = self.operation.pair(self.narrow, *(number[where].astype(np.float64) for number in numbers))
-            self.round(to_odd(again).view(np.uint64), 0, made, raised)
+            self.round(pairs.to_odd(again).view(np.uint64), 0, made, raised)
             codes[where] = made
             if flags is not None:
                 flags[where] = raised

@@ -12,34 +12,16 @@ S. Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from floatlab.arrays.lanes.rounding_parameters import can_round
 from floatlab.arrays.types import Array
-from floatlab.formats import Format
 from floatlab.numbers import Direction
 from floatlab.numbers.rounding import increments
 
 Pair = tuple[Array, Array | None]  # None: nothing is missing anywhere
 
 _WORDS = {4: np.int32, 8: np.int64}
-_TWICE = 2  # digits that rounding to odd needs below those of the format
-_DRAWN = 33  # digits that a stochastic rounding needs: those of the draw, and one that is odd
 _HALVES = float(1 + (1 << 27))  # splits binary64 into two halves of at most 26 digits and a sign
-
-
-def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
-    """Say whether a word rounded to odd rounds into the format as the number itself does, in draws too where `drawn`.
-
-    >>> from floatlab.formats import parse_format
-    >>> single, bf16 = parse_format("fp32"), parse_format("bf16")
-    >>> is_enough(single, bf16), is_enough(single, bf16, drawn=True)
-    (True, False)
-    """
-    digits, depth = word.precision - format.precision, format.qmin - word.qmin
-    return digits >= (_DRAWN if drawn else _TWICE) and depth > _TWICE and can_round(word, format)
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -88,13 +70,13 @@ def fused(product: Pair, c: Array) -> tuple[Array, Array]:
     return np.where(plain, high + c, s), e
 
 
-def missed(pair: Pair) -> Any:
+def missed(pair: Pair) -> Array | np.bool:
     """Say where s is not all of the number; a NaN in e, of a result that is no number, misses nothing."""
     e = pair[1]
     return np.False_ if e is None else (e < 0) | (e > 0)
 
 
-def _cut(pair: Pair) -> tuple[Array, Any, Any]:
+def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
     """Return the number cut toward zero, as words; whether that misses anything; and whether s lies beyond it."""
     s, e = pair
     words = s.view(_WORDS[s.itemsize])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from floatlab.arrays.operands import is_floating
-from floatlab.arrays.sources import Source
+from floatlab.arrays.sources import Source, is_floating
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum, Direction
-from floatlab.numbers.context import DEFAULT, AnyContext, as_context
+from floatlab.numbers.rounding import DEFAULT, AnyContext, as_context
 from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.explain.causes import (

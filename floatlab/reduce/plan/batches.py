@@ -108,8 +108,7 @@ class BatchBuilder:
             rest = np.array([[node[1:] for node in chain] for chain in nodes]).transpose(1, 2, 0)
             ends = self.chains(first, table[rest].reshape(*rest.shape[:2], -1))
             table[[chain[-1] for chain in chains]] = ends.reshape(len(chains), lanes)
-        root: Array = table[plan.root]
-        return root
+        return np.asarray(table[plan.root])
 
     def finished(self, root: Iterable[int]) -> Batches:
         """Return the batches, given the slot of the result."""

@@ -8,6 +8,7 @@ tree       brackets around two or more term numbers or trees, with spaces betwee
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from floatlab.errors import FormatError, PlanError, guess, quoted
 from floatlab.formats import parse_format
@@ -81,25 +82,21 @@ class _Reader:
         before, after = "…" * (start > 0), "…" * (start + _GLANCE < len(self.text))
         return PlanError(f"{what}\n  {before}{shown}{after}\n  {' ' * (len(before) + place - start)}^")
 
-    def _expect(self, wanted: str, where: str) -> None:
-        token, place = self._take()
-        if token != wanted:
-            raise self._refuse(f"{_named(token)} stands where {wanted!r} {where}", place)
-
     def whole(self) -> Schedule:
         """Read all of the text."""
-        found = self._schedule(0)
+        schedule = self._schedule(0)
         token, place = self._take()
         if token:
             raise self._refuse(f"the schedule ends before {_named(token)}", place)
-        return found
+        return schedule
 
     def _schedule(self, depth: int) -> Schedule:
         token, place = self._take()
         if depth > _MAX_DEPTH:
             raise self._refuse(f"schedules stand at most {_MAX_DEPTH} deep in each other", place)
         if token == "(":
-            return self._by_hand(place)
+            tree = tuple(self._tree(place))
+            return self._made(lambda: ByHand(Plan(1, ()) if tree == (0,) else Plan.from_tree(tree)), place)
         name = token.lower().replace("-", "")
         if name in NAMED:
             return NAMED[name]
@@ -113,11 +110,12 @@ class _Reader:
         values = self._arguments(kind, place, depth)
         if kind is Sorted and depth:
             raise self._refuse("sorted stands outermost, since it puts all terms in order", place)
-        return self._made(kind, values, place)
+        return self._made(lambda: kind(*values), place)
 
-    def _made(self, kind: type[Schedule], values: list[object], place: int) -> Schedule:
+    def _made(self, make: Callable[[], Schedule], place: int) -> Schedule:
+        """Make a schedule; what it refuses is an error at this place."""
         try:
-            return kind(*values)
+            return make()
         except PlanError as error:
             raise self._refuse(str(error), place) from None
 
@@ -125,17 +123,17 @@ class _Reader:
         values: list[object] = []
         if self._peek() == "(":
             self._take()
-            while not (self._peek() == ")" and not values):
-                if len(values) == len(kind.signature):
-                    most = len(values)
-                    raise self._refuse(
-                        f"{kind.word} takes {_counted(most)}, and here is one more", self.tokens[self.next][1]
-                    )
-                values.append(self._argument(kind, kind.signature[len(values)][0], depth))
+            while values or self._peek() != ")":
+                if (most := len(values)) == len(kind.signature):
+                    counted = f"{most} argument{'s' * (most != 1)}" if most else "no arguments"
+                    raise self._refuse(f"{kind.word} takes {counted}, and here is one more", self.tokens[self.next][1])
+                values.append(self._argument(kind, kind.signature[most][0], depth))
                 if self._peek() != ",":
                     break
                 self._take()
-            self._expect(")", f"closes {kind.word}(")
+            token, closed = self._take()
+            if token != ")":
+                raise self._refuse(f"{_named(token)} stands where ')' closes {kind.word}(", closed)
         needed = sum(default is None for _, default in kind.signature)
         if len(values) < needed:
             raise self._refuse(f"{kind.word} needs {_usage(kind)}", place)
@@ -163,10 +161,10 @@ class _Reader:
     def _number(self, token: str, place: int, wanted: str) -> int:
         if not (token.isascii() and token.isdigit()):
             raise self._refuse(f"{_named(token)} stands where {wanted}", place)
-        digits = token.lstrip("0")
-        if len(digits) > 9 or int(digits or "0") > MAX_TERMS:
+        digits = token.lstrip("0") or "0"
+        if len(digits) > 9 or int(digits) > MAX_TERMS:
             raise self._refuse("numbers in a schedule go to 2^28", place)
-        return int(token)
+        return int(digits)
 
     def _tree(self, place: int) -> list[object]:
         """Read brackets, however deep, whose first one has been taken."""
@@ -189,15 +187,6 @@ class _Reader:
             else:
                 open_ones[-1].append(self._number(token, here, "a tree takes a term number or a bracket"))
 
-    def _by_hand(self, place: int) -> Schedule:
-        tree = self._tree(place)
-        if len(tree) == 1 and tree[0] == 0:
-            return ByHand(Plan(1, ()))
-        try:
-            return ByHand(Plan.from_tree(tuple(tree)))
-        except PlanError as error:
-            raise self._refuse(str(error), place) from None
-
 
 def _named(token: str) -> str:
     return quoted(token) if token else "the end"
@@ -209,10 +198,6 @@ def _is_format(word: str) -> bool:
     except FormatError:
         return False
     return True
-
-
-def _counted(n: int) -> str:
-    return "no arguments" if not n else f"{n} argument{'s' * (n != 1)}"
 
 
 def _usage(kind: type[Schedule]) -> str:

@@ -1,4 +1,4 @@
-"""The simplest schedule that gives a plan: known forms, with sizes and strides taken from the plan."""
+"""A plan in few words: the simplest schedule that gives it, or its outline down to subtrees that have one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from floatlab.errors import PlanError
+from floatlab.record import Record
 from floatlab.reduce.plan.orders import Adjacent, Folded, Fused, Reversed, Schedule
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Halving, Lanes, SplitK, Unrolled
@@ -82,3 +83,78 @@ def _sizes(plan: Plan) -> list[int]:
     counts = dict.fromkeys(sizes[id] for id in _along(plan)[-_MOST_SIZES:])
     counts |= dict.fromkeys(1 << k for k in range(1, n.bit_length()))
     return [count for count in counts if 2 <= count < n]
+
+
+# Outlines: a tree down to subtrees with a known schedule, and the terms and schedule of each of these.
+
+MOST_PARTS = 9
+
+
+class OutlinePart(Record):
+    """A subtree: its terms, ascending, and the schedule that orders them; None where no simple one does."""
+
+    terms: tuple[int, ...]
+    schedule: Schedule | None
+
+    @property
+    def stride(self) -> int | None:
+        """How far apart its terms are; None where that differs."""
+        gaps = {b - a for a, b in zip(self.terms, self.terms[1:], strict=False)}
+        return gaps.pop() if len(gaps) == 1 else None
+
+
+class Outline(Record):
+    """A tree of part numbers, as nested tuples, and the parts."""
+
+    tree: object
+    parts: tuple[OutlinePart, ...]
+
+
+def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
+    """Return the terms below an id, and their own plan.
+
+    >>> subtree(Plan.from_tree(((0, 3), (1, 2))), 5)
+    ((1, 2), Plan((0 1)))
+    """
+    n, inside, waiting = plan.terms, [], [root]
+    while waiting:
+        inside.append(waiting.pop())
+        if inside[-1] >= n:
+            waiting += plan.nodes[inside[-1] - n]
+    inside.sort()
+    place = {id: i for i, id in enumerate(inside)}
+    terms = tuple(id for id in inside if id < n)
+    nodes = tuple(tuple(place[each] for each in plan.nodes[id - n]) for id in inside if id >= n)
+    return terms, Plan(len(terms), nodes)
+
+
+def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
+    """Return a plan's outline of at most so many parts: what has no schedule of its own is taken apart, largest first.
+
+    >>> found = outline(Plan.from_tree((((0, 1), 2), (3, (4, 5)))))
+    >>> found.tree, [(part.terms, part.schedule.text) for part in found.parts]
+    ((0, 1), [((0, 1, 2), 'serial'), ((3, 4, 5), 'reversed')])
+    """
+    n, first = plan.terms, plan.first_terms
+
+    def part_of(id: int) -> OutlinePart:
+        terms, part = subtree(plan, id)
+        return OutlinePart(terms, schedule_of(part) if len(terms) > 1 else None)
+
+    parts = {plan.root: part_of(plan.root)}
+    # The largest part that is in no known order is taken apart, while its operands still find room.
+    while unknown := [id for id, part in parts.items() if id >= n and part.schedule is None]:
+        id = max(unknown, key=lambda each: len(parts[each].terms))
+        if len(parts) + len(plan.nodes[id - n]) - 1 > most:
+            break
+        del parts[id]
+        parts |= {child: part_of(child) for child in plan.nodes[id - n]}
+    listed: list[OutlinePart] = []
+
+    def tree(id: int) -> object:
+        if id not in parts:
+            return tuple(tree(child) for child in sorted(plan.nodes[id - n], key=first.__getitem__))
+        listed.append(parts[id])
+        return len(listed) - 1
+
+    return Outline(tree(plan.root), tuple(listed))

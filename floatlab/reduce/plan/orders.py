@@ -1,6 +1,6 @@
 """Orders of addition: rules that say for any number of terms in which order they are added.
 
-A schedule lays its order over slots (see `steps`): an array with one row a term and one column a lane, so that one
+A schedule lays its order over slots (see `batches`): an array with one row a term and one column a lane, so that one
 call lays all the blocks, or all the lanes, of the schedule around it.
 """
 
@@ -37,10 +37,14 @@ class Schedule(Record):
     Plan((((0 1) (2 3)) 4))
     """
 
-    word: ClassVar[str] = ""
+    word: ClassVar[str]  # in expressions: the name of the class in small letters, unless it says otherwise
     # The arguments in brackets: for each its kind (schedule, order, way, tree, or what a number counts) and its
     # default, None where it has to be given.
     signature: ClassVar[tuple[tuple[str, object], ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Name the kind of order."""
+        cls.word = vars(cls).get("word", cls.__name__.lower())
 
     def __post_init__(self) -> None:
         """Check the schedules and the numbers among the arguments; raises PlanError."""
@@ -109,8 +113,6 @@ class Serial(Schedule):
     Plan((((0 1) 2) 3))
     """
 
-    word = "serial"
-
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay one chain a lane."""
         return into.chains(slots[0], slots[1:, None])
@@ -125,7 +127,6 @@ class Reversed(Schedule):
 
     inner: Schedule = Serial()
 
-    word = "reversed"
     signature = (("schedule", Serial()),)
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
@@ -143,7 +144,6 @@ class Permuted(Schedule):
     places: tuple[int, ...]
     inner: Schedule = Serial()
 
-    word = "permuted"
     signature = (("order", None), ("schedule", Serial()))
 
     def __post_init__(self) -> None:
@@ -168,7 +168,6 @@ class Sorted(Schedule):
     way: str = "up"
     inner: Schedule = Serial()
 
-    word = "sorted"
     signature = (("way", "up"), ("schedule", Serial()))
 
     def __post_init__(self) -> None:
@@ -198,8 +197,6 @@ class Adjacent(Schedule):
     Plan((((0 1) (2 3)) 4))
     """
 
-    word = "adjacent"
-
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay round by round."""
         lanes = slots.shape[1]
@@ -207,8 +204,7 @@ class Adjacent(Schedule):
             even = len(slots) & ~1
             left, right = slots[0:even:2].reshape(-1), slots[1:even:2].reshape(-1)
             slots = np.concatenate([into.chains(left, right[None, None]).reshape(-1, lanes), slots[even:]])
-        root: Array = slots[0]
-        return root
+        return np.asarray(slots[0])
 
 
 class Folded(Schedule):
@@ -218,8 +214,6 @@ class Folded(Schedule):
     (Plan(((0 2) (1 3))), Plan((((0 3) 2) (1 4))))
     """
 
-    word = "folded"
-
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay round by round."""
         lanes = slots.shape[1]
@@ -228,8 +222,7 @@ class Folded(Schedule):
             over = len(slots) - half
             sums = into.chains(slots[:over].reshape(-1), slots[half:].reshape(1, 1, -1)).reshape(-1, lanes)
             slots = np.concatenate([sums, slots[over:half]])
-        root: Array = slots[0]
-        return root
+        return np.asarray(slots[0])
 
 
 class Fused(Schedule):
@@ -241,7 +234,6 @@ class Fused(Schedule):
 
     count: int
 
-    word = "fused"
     signature = (("a number of terms", None),)
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:

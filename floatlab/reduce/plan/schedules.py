@@ -11,17 +11,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError
 from floatlab.reduce.plan.batches import BatchBuilder
-from floatlab.reduce.plan.orders import (
-    NAMED,
-    Adjacent,
-    Folded,
-    Fused,
-    Permuted,
-    Reversed,
-    Schedule,
-    Serial,
-    Sorted,
-)
+from floatlab.reduce.plan.orders import NAMED, Adjacent, Folded, Fused, Permuted, Reversed, Schedule, Serial, Sorted
 
 
 class Blocked(Schedule):
@@ -35,7 +25,6 @@ class Blocked(Schedule):
     inner: Schedule = Serial()
     outer: Schedule = Serial()
 
-    word = "blocked"
     signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
@@ -54,7 +43,6 @@ class SplitK(Schedule):
     inner: Schedule = Serial()
     outer: Schedule = Serial()
 
-    word = "splitk"
     signature = (("a number of shares", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
@@ -75,7 +63,6 @@ class Halving(Schedule):
     inner: Schedule = Serial()
     multiple: int = 1
 
-    word = "halving"
     signature = (("a limit", None), ("schedule", Serial()), ("a multiple", 1))
 
     def __post_init__(self) -> None:
@@ -86,9 +73,7 @@ class Halving(Schedule):
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
         """Lay the parts of all halvings together, level by level."""
-        (found,) = self._sums({len(slots): np.zeros(1, np.int64)}, slots, into).values()
-        sums: Array = found[0]
-        return sums
+        return np.asarray(self._sums({len(slots): np.zeros(1, np.int64)}, slots, into)[len(slots)][0])
 
     def _sums(self, parts: dict[int, Array], slots: Array, into: BatchBuilder) -> dict[int, Array]:
         """Return the slots (parts, lanes) of parts that are given by their lengths and where they start."""
@@ -139,7 +124,6 @@ class Lanes(Schedule):
     inner: Schedule = Serial()
     outer: Schedule = PAIRWISE
 
-    word = "lanes"
     signature = (("a number of lanes", None), ("schedule", Serial()), ("schedule", PAIRWISE))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
@@ -167,7 +151,6 @@ class Unrolled(Schedule):
     count: int
     inner: Schedule
 
-    word = "unrolled"
     signature = (("a number of terms", None), ("schedule", None))
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
-from typing import Any
+from typing import TypeVar
 
 from floatlab.arith.operands import holds
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule, Sorted
+from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.machines import MACHINES, Machine, parse_machine
 from floatlab.reduce.simulate.tensor_cores import TensorCore
@@ -32,18 +33,22 @@ WIDER = ("binary32", "binary64")
 _COMPARED = 1 << 11  # terms; of more, orders are not compared node by node
 
 
+CandidateAdder = Adder | PartlyFused | Joined | TensorCore
+T = TypeVar("T")
+
+
 class Candidate(Record):
     """One computation: an order and an adder; without both, the exact sum rounded once."""
 
     schedule: Schedule | None
-    adder: Adder | PartlyFused | Joined | TensorCore | None
+    adder: CandidateAdder | None
     machines: tuple[Machine, ...] = ()  # all whose model this is
     same: tuple[Schedule, ...] = ()  # other schedules that were asked for and have the same tree for these terms
     order: str = ""  # what the order is called, where its expression is the whole tree
 
     @property
     def plain(self) -> Candidate:
-        """The same way without what it is called."""
+        """The same computation without what it is called."""
         return Candidate(self.schedule, self.adder, self.machines)
 
     @property
@@ -58,7 +63,7 @@ EXACTLY = Candidate(None, None)
 
 
 def candidate_text(candidate: Candidate, format: Format) -> str:
-    """Return a way in words, for results of a format.
+    """Return a candidate in words, for results of a format.
 
     >>> from floatlab.formats import parse_format
     >>> from floatlab.reduce.plan.schedules import SERIAL
@@ -93,9 +98,9 @@ def list_candidates(
     n: int,
     factors: tuple[Format, ...],
     into: Format,
-    schedules: Any = None,
-    formats: Any = None,
-    machines: Any = None,
+    schedules: Iterable[str | Schedule | Plan] | None = None,
+    formats: Iterable[str | Format] | None = None,
+    machines: Iterable[str | Machine] | None = None,
     elements: int = 1,
     context: Context = DEFAULT,
 ) -> list[Candidate]:
@@ -106,71 +111,60 @@ def list_candidates(
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
     kinds = None if formats is None else [parse_format(each) for each in _listed(formats, "formats")]
-    ways = list_adders(factors, into, kinds, context)
-    found = [Candidate(order, adder, same=same) for adder in ways for order, same in orders.items()]
+    adders = list_adders(factors, into, kinds, context)
+    found = [Candidate(order, adder, same=same) for adder in adders for order, same in orders.items()]
     if formats is None and not context.flush_inputs:
         found.append(EXACTLY)
-    models: dict[tuple[Schedule, Any, Format], list[Machine]] = {}
+    models: dict[tuple[Schedule, TensorCore | Adder, Format], list[Machine]] = {}
     for row in _machines(n, factors, machines):
         models.setdefault((row.schedule, row.adder, row.terms), []).append(row)
     return found + [Candidate(order, adder, tuple(rows)) for (order, adder, _), rows in models.items()]
 
 
-def candidates_along(
+def adders_along(
     schedule: Schedule,
     n: int,
     factors: tuple[Format, ...],
     into: Format,
-    order: str,
     context: Context = DEFAULT,
     fused: Callable[[], tuple[int, ...]] | None = None,
-) -> Iterator[Candidate]:
-    """Give the ways to add along an order that a library was seen to have, simple ways first.
+) -> Iterator[CandidateAdder]:
+    """Give what nodes may do along an order that a library was seen to have, simple adders first.
 
     Beside those that are tried on every order: products that are both rounded where two of them meet; and a last node
     that joins two sums which were made in different ways, such as a remainder in a wider format. Where the library can
     tell which products it fuses, `fused` asks it, after all these.
     """
     nodes = schedule.plan(n).nodes
-    ways: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
+    adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]
     if any(len(node) == 2 and max(node) < n for node in nodes):
-        ways += [each.replace(pairs=False) for each in ways if each.fma]
-    yield from (Candidate(schedule, adder, order=order) for adder in ways)
+        adders += [each.replace(pairs=False) for each in adders if each.fma]
+    yield from adders
     joins = len(nodes) > 1 and len(nodes[-1]) == 2
     if joins:
-        joined = (Joined(one, other) for one, other in product(ways, ways) if one != other)
-        yield from (Candidate(schedule, adder, order=order) for adder in joined)
+        yield from (Joined(one, other) for one, other in product(adders, adders) if one != other)
     if fused is None or len(factors) == 1 or n > _ONE_BY_ONE or any(len(node) > 2 for node in nodes):
         return
     partly = PartlyFused(into, fused())
-    yield Candidate(schedule, partly, order=order)
+    yield partly
     if joins:
-        joined = (Joined(*sides) for each in ways for sides in ((partly, each), (each, partly)))
-        yield from (Candidate(schedule, adder, order=order) for adder in joined)
+        yield from (Joined(*sides) for each in adders for sides in ((partly, each), (each, partly)))
 
 
-def _listed(given: Any, name: str) -> list[Any]:
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise UnsupportedError(f"{name} is a list of those to try, not {type(given).__name__}")
-    return list(given)
+def _listed(tried: Iterable[T], name: str) -> list[T]:
+    if isinstance(tried, str) or not isinstance(tried, Iterable):
+        raise UnsupportedError(f"{name} is a list of those to try, not {type(tried).__name__}")
+    return list(tried)
 
 
-def _orders(n: int, schedules: Iterable[Any]) -> dict[Schedule, tuple[Schedule, ...]]:
+def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule, tuple[Schedule, ...]]:
     """Return orders that differ for n terms, and the others that each of them stands for."""
-    first: dict[Any, Schedule] = {}
-    found: dict[Schedule, tuple[Schedule, ...]] = {}
-    for each in schedules:
-        order = parse_schedule(each)
-        if isinstance(order, Sorted):
-            key: Any = order
-        else:
-            key = order.plan(n).left_to_right().nodes if n <= _COMPARED else order
-        known = first.setdefault(key, order)
-        if known == order:
-            found.setdefault(order, ())
-        elif order not in found[known]:
-            found[known] += (order,)
-    return found
+    alike: dict[object, dict[Schedule, None]] = {}
+    for order in map(parse_schedule, schedules):
+        compared = n <= _COMPARED and not isinstance(order, Sorted)
+        key: object = order.plan(n).left_to_right().nodes if compared else order
+        alike.setdefault(key, {})[order] = None
+    return {first: tuple(others) for first, *others in alike.values()}
 
 
 def list_adders(
@@ -186,15 +180,14 @@ def list_adders(
     if kinds is None:
         wider = [each for each in map(parse_format, WIDER) if holds(each, into)]
         kinds = list(dict.fromkeys([into, *own, *wider]))
-    found = []
+    adders = []
     for kind in kinds:
-        found.append(Adder(kind, context=context))
-        if len(factors) == 1:
-            continue
-        if context.flush_results or not _multiplies_exactly(kind, *factors):
-            found.append(Adder(kind, fma=True, context=context))
-        found += [Adder(kind, each, context=context) for each in own if each != kind and holds(kind, each)]
-    return found
+        adders.append(Adder(kind, context=context))
+        if len(factors) > 1:
+            if context.flush_results or not _multiplies_exactly(kind, *factors):
+                adders.append(Adder(kind, fma=True, context=context))
+            adders += [Adder(kind, each, context=context) for each in own if each != kind and holds(kind, each)]
+    return adders
 
 
 def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
@@ -204,7 +197,7 @@ def _multiplies_exactly(into: Format, x: Format, y: Format) -> bool:
     return bool(into.largest >= x.largest * y.largest and into.smallest <= x.smallest * y.smallest)
 
 
-def _machines(n: int, factors: tuple[Format, ...], machines: Any) -> Iterator[Machine]:
+def _machines(n: int, factors: tuple[Format, ...], machines: Iterable[str | Machine] | None) -> Iterator[Machine]:
     if machines is not None:
         found = [parse_machine(each) for each in _listed(machines, "machines")]
         if found and len(factors) == 1:

@@ -9,21 +9,20 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.pairs import is_enough, to_odd, two_sum
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.lanes.pairs import to_odd, two_sum
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container, is_enough
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.projection import round_exact
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.plan.orders import Fused
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
-from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import simulate
 
 SAMPLE = 1024  # elements of large products on which all candidates are tried; fewer for long sums
@@ -119,18 +118,20 @@ class Evaluator:
 
     def _codes(self, candidate: Candidate, sides: Sides) -> Array:
         if candidate.machines and len(sides) > 1:
-            sides = tuple(_read(side, candidate.machines[0]) for side in sides)
+            terms, reading = candidate.machines[0].terms, candidate.machines[0].reading
+            codes = [side.codes if side.format == terms else encode(side, terms, context=reading) for side in sides]
+            sides = tuple(Source(np.asarray(each), terms) for each in codes)
         assert candidate.schedule is not None
         assert candidate.adder is not None
         adder, format = candidate.adder, candidate.adder.accumulator
         separate = isinstance(adder, Adder) and not adder.fma and adder.products != format
         if isinstance(adder, Adder) and separate and sides[0].codes.ndim == 2 == len(sides):
             # Products that are rounded on their own are terms of a sum, which the processor's formats add.
-            terms = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
-            sides = (Source(terms, adder.products),)
-        codes = simulate(sides, candidate.schedule, adder)
+            products = operate("multiply", [*sides], adder.products, context=adder.context, as_codes=True)
+            sides = (Source(products, adder.products),)
+        sums = simulate(sides, candidate.schedule, adder)
         rules = DEFAULT if candidate.machines else self.context
-        return codes if format == self.into else np.asarray(encode(Source(codes, format), self.into, context=rules))
+        return sums if format == self.into else np.asarray(encode(Source(sums, format), self.into, context=rules))
 
     def _exact(self, places: Iterable[int]) -> Array:
         codes = [self._exact_code(*divmod(int(place), self.shape[1])) for place in places]
@@ -167,9 +168,3 @@ class Evaluator:
         for i, j in np.argwhere(unsure).tolist():
             codes[i, j] = self._exact_code(i, j)
         return codes.reshape(-1)
-
-
-def _read(side: Source, machine: Machine) -> Source:
-    if side.format == machine.terms:
-        return side
-    return Source(np.asarray(encode(side, machine.terms, context=machine.reading)), machine.terms)

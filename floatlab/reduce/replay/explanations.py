@@ -14,12 +14,11 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum
 from floatlab.record import Individual
 from floatlab.reduce.plan.orders import Schedule
-from floatlab.reduce.replay.candidates import Candidate, candidate_text, candidates_along
+from floatlab.reduce.replay.candidates import Candidate, CandidateAdder, adders_along, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.observations import Observed, Printed
-from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
+from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.machines import Machine
-from floatlab.reduce.simulate.tensor_cores import TensorCore
 
 
 class Explanation(Individual):
@@ -37,7 +36,7 @@ class Explanation(Individual):
     codes: Array | None
 
     def __repr__(self) -> str:
-        """Show the way and the count."""
+        """Show the candidate and the count."""
         return f"Explanation({self.text}: {self.matching:,} of {self.total:,})"
 
     @property
@@ -51,7 +50,7 @@ class Explanation(Individual):
         return self.candidate.same
 
     @property
-    def adder(self) -> Adder | PartlyFused | Joined | TensorCore | None:
+    def adder(self) -> CandidateAdder | None:
         """What a node does; None for the exact sum, rounded once."""
         return self.candidate.adder
 
@@ -87,12 +86,12 @@ class Explanation(Individual):
 
     @property
     def text(self) -> str:
-        """The way, shortly."""
+        """The candidate in words."""
         return candidate_text(self.candidate, self.format)
 
     @property
     def said(self) -> str:
-        """The way, and how much of the result it gives: in words.
+        """The candidate, and how much of the result it gives, in words.
 
         >>> from floatlab.reduce.explain.attribution import attribute
         >>> ones = np.ones((2, 2), np.float32)
@@ -111,25 +110,15 @@ def replay(evaluator: Evaluator, candidate: Candidate, goal: Observed, wholly: b
 
     Of a huge product the sample is all that is compared.
     """
-
-    def report(matching: int, total: int, codes: Array | None) -> Explanation:
-        return Explanation(
-            candidate=candidate,
-            format=evaluator.into,
-            matching=matching,
-            total=total,
-            elements=evaluator.size,
-            codes=codes,
-        )
-
-    codes = evaluator.sampled(candidate)
-    matching = _matching(codes, _at(goal, evaluator), evaluator.into)
+    into, codes = evaluator.into, evaluator.sampled(candidate)
+    part = Source(goal.codes[evaluator.places], goal.format) if isinstance(goal, Source) else goal
+    matching = _matching(codes, part, into)
     if evaluator.is_sampled and not evaluator.is_huge:
         if matching < len(codes) and not wholly:
-            return report(matching, len(codes), None)
+            return Explanation(candidate, into, matching, len(codes), evaluator.size, None)
         codes = evaluator.whole(candidate)
-        matching = _matching(codes, goal, evaluator.into)
-    return report(matching, len(codes), codes)
+        matching = _matching(codes, goal, into)
+    return Explanation(candidate, into, matching, len(codes), evaluator.size, codes)
 
 
 def replay_along(
@@ -143,16 +132,11 @@ def replay_along(
 
     `fused` asks the library which products it fuses, where nothing simpler gives all.
     """
-    for candidate in candidates_along(
-        schedule, evaluator.terms, evaluator.formats, evaluator.into, order, evaluator.context, fused
-    ):
-        yield (found := replay(evaluator, candidate, real))
-        if found.fits:
+    inputs = evaluator.terms, evaluator.formats, evaluator.into, evaluator.context
+    for adder in adders_along(schedule, *inputs, fused):
+        yield (explanation := replay(evaluator, Candidate(schedule, adder, order=order), real))
+        if explanation.fits:
             return
-
-
-def _at(goal: Observed, evaluator: Evaluator) -> Observed:
-    return Source(goal.codes[evaluator.places], goal.format) if isinstance(goal, Source) else goal
 
 
 def _matching(codes: Array, goal: Observed, format: Format) -> int:
@@ -162,7 +146,7 @@ def _matching(codes: Array, goal: Observed, format: Format) -> int:
 
 
 def agreement(codes: Array, goal: Source, format: Format) -> Array:
-    """Say which elements have the same codes, are both NaNs, or are +0 where the way gives −0.
+    """Say which elements have the same codes, are both NaNs, or are +0 where the candidate gives −0.
 
     A sum of zeros that are all −0 is −0, and +0 where a library begins with a zero of its own.
     """

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.operands import is_floating, is_typed
-from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.sources import Source, is_floating, is_typed, source_of
 from floatlab.errors import LiteralError, UnsupportedError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Flags, read
@@ -102,30 +101,23 @@ def goal_of(observed: object, name: str, into: Format, shape: tuple[int, ...]) -
             raise UnsupportedError(f"{name} is text, which one dot product prints; this product has shape {shape}")
         if (printed := parse_printed(observed)) is not None:
             return printed
-        observed = _exactly(observed, name, into)
-    if isinstance(observed, int | float) and not is_typed(observed):
-        observed = _exactly(observed, name, into)
+    if isinstance(observed, str) or (isinstance(observed, int | float) and not is_typed(observed)):
+        reading = read(observed, into)
+        if reading.flags & Flags.INEXACT:
+            prints = f"is no number of {into.name}: as text, it stands for all that print so"
+            raise UnsupportedError(f"{name} {quoted(str(observed))} {prints}")
+        observed = reading.result
     if isinstance(observed, Datum):
-        found = Source(np.array(observed.code, dtype=np.uint64), observed.format)
-    else:
-        found = source_of(observed, name)
-    if found.codes.shape != shape:
-        raise UnsupportedError(f"{name} has shape {found.codes.shape}, and the product of a and b {shape}")
-    if found.format != into:
-        codes, flags = encode(found, into, return_flags="counts")
-        if flags.get(Flags.INEXACT):
-            raise UnsupportedError(f"{name} has numbers that {into.name} does not: give an array of its own format")
-        return Source(np.asarray(codes).reshape(-1), into)
-    return Source(found.codes.reshape(-1), into)
-
-
-def _exactly(value: object, name: str, into: Format) -> Datum:
-    found = read(value, into)
-    if found.flags & Flags.INEXACT:
-        raise UnsupportedError(
-            f"{name} {quoted(str(value))} is no number of {into.name}: as text, it stands for all that print so"
-        )
-    return found.result
+        observed = Source(np.array(observed.code, dtype=np.uint64), observed.format)
+    source = source_of(observed, name)
+    if source.codes.shape != shape:
+        raise UnsupportedError(f"{name} has shape {source.codes.shape}, and the product of a and b {shape}")
+    if source.format == into:
+        return Source(source.codes.reshape(-1), into)
+    codes, flags = encode(source, into, return_flags="counts")
+    if flags.get(Flags.INEXACT):
+        raise UnsupportedError(f"{name} has numbers that {into.name} does not: give an array of its own format")
+    return Source(np.asarray(codes).reshape(-1), into)
 
 
 def difference_of(difference: object, results: int, shape: tuple[int, ...]) -> Printed | Fraction | None:

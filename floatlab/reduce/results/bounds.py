@@ -78,9 +78,9 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
     Of tensor cores, a unit of the alignment for each number that is cut and one of the accumulator. None beyond
     numbers, where inputs are flushed, and where something overflowed.
     """
-    total = Fraction(0)
     if adder.context.flush_inputs or (isinstance(adder, Adder) and adder.context.overflow is not Overflow.NATIVE):
         return None
+    total = Fraction(0)
     values: list[Term | Datum] = [*terms, *(node.value for node in nodes if node.id >= len(terms))]
     for node in nodes:
         if not node.value.is_finite:

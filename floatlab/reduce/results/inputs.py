@@ -9,17 +9,16 @@ from fractions import Fraction
 import numpy as np
 
 from floatlab.arith.operands import common_format, exact_integer, holds, in_own_format, reading_context
+from floatlab.arrays.codec import rules_of
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.lanes.reading import SINGLE, container
-from floatlab.arrays.operands import is_floating, is_typed
-from floatlab.arrays.results import rules_of
-from floatlab.arrays.sources import Origin, Source, source_of
-from floatlab.arrays.streams import MOST_AT_ONCE
+from floatlab.arrays.lanes.parameters import SINGLE, container
+from floatlab.arrays.sources import MOST_AT_ONCE, Origin, Source, is_floating, is_typed, source_of
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Literal, read
-from floatlab.numbers.context import AnyContext
-from floatlab.numbers.reading import whole_number
+from floatlab.numbers.rounding import AnyContext
+from floatlab.numbers.scalars import whole_number
 from floatlab.record import Record
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.orders import Schedule
@@ -59,42 +58,35 @@ def read_operands(
     machine: str | Machine | None = None,
 ) -> tuple[Sides, Settings]:
     """Return the terms of named operands, and the settings of the reduction; raises what `sum` and `dot` raise."""
-    for name, value, kind, words in (
-        ("adder", adder, str, "a name such as kahan"), ("fma", fma, bool | np.bool_, "True or False"),
-    ):  # fmt: skip
-        if not isinstance(value, kind):
-            raise UnsupportedError(f"{name} is {words}, not {type(value).__name__}")
+    if not isinstance(adder, str):
+        raise UnsupportedError(f"adder is a name such as kahan, not {type(adder).__name__}")
+    if not isinstance(fma, bool | np.bool_):
+        raise UnsupportedError(f"fma is True or False, not {type(fma).__name__}")
     rules, model = rules_of(context, "RNE"), None if machine is None else parse_machine(machine)
     inputs = [_given(x, name) for name, x in operands.items()]
+    made: AnyAdder
+    wanted: Format | None
+    own = None if format is None else parse_format(format)
     if model is not None:
-        fixed: dict[str, object] = {"accumulator": accumulator, "products": products, "terms": terms}
-        fixed |= {
-            "the context (rounding, overflow, …)": context,
-            "fma": fma or None,
-            "adder": None if adder == "rounded" else adder,
-        }
-        for name, option in fixed.items():
+        for name, option in (
+            ("accumulator", accumulator), ("products", products), ("terms", terms),
+            ("the context (rounding, overflow, …)", context), ("fma", fma or None),
+            ("adder", None if adder == "rounded" else adder),
+        ):  # fmt: skip
             if option is not None:
                 raise UnsupportedError(f"{name} is fixed by the machine {model.name}: leave it out, or the machine")
-        made: AnyAdder = model.adder
-        into = made.accumulator if format is None else parse_format(format)
-        wanted: Format | None = model.terms
-        reading = model.reading
+        made, wanted, reading = model.adder, model.terms, model.reading
+        into = own or made.accumulator
         order = model.schedule if schedule is None else parse_schedule(schedule)
     else:
-        own = None if format is None else parse_format(format)
         into = own or common_format([each.format for each in inputs if each.format] or [SINGLE])
-        wanted = parse_format(terms) if terms is not None else own
+        wanted = own if terms is None else parse_format(terms)
         held = into if accumulator is None else parse_format(accumulator)
         apart = held if products is None else parse_format(products)
-        if adder == "rounded":
-            made = Adder(held, apart, fma, rules)
-        else:
-            made = Compensated(adder, held, apart, rules)
-            if fma:
-                raise UnsupportedError(f"fma goes with rounded additions; {adder} adds products that were rounded")
-        reading = reading_context(rules)
-        order = parse_schedule("serial" if schedule is None else schedule)
+        made = Adder(held, apart, bool(fma), rules) if adder == "rounded" else Compensated(adder, held, apart, rules)
+        if fma and adder != "rounded":
+            raise UnsupportedError(f"fma goes with rounded additions; {adder} adds products that were rounded")
+        reading, order = reading_context(rules), parse_schedule("serial" if schedule is None else schedule)
     exactly = model is not None or terms is not None
     sides = tuple(_terms(each, wanted, into, exactly, reading) for each in inputs)
     return sides, Settings(into, made, order, model)
@@ -137,22 +129,17 @@ def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, re
     """
     own, source, name = given.format, given.source, given.name
     if source is None:
-        target = wanted or into
-        return _encoded(given.x, name, target, reading)
-    if own is None:
-        target = wanted or into
-    elif wanted is not None and (exactly or not holds(wanted, own)):
+        return _encoded(given.x, name, wanted or into, reading)
+    target = own or wanted or into
+    if own is not None and wanted is not None and (exactly or not holds(wanted, own)):
         target = wanted
-    else:
-        target = own
-    codes = source.codes
     if source.format == target:
-        return Source(codes.astype(container(target), order="C", copy=False), target, None, source.origin)
-    found, counts = encode(source, target, context=reading, return_flags="counts")
+        return Source(source.codes.astype(container(target), order="C", copy=False), target, None, source.origin)
+    codes, counts = encode(source, target, context=reading, return_flags="counts")
     if any(counts.values()):
         for n in _integers(given):
             exact_integer(n, target)
-    return Source(np.asarray(found), target, None, Origin(own, counts[Flags.INEXACT]))
+    return Source(np.asarray(codes), target, None, Origin(own, counts[Flags.INEXACT]))
 
 
 def _integers(given: _Given) -> set[int]:
@@ -174,34 +161,27 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
     """Read numbers one by one; the origin is a format where all of them bring it."""
     origins: set[Format | None] = set()
-    inexact = 0
+    inexact: list[bool] = []
 
-    def one(value: object) -> object:
-        nonlocal inexact
+    def read_one(value: object) -> object:
         if isinstance(value, list | tuple):
-            return [one(each) for each in value]
+            return [read_one(each) for each in value]
         n = whole_number(value)
-        if n is not None:
-            origins.add(None)
-            return exact_integer(n, format).code
-        number = in_own_format(value)
-        if isinstance(number, Datum):
-            origins.add(number.format)
-            if number.format == format:
-                return number.code
-        else:
-            origins.add(None)
+        number = in_own_format(value) if n is None else exact_integer(n, format)
+        origins.add(number.format if n is None and isinstance(number, Datum) else None)
+        if isinstance(number, Datum) and number.format == format:
+            return number.code
         done = read(number, format, reading)
-        inexact += Flags.INEXACT in done.flags
+        inexact.append(Flags.INEXACT in done.flags)
         return done.result.code
 
-    codes = one(x)
+    numbers = read_one(x)
     try:
-        found = np.array(codes, container(format))
+        codes = np.array(numbers, container(format))
     except ValueError:
         raise UnsupportedError(f"{name} has rows of different lengths") from None
     alike = origins.pop() if len(origins) == 1 else None
-    return Source(found, format, None, None if alike == format else Origin(alike, inexact))
+    return Source(codes, format, None, None if alike == format else Origin(alike, sum(inexact)))
 
 
 def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
@@ -212,32 +192,40 @@ def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:
     ((1, 3), (3, 2), (2,))
     """
     left, right = a.codes, b.codes
-    if not 1 <= left.ndim <= 2 or not 1 <= right.ndim <= 2 or left.shape[-1] != right.shape[0]:
-        raise UnsupportedError(
-            f"shapes {left.shape} and {right.shape} do not make a matrix product: of one or two axes each, the last of "
-            "the first is to be as long as the first of the second"
-        )
+    shape = shape_of_product(left, right)
+    if shape is None:
+        rule = "of one or two axes each, the last of the first is to be as long as the first of the second"
+        raise UnsupportedError(f"shapes {left.shape} and {right.shape} do not make a matrix product: {rule}")
     n = right.shape[0]
     if not n:
         raise UnsupportedError(f"shapes {left.shape} and {right.shape} have nothing to add: no order")
-    rows, columns = left.reshape(-1, n), right.reshape(n, -1)
-    return a.replace(codes=rows), b.replace(codes=columns), (*left.shape[:-1], *right.shape[1:])
+    return a.replace(codes=left.reshape(-1, n)), b.replace(codes=right.reshape(n, -1)), shape
+
+
+def shape_of_product(x: Array, y: Array) -> tuple[int, ...] | None:
+    """Return the shape of the product of vectors or matrices; None where they make none."""
+    if not 1 <= x.ndim <= 2 or not 1 <= y.ndim <= 2 or x.shape[-1] != y.shape[0]:
+        return None
+    return *x.shape[:-1], *y.shape[1:]
+
+
+def check_factors(x: Array, y: Array) -> None:
+    """Refuse what are no matrices of shapes (rows, n) and (n, columns); raises UnsupportedError."""
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
+        raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")
 
 
 def check_size(rows: int, columns: int) -> None:
     """Refuse a product of more elements than arrays may have in memory; raises UnsupportedError."""
     if rows * columns > MOST_AT_ONCE:
-        raise UnsupportedError(
-            f"the product has {rows:,} × {columns:,} elements, and at most {MOST_AT_ONCE:,} are made at once"
-        )
+        most = f"at most {MOST_AT_ONCE:,} are made at once"
+        raise UnsupportedError(f"the product has {rows:,} × {columns:,} elements, and {most}")
 
 
 def check_row(source: Source, name: str) -> None:
     """Refuse what is no row of numbers; raises UnsupportedError."""
     if source.codes.ndim != 1:
-        raise UnsupportedError(
-            f"{name} is one row of numbers, and this has shape {source.codes.shape}; matmul takes matrices, and "
-            "numpy.ravel makes a row of one"
-        )
+        hint = "matmul takes matrices, and numpy.ravel makes a row of one"
+        raise UnsupportedError(f"{name} is one row of numbers, and this has shape {source.codes.shape}; {hint}")
     if not len(source.codes):
         raise UnsupportedError(f"{name} is empty: a sum of nothing has no order")

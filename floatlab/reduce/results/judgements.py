@@ -23,7 +23,7 @@ from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.reduce.results.product_error import quotients, root_mean_square
-from floatlab.reduce.results.totals import matmul
+from floatlab.reduce.results.products import matmul
 from floatlab.reduce.simulate.exact_sum import matrix_totals
 
 _SIDE = 48  # rows and columns that causes are tried on
@@ -139,24 +139,34 @@ class ProductJudge:
         return _effects(self._x, self._y, self._high, self._low, self._size, self.format)
 
     def judged(self, actual: object, expected: object = None) -> Judgement:
-        """Return how far a product is from another one, or from the exact product; raises as `judge`."""
-        first = _matrix(actual, "actual")
+        """Return how far a product is from another one, or from the exact product; raises as `judge_difference`."""
+        first, rows, columns, size = _matrix(actual, "actual"), self._rows, self._columns, self._size
         if first.shape != self.shape:
             raise UnsupportedError(f"shapes do not go together: a product of {self.shape} is not {first.shape}")
-        rows, columns = self._rows, self._columns
         if expected is None:
             difference = (first[np.ix_(rows, columns)].astype(np.float64) - self._high) - self._low
-            return self._of(quotients(difference, self._size, self.format), rows, columns)
-        second = _matrix(expected, "expected")
-        if second.shape != first.shape:
-            raise UnsupportedError(f"expected has shape {second.shape}, and actual {first.shape}")
-        size = self._size
-        if self._sizes is not None:
-            size, rows, columns = self._sizes, *(np.arange(count) for count in self.shape)
         else:
-            first, second = first[np.ix_(rows, columns)], second[np.ix_(rows, columns)]
-        difference = first.astype(np.float64) - second.astype(np.float64)
-        return self._of(quotients(difference, size, self.format), rows, columns)
+            second = _matrix(expected, "expected")
+            if second.shape != first.shape:
+                raise UnsupportedError(f"expected has shape {second.shape}, and actual {first.shape}")
+            if self._sizes is not None:
+                size, rows, columns = self._sizes, *(np.arange(count) for count in self.shape)
+            part = np.ix_(rows, columns)
+            difference = first[part].astype(np.float64) - second[part].astype(np.float64)
+        q = quotients(difference, size, self.format)
+        rms, largest = _measured(q)
+        far = q > _ALIKE * self.effects[0].largest
+        beyond = int(far.sum())
+        usual = _measured(q[~far])[0] if 0 < beyond <= _FEW * q.size else rms
+        at = None
+        if q.size:
+            row, column = np.unravel_index(int(q.argmax()), q.shape)
+            at = int(rows[row]), int(columns[column])
+        return Judgement(
+            terms=self.terms, format=self.format, rms=rms, largest=largest, effects=self.effects,
+            causes=_explained(usual, self.effects), looked_at=q.size, elements=self.shape[0] * self.shape[1],
+            beyond=beyond, at=at,
+        )  # fmt: skip
 
     @cached_property
     def _sizes(self) -> Array | None:
@@ -165,30 +175,7 @@ class ProductJudge:
         if count > _MOST or count * self.terms > _WHOLE:
             return None
         x, y = (np.abs(side, dtype=np.float64) for side in self._whole)
-        sizes: Array = x @ y
-        return sizes
-
-    def _of(self, q: Array, rows: Array, columns: Array) -> Judgement:
-        """Judge by q of some rows and columns."""
-        rms, largest = _measured(q)
-        far = q > _ALIKE * self.effects[0].largest
-        beyond = int(far.sum())
-        usual = _measured(q[~far])[0] if 0 < beyond <= _FEW * q.size else rms
-        causes = _explained(usual, self.effects)
-        place = np.unravel_index(int(q.argmax()), q.shape) if q.size else None
-        at = None if place is None else (int(rows[place[0]]), int(columns[place[1]]))
-        return Judgement(
-            terms=self.terms,
-            format=self.format,
-            rms=rms,
-            largest=largest,
-            effects=self.effects,
-            causes=causes,
-            looked_at=q.size,
-            elements=self.shape[0] * self.shape[1],
-            beyond=beyond,
-            at=at,
-        )
+        return np.asarray(x @ y)
 
 
 def _matrix(x: object, name: str) -> Array:
@@ -220,8 +207,8 @@ def _effects(x: Array, y: Array, high: Array, low: Array, size: Array, format: F
 
     def ordered(cause: DifferenceCause, x: Array, y: Array, into: Format, times: int = 1) -> Effect:
         made = [measured(matmul(x, y, schedule, into, fma=fma)) for schedule, fma in _ORDERS]
-        several, most = [times * rms for rms, _ in made], times * max(most for _, most in made)
-        return Effect(cause, max(several), most, min(several))
+        rms, largest = zip(*made, strict=True)
+        return Effect(cause, times * max(rms), times * max(largest), times * min(rms))
 
     # Two results may lie on both sides of the exact one.
     found = [ordered(DifferenceCause.ORDER, x, y, format, 2)]

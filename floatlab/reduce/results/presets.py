@@ -31,21 +31,17 @@ _PAPER = (
     "N. Whitehead, A. Fit-Florea, Precision & Performance: Floating Point and IEEE 754 Compliance for NVIDIA GPUs "
     "(NVIDIA, 2011)"
 )
-
 PRESETS = {
-    each.name: each
-    for each in (
-        Preset(
-            "forum",
-            (0x3FF42C77, 0xBF494495, 0x3F92DB16, 0x3F75DCCA),
-            (0xBF6F7CEE, 0xBF3106DA, 0x3FDCBB6F, 0xBF35B25E),
-            f"the vectors of {_PAPER} as they are printed, with seven digits, read into binary32",
-        ),
-        Preset(
-            "paper",
-            (0x3FF42C76, 0xBF494494, 0x3F92DB19, 0x3F75DCC9),
-            (0xBF6F7CEE, 0xBF3106DA, 0x3FDCBB70, 0xBF35B25D),
-            f"{_PAPER}: the only vectors that print as those there and give all four of its results",
-        ),
-    )
+    "forum": Preset(
+        "forum",
+        (0x3FF42C77, 0xBF494495, 0x3F92DB16, 0x3F75DCCA),
+        (0xBF6F7CEE, 0xBF3106DA, 0x3FDCBB6F, 0xBF35B25E),
+        f"the vectors of {_PAPER} as they are printed, with seven digits, read into binary32",
+    ),
+    "paper": Preset(
+        "paper",
+        (0x3FF42C76, 0xBF494494, 0x3F92DB19, 0x3F75DCC9),
+        (0xBF6F7CEE, 0xBF3106DA, 0x3FDCBB70, 0xBF35B25D),
+        f"{_PAPER}: the only vectors that print as those there and give all four of its results",
+    ),
 }

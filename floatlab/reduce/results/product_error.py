@@ -22,8 +22,7 @@ def quotients(difference: Array, size: Array, format: Format) -> Array:
     [1.0, 0.0]
     """
     with np.errstate(all="ignore"):
-        found: Array = np.abs(difference) / (2.0**-format.precision * size)
-    return np.where((difference == 0) & (size == 0), 0.0, found)
+        return np.where((difference == 0) & (size == 0), 0.0, np.abs(difference) / (2.0**-format.precision * size))
 
 
 class ProductErrors(Record):
@@ -66,19 +65,14 @@ class ExactProduct:
             q = np.where(error == 0, 0.0, quotients(error, self._size, fmt))
         fine = np.isfinite(ulps) & np.isfinite(q)
         if not fine.any():
-            return ProductErrors(looked_at=0, nearest=0, largest=0.0, rms=0.0, q_largest=0.0, q_rms=0.0, worst=())
+            return ProductErrors(0, 0, 0.0, 0.0, 0.0, 0.0, ())
         sized = np.where(fine, ulps, -1.0).reshape(-1)
         first = np.argsort(-sized, kind="stable")[:worst]
         places = tuple(int(self.rows[i // columns] * columns + i % columns) for i in first.tolist() if sized[i] > 0)
         ulps, q = ulps[fine], q[fine]
+        nearest, largest, q_largest = int((ulps <= 0.5).sum()), float(ulps.max()), float(q.max())
         return ProductErrors(
-            looked_at=ulps.size,
-            nearest=int((ulps <= 0.5).sum()),
-            largest=float(ulps.max()),
-            rms=root_mean_square(ulps),
-            q_largest=float(q.max()),
-            q_rms=root_mean_square(q),
-            worst=places,
+            ulps.size, nearest, largest, root_mean_square(ulps), q_largest, root_mean_square(q), worst=places
         )
 
     def apart(self, first: Array, second: Array) -> tuple[float, float]:

@@ -1,29 +1,45 @@
-"""A matrix product compared with the exact one: the errors of its elements, and the worst of them."""
+"""Matrix products in a stated order, and how far their elements are from the exact ones."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
-from floatlab.arrays.sources import Source
+from floatlab.arrays.conversion import decode, encode
+from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Datum
+from floatlab.numbers.rounding import AnyContext
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.results.inputs import Settings, as_matrices, read_operands
+from floatlab.reduce.results.inputs import Settings, as_matrices, check_size, read_operands
 from floatlab.reduce.results.product_error import ExactProduct, ProductErrors
-from floatlab.reduce.results.reduction import Reduction
-from floatlab.reduce.results.totals import multiply_matrices, reduce_terms
+from floatlab.reduce.results.reduction import Reduction, last_context
+from floatlab.reduce.results.totals import reduce_terms
 from floatlab.reduce.simulate.adders import Adder, stream_context
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
+from floatlab.reduce.simulate.machines import Machine
+from floatlab.reduce.simulate.simulation import simulate
+
+
+class ProductOptions(TypedDict, total=False):
+    """Keywords that matrix products share with `dot`, which says what they mean."""
+
+    fma: bool
+    terms: Format | str | None
+    products: Format | str | None
+    accumulator: Format | str | None
+    adder: str
+    context: AnyContext
+    machine: str | Machine | None
 
 
 class ProductElement(Record):
@@ -56,6 +72,11 @@ class Product(Answering, Individual):
         """How many products are added for each element."""
         return int(self.x.codes.shape[1])
 
+    @property
+    def sides(self) -> Sides:
+        """Both factors."""
+        return self.x, self.y
+
     def _factors(self, place: int) -> Sides:
         """Return the row and the column that make an element."""
         row, column = divmod(place, self.y.codes.shape[1])
@@ -72,7 +93,7 @@ class Product(Answering, Individual):
         totals = exact_totals(*self._factors(place))
         exact = None if totals is None else totals[0].as_fraction()
         error = value.exact.as_fraction() - exact if exact is not None and value.is_finite else None
-        index = tuple(int(each) for each in np.unravel_index(place, self.codes.shape)) if self.codes.shape else ()
+        index = tuple(map(int, np.unravel_index(place, self.codes.shape))) if self.codes.shape else ()
         return ProductElement(index, value, exact, error)
 
     def reduction(self, place: int) -> Reduction:
@@ -82,11 +103,9 @@ class Product(Answering, Individual):
         >>> found.reduction(1)
         Reduction(dot of 2 terms, reversed: Datum(binary16 0x50e0 = 39))
         """
-        settings = self.settings
-        if isinstance(settings.adder, Adder | Compensated):  # under SR an element draws from its own stream
-            settings = settings.replace(
-                adder=settings.adder.replace(context=stream_context(settings.adder.context, 0, place))
-            )
+        settings, adder = self.settings, self.settings.adder
+        if isinstance(adder, Adder | Compensated):  # under SR an element draws from its own stream
+            settings = settings.replace(adder=adder.replace(context=stream_context(adder.context, 0, place)))
         return reduce_terms("dot", self._factors(place), settings)
 
     def errors(self, worst: int = 5) -> ProductErrors:
@@ -106,9 +125,65 @@ def matrix_product(
     b: object,
     schedule: str | Schedule | Plan | None = None,
     format: Format | str | None = None,
-    **options: Any,
+    **options: Unpack[ProductOptions],
 ) -> Product:
     """Return the product that `matmul` makes, with its factors and settings; takes and raises what `matmul` does."""
     sources, settings = read_operands({"a": a, "b": b}, schedule, format, **options)
     x, y, shape = as_matrices(*sources)
-    return Product(x, y, settings, multiply_matrices(x, y, settings).reshape(shape))
+    check_size(len(x.codes), y.codes.shape[1])
+    sides = Source(x.codes.T[:, :, None], x.format), Source(y.codes[:, None, :], y.format)
+    order, adder = settings.schedule, settings.adder
+    codes = simulate(sides, order, adder)
+    if adder.accumulator != settings.format:
+        last = last_context(order, adder, len(y.codes))
+        codes = np.asarray(encode(Source(codes, adder.accumulator), settings.format, context=last))
+    return Product(x, y, settings, codes.reshape(shape))
+
+
+def matmul(
+    a: object,
+    b: object,
+    schedule: str | Schedule | Plan | None = None,
+    format: Format | str | None = None,
+    **options: Unpack[ProductOptions],
+) -> Array:
+    """Return the matrix product of vectors or matrices; each element is what `dot` gives.
+
+    Parameters
+    ----------
+    a, b : array_like
+        Factors of one or two axes, of shapes (…, n) and (n, …).
+    schedule : str, Schedule or Plan, optional
+        The order of the additions of each element; serial by default.
+    format : Format or str, optional
+        The result's format; by default the smallest that holds both factors, binary32 if they bring none.
+    **options
+        fma, terms, products, accumulator, adder, context and machine: as for `dot`.
+
+    Returns
+    -------
+    numpy.ndarray
+        The product, in NumPy's dtype for the result's format, or the narrower of float32 and float64 that holds it.
+
+    Raises
+    ------
+    PlanError, UnsupportedError, FormatError, LiteralError
+        As `dot`, and if the shapes do not go together.
+
+    Notes
+    -----
+    Under stochastic rounding, element i in C order draws as `dot` does with element i of the seed's stream.
+
+    Examples
+    --------
+    >>> from floatlab import dot
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.random((50, 60), np.float32), rng.random((60, 40), np.float32)
+    >>> bool((matmul(a, b, fma=True) == matmul(a, b)).all())
+    False
+    >>> matmul(a, b)[3, 4] == np.float32(dot(a[3], b[:, 4]))
+    np.True_
+    """
+    product = matrix_product(a, b, schedule, format, **options)
+    kind = native_dtype(product.settings.format)
+    return decode(product.codes, product.settings.format) if kind is None else product.codes.view(kind)

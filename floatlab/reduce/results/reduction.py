@@ -1,4 +1,4 @@
-"""A reduction: its terms, its order, its result, and the errors on the way."""
+"""A reduction: its terms, its order, its result, the errors on the way, and the nodes where most of them arose."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ from fractions import Fraction
 from functools import lru_cache
 from heapq import nlargest
 
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.lanes.pairs import two_product, two_sum
+from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.fpmode import methods_in_default_mode
-from floatlab.numbers import Datum, Derivation, Flags, convert
+from floatlab.numbers import Context, Datum, Derivation, Flags, convert
 from floatlab.presenter import Answering
 from floatlab.record import Individual
 from floatlab.reduce.plan.batches import Batches
 from floatlab.reduce.plan.orders import Permuted, Schedule, Sorted
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.results.bounds import final_bound, first_bound, running_bound
-from floatlab.reduce.results.worst_nodes import worst_nodes
 from floatlab.reduce.simulate.adders import Adder, Node, Term, stream_context
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.exact_sum import exact_totals
+from floatlab.reduce.simulate.float_engine import engine_for
 from floatlab.reduce.simulate.machines import Machine
-from floatlab.reduce.simulate.simulation import AnyAdder, places_of
+from floatlab.reduce.simulate.simulation import AnyAdder, evaluate, places_of
 
 MAX_TRACED = 1 << 14  # terms; of more, no derivation is kept for every node
+_CLOSE = 4  # how many times as many nodes as were asked for are evaluated exactly, since the ranking is not
 
 
 @methods_in_default_mode
@@ -131,8 +139,7 @@ class Reduction(Answering, Individual):
         """
         if self.result.format == self.accumulated.format:
             return None
-        last = stream_context(self.adder.context, draw_after_nodes(self.schedule, len(self)))
-        return convert(self.accumulated, self.result.format, last)
+        return convert(self.accumulated, self.result.format, last_context(self.schedule, self.adder, len(self)))
 
     @property
     def flags(self) -> Flags:
@@ -151,14 +158,12 @@ class Reduction(Answering, Individual):
     @property
     def exact(self) -> Fraction | None:
         """The exact sum of the terms as they were read; None where one is no number."""
-        totals = _totals(self)
-        return None if totals is None else totals[0]
+        return _totals(self)[0]
 
     @property
     def magnitude(self) -> Fraction | None:
         """Σ|x|, or Σ|x·y|, exactly; None where a term is no number."""
-        totals = _totals(self)
-        return None if totals is None else totals[1]
+        return _totals(self)[1]
 
     @property
     def error(self) -> Fraction | None:
@@ -175,8 +180,8 @@ class Reduction(Answering, Individual):
     @property
     def condition(self) -> Fraction | None:
         """Σ|x| / |Σx|: how much larger a relative error of a term may stand in the sum; None where the sum is zero."""
-        totals = _totals(self)
-        return None if totals is None or not totals[0] else totals[1] / abs(totals[0])
+        exact, magnitude = _totals(self)
+        return magnitude / abs(exact) if exact and magnitude is not None else None
 
     @property
     def bound(self) -> Fraction | None:
@@ -184,25 +189,24 @@ class Reduction(Answering, Individual):
 
         Compensated sums and tensor cores have none; `running_bound` may have.
         """
-        totals = _totals(self)
-        if totals is None or not isinstance(self.adder, Adder):
+        magnitude = self.magnitude
+        if magnitude is None or not isinstance(self.adder, Adder):
             return None
         own = [side.format for side in self.sides] if len(self.sides) == 1 else []
-        bound = first_bound(self.batches, totals[1], len(self.sides) > 1, own, self.adder)
-        return self._finally(bound, totals[0])
+        return self._finally(first_bound(self.batches, magnitude, len(self.sides) > 1, own, self.adder))
 
     @property
     def running_bound(self) -> Fraction | None:
         """A bound on |error| from the sizes of what was computed; None where none is claimed, or too much to trace."""
-        totals = _totals(self)
-        if totals is None or len(self) > MAX_TRACED or isinstance(self.adder, Compensated):
+        if self.exact is None or len(self) > MAX_TRACED or isinstance(self.adder, Compensated):
             return None
-        return self._finally(running_bound(self.nodes, self.terms, self.adder), totals[0])
+        return self._finally(running_bound(self.nodes, self.terms, self.adder))
 
-    def _finally(self, bound: Fraction | None, exact: Fraction) -> Fraction | None:
-        if self.result.format == self.accumulated.format:
+    def _finally(self, bound: Fraction | None) -> Fraction | None:
+        """Return a bound that includes the rounding into the result's format."""
+        if self.result.format == self.accumulated.format or self.exact is None:
             return bound
-        return final_bound(bound, exact, self.result.format, self.adder.context)
+        return final_bound(bound, self.exact, self.result.format, self.adder.context)
 
 
 @lru_cache(maxsize=8)
@@ -211,12 +215,74 @@ def _nodes(reduction: Reduction) -> list[Node]:
 
 
 @lru_cache(maxsize=8)
-def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | None:
+def _totals(reduction: Reduction) -> tuple[Fraction, Fraction] | tuple[None, None]:
     totals = exact_totals(*reduction.sides)
-    return None if totals is None else (totals[0].as_fraction(), totals[1].as_fraction())
+    return (None, None) if totals is None else (totals[0].as_fraction(), totals[1].as_fraction())
 
 
-def draw_after_nodes(schedule: Schedule, terms: int) -> int:
-    """Return the number that the last rounding draws with: the one after those of all nodes."""
+def last_context(schedule: Schedule, adder: AnyAdder, terms: int) -> Context:
+    """Return the context of the last rounding, into the result's format: it draws after all nodes."""
     inner = schedule.inner if isinstance(schedule, Sorted) else schedule
-    return terms + inner.batches(terms).nodes
+    return stream_context(adder.context, terms + inner.batches(terms).nodes)
+
+
+# The worst nodes of a long sum: ranked on arrays, then evaluated exactly.
+
+
+def worst_nodes(sides: Sides, batches: Batches, adder: Adder, count: int) -> list[Node]:
+    """Return the nodes of one long sum whose roundings missed most, the worst first.
+
+    Raises UnsupportedError for formats that binary64 does not hold, and nodes of more than two numbers.
+
+    >>> from floatlab.arrays.sources import source_of
+    >>> from floatlab.reduce.plan.schedules import SERIAL
+    >>> x = source_of(np.float32([2**24, 1, 2**30, 1]))
+    >>> [(node.id, float(node.error)) for node in worst_nodes((x,), SERIAL.batches(4), Adder(), 2)]
+    [(4, -1.0), (6, -1.0)]
+    """
+    n, format = batches.terms, adder.accumulator
+    if not all(holds(DOUBLE, each) for each in (format, *(side.format for side in sides))):
+        raise UnsupportedError(f"nodes of {n:,} terms are ranked in binary64, which does not hold these formats")
+    if any(chains.rest.shape[1] > 1 for chains in batches.each):
+        raise UnsupportedError(f"nodes of more than two numbers are not ranked in sums of {n:,} terms")
+    engine = engine_for(sides, adder)
+    numbers = np.empty(n + batches.nodes, engine.blank(1).dtype)
+    numbers[:n] = engine.leaf(np.arange(n))
+    evaluate(batches, engine, numbers.__setitem__)
+    codes = engine.codes(numbers)
+    pairs = np.array(batches.plan().nodes, np.int64).reshape(-1, 2)
+    missed = _missed(sides, adder, pairs, decode(codes, format, np.float64))
+    ranked = np.argsort(-missed, kind="stable")[: _CLOSE * count]
+
+    def argument(id: int) -> Term | Datum:
+        if id >= n:
+            return Datum(format, int(codes[id]))
+        return Term(*(Datum(side.format, int(side.codes[id])) for side in sides))
+
+    rows = [(n + i, tuple(pairs[i].tolist())) for i in ranked.tolist() if missed[i] > 0]
+    nodes = [adder.node(id, ids, [argument(each) for each in ids]) for id, ids in rows]
+    return sorted((node for node in nodes if node.error), key=lambda node: (-abs(node.error or 0), node.id))[:count]
+
+
+def _missed(sides: Sides, adder: Adder, pairs: Array, numbers: Array) -> Array:
+    """Return about how much each node missed, products that were rounded for it included; 0 beyond numbers."""
+    n = len(sides[0].codes)
+    values = [decode(side.codes, side.format, np.float64) for side in sides]
+    with np.errstate(all="ignore"):
+        exact, rest = (values[0], np.zeros(n)) if len(sides) == 1 else two_product(*values)
+        lost = np.zeros(len(numbers))
+        lost[:n] = (numbers[:n] - exact) - rest
+        left, right = pairs.T
+        a, b, below = numbers[left], numbers[right], np.zeros(len(pairs))
+        error = lost[left] + lost[right]
+        if adder.fma and len(sides) == 2:
+            onto = np.where(right < n, right, np.where(left < n, left, -1))
+            fused = (onto >= 0) & (adder.pairs | (left >= n) | (right >= n))
+            error -= np.where(fused, lost[onto], 0)
+            b = np.where(fused, exact[np.where(fused, onto, 0)], b)
+            a = np.where(fused & (right >= n), numbers[right], a)
+            below = np.where(fused, rest[np.where(fused, onto, 0)], 0)
+        s, e = two_sum(a, b)
+        error += ((numbers[n:] - s) - e) - below
+    found: Array = np.where(np.isfinite(error), np.abs(error), 0)
+    return found

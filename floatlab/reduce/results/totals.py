@@ -1,22 +1,16 @@
-"""`sum`, `dot` and `matmul`: bit-exact in a stated order, with stated roundings."""
+"""`sum` and `dot`: one row of terms, bit-exact in a stated order, with stated roundings."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.sources import Source, native_dtype
-from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, convert
-from floatlab.numbers.context import AnyContext
+from floatlab.numbers.rounding import AnyContext
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.results.inputs import Settings, as_matrices, check_row, check_size, read_operands
-from floatlab.reduce.results.reduction import Reduction, draw_after_nodes
-from floatlab.reduce.simulate.adders import stream_context
+from floatlab.reduce.results.inputs import Settings, check_row, read_operands
+from floatlab.reduce.results.reduction import Reduction, last_context
 from floatlab.reduce.simulate.code_engine import Sides
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.simulation import AnyAdder, simulate
@@ -24,32 +18,11 @@ from floatlab.reduce.simulate.simulation import AnyAdder, simulate
 
 def reduce_terms(operation: str, sides: Sides, settings: Settings) -> Reduction:
     """Return the sum of one row of terms, or the dot product of two rows; raises what `sum` raises."""
-    code = int(simulate(sides, settings.schedule, settings.adder)[()])
-    accumulated = result = Datum(settings.adder.accumulator, code)
+    schedule, adder = settings.schedule, settings.adder
+    accumulated = result = Datum(adder.accumulator, int(simulate(sides, schedule, adder)[()]))
     if accumulated.format != settings.format:
-        last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, len(sides[0].codes)))
-        result = convert(accumulated, settings.format, last).result
-    return Reduction(
-        operation=operation,
-        sides=sides,
-        schedule=settings.schedule,
-        adder=settings.adder,
-        accumulated=accumulated,
-        result=result,
-        machine=settings.machine,
-    )
-
-
-def multiply_matrices(x: Source, y: Source, settings: Settings) -> Array:
-    """Return the codes (rows, columns) of the product of x (rows, n) and y (n, columns); errors are `matmul`'s."""
-    (rows, n), columns = x.codes.shape, y.codes.shape[1]
-    check_size(rows, columns)
-    sides = Source(x.codes.T[:, :, None], x.format), Source(y.codes[:, None, :], y.format)
-    codes = simulate(sides, settings.schedule, settings.adder)
-    if settings.format == settings.adder.accumulator:
-        return codes
-    last = stream_context(settings.adder.context, draw_after_nodes(settings.schedule, n))
-    return np.asarray(encode(Source(codes, settings.adder.accumulator), settings.format, context=last))
+        result = convert(accumulated, settings.format, last_context(schedule, adder, len(sides[0].codes))).result
+    return Reduction(operation, sides, schedule, adder, accumulated, result, settings.machine)
 
 
 @in_default_mode
@@ -143,12 +116,13 @@ def dot(
 ) -> Reduction:
     """Return the dot product of two rows of numbers, added in a stated order, with or without fused multiply-add.
 
-    The parameters that `sum` has too mean the same here.
-
     Parameters
     ----------
     a, b : array_like
         The factors, one row of n numbers each.
+    schedule, format, terms, accumulator, adder, context : optional
+        As for `sum`: the order; the formats of the result, of the factors and of partial sums; a compensated sum; the
+        rounding.
     fma : bool
         Whether a product that meets a partial sum is fused onto it, without being rounded (see `Adder`).
     products : Format or str, optional
@@ -186,58 +160,3 @@ def dot(
         lengths = " and ".join(str(len(source.codes)) for source in sources)
         raise UnsupportedError(f"a dot product pairs the numbers of a and b, and these have {lengths}")
     return reduce_terms("dot", sources, settings)
-
-
-@in_default_mode
-def matmul(
-    a: object,
-    b: object,
-    schedule: str | Schedule | Plan | None = None,
-    format: Format | str | None = None,
-    *,
-    fma: bool = False,
-    terms: Format | str | None = None,
-    products: Format | str | None = None,
-    accumulator: Format | str | None = None,
-    adder: str = "rounded",
-    context: AnyContext = None,
-    machine: str | Machine | None = None,
-) -> Array:
-    """Return the matrix product of vectors or matrices; each element is what `dot` gives.
-
-    Parameters
-    ----------
-    a, b : array_like
-        Factors of one or two axes, of shapes (…, n) and (n, …). The other parameters are those of `dot`.
-
-    Returns
-    -------
-    numpy.ndarray
-        The product, in NumPy's dtype for the result's format, or the narrower of float32 and float64 that holds it.
-
-    Raises
-    ------
-    PlanError, UnsupportedError, FormatError, LiteralError
-        As `dot`, and if the shapes do not go together.
-
-    Notes
-    -----
-    Under stochastic rounding, element i in C order draws as `dot` does with element i of the seed's stream.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> a, b = rng.random((50, 60), np.float32), rng.random((60, 40), np.float32)
-    >>> bool((matmul(a, b, fma=True) == matmul(a, b)).all())
-    False
-    >>> matmul(a, b)[3, 4] == np.float32(dot(a[3], b[:, 4]))
-    np.True_
-    """
-    sources, settings = read_operands(
-        {"a": a, "b": b}, schedule, format, terms=terms, accumulator=accumulator, products=products, fma=fma,
-        adder=adder, context=context, machine=machine,
-    )  # fmt: skip
-    x, y, shape = as_matrices(*sources)
-    codes, kind = multiply_matrices(x, y, settings), native_dtype(settings.format)
-    values = decode(codes, settings.format) if kind is None else codes.view(kind)
-    return values.reshape(shape)

@@ -17,7 +17,7 @@ from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
-from floatlab.formats.names import format_called
+from floatlab.formats.catalog import format_called
 from floatlab.fpmode import DefaultMode, rounds_to_nearest
 from floatlab.presenter import Answering
 from floatlab.record import Record

@@ -20,8 +20,7 @@ from floatlab.errors import PlanError
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, convert
-from floatlab.numbers.context import DEFAULT
-from floatlab.numbers.rounding import STREAM
+from floatlab.numbers.rounding import DEFAULT, STREAM
 from floatlab.numbers.steps import Combination, Combine, Step
 from floatlab.record import Record
 from floatlab.reduce.plan.plan import Plan
@@ -67,19 +66,13 @@ class Node(Record):
 
         The errors of all nodes of rounded additions add up to the error of the result, unless an operand is flushed.
         """
-        from fractions import Fraction
-
         if not self.value.is_finite:
             return None
         if self.given is not None:
             return self.value.exact.as_fraction() - self.given.as_fraction()
-        total = Fraction(0)
-        for each in self.derivations:
-            error = each.error
-            if error is None:
-                return None
-            total += error
-        return total
+        errors = [each.error for each in self.derivations]
+        known = [error for error in errors if error is not None]
+        return sum(known, Fraction(0)) if len(known) == len(errors) else None
 
 
 class NodeRule(Record):
@@ -131,14 +124,14 @@ class Adder(NodeRule):
 
     def leaf(self, term: Term, id: int, element: int = 0) -> tuple[Datum, list[Derivation]]:
         """Return the value of a term, or rounded product, in the accumulator's format, and its roundings."""
-        context, found, value = self.stream_context(id, element), [], term.x
+        context, made, value = self.stream_context(id, element), [], term.x
         if term.y is not None:
-            found.append(multiply(term.x, term.y, self.products, context))
-            value = found[-1].result
+            made.append(multiply(term.x, term.y, self.products, context))
+            value = made[-1].result
         if value.format != self.accumulator:
-            found.append(convert(value, self.accumulator, context))
-            value = found[-1].result
-        return value, found
+            made.append(convert(value, self.accumulator, context))
+            value = made[-1].result
+        return value, made
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
         """Return the evaluated node; with a single argument, which is a term, its reading."""
@@ -154,17 +147,16 @@ class Adder(NodeRule):
             if isinstance(each, Term) and not (fuses and factors[i] and (len(ids) > 2 or i == fused)):
                 values[i], roundings = self.leaf(each, ids[i], element)
                 found += roundings
+        left, right = values[0], values[-1]
         if len(ids) > 2:
-            found.append(derive_exact_sum(values, self.accumulator, context))
-            return Node(id, ids, found[-1].result, tuple(found))
-        left, right = values
-        if isinstance(right, Term):
-            found.append(fma(right.x, right.y, left, self.accumulator, context))
+            last = derive_exact_sum(values, self.accumulator, context)
+        elif isinstance(right, Term):
+            last = fma(right.x, right.y, left, self.accumulator, context)
         elif isinstance(left, Term):
-            found.append(fma(left.x, left.y, right, self.accumulator, context))
+            last = fma(left.x, left.y, right, self.accumulator, context)
         else:
-            found.append(add(left, right, self.accumulator, context))
-        return Node(id, ids, found[-1].result, tuple(found))
+            last = add(left, right, self.accumulator, context)
+        return Node(id, ids, last.result, (*found, last))
 
 
 class PartlyFused(Record):
@@ -227,12 +219,11 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     Datum(binary16 0x3c00 = 1)
     """
     special: Derivation | None = None
-    for each in values:
-        if not each.is_finite:
-            one = each if isinstance(each, Datum) else each.x
-            if isinstance(each, Term) and each.y is not None:
-                one = multiply(each.x, each.y, format, context).result
-            special = convert(one, format, context) if special is None else add(special.result, one, format, context)
+    for each in (each for each in values if not each.is_finite):
+        one = each if isinstance(each, Datum) else each.x
+        if isinstance(each, Term) and each.y is not None:
+            one = multiply(each.x, each.y, format, context).result
+        special = convert(one, format, context) if special is None else add(special.result, one, format, context)
     if special is not None:
         return special
     groups = [(each,) if isinstance(each, Datum) else each.factors for each in values]
@@ -266,9 +257,8 @@ def fold(plan: Plan, terms: Sequence[Term], adder: NodeRule, element: int = 0) -
     numbers: list[Term | Datum] = list(terms)
     nodes = []
     for id, arguments in enumerate(plan.nodes, plan.terms):
-        node = adder.node(id, arguments, [numbers[each] for each in arguments], element)
-        numbers.append(node.value)
-        nodes.append(node)
+        nodes.append(adder.node(id, arguments, [numbers[each] for each in arguments], element))
+        numbers.append(nodes[-1].value)
     return nodes
 
 

@@ -15,8 +15,8 @@ from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import compiled
 from floatlab.arrays.lanes.dispatch import sweep
 from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
-from floatlab.arrays.lanes.pairs import is_enough, two_sum
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE, container
+from floatlab.arrays.lanes.pairs import two_sum
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container, is_enough
 from floatlab.arrays.recurrences import Recurrence, RecurrenceStage
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
@@ -121,8 +121,7 @@ class CodeEngine:
 
     def doubles(self, numbers: Array) -> Array:
         """Return numbers as binary64, for formats that binary64 holds."""
-        wide: Array = decode(numbers, self.format, np.float64)
-        return wide
+        return decode(numbers, self.format, np.float64)
 
     def from_doubles(self, numbers: Array) -> Array:
         """Return binary64 numbers, which the format must have, as numbers of this engine."""
@@ -258,18 +257,15 @@ class CodeEngine:
                 self._works[operation, format] = work
             axes = max(side.codes.ndim for side in operands) - 1
             reads = [spread(side.codes, axes) for side in operands]
-            sweep(lambda first, *blocks: work(*blocks[:-1], first, blocks[-1], None), reads, [made])
+            sweep(work, reads, made)
             return made
         made = np.empty((len(ids), *self.batch), container(format))
         for lane, id in enumerate(ids.tolist()):
             context = self.adder.stream_context(id)
             drawn = calculator(OPERATIONS[operation], formats, format, context, None, False)
 
-            def put(first: int, *blocks: Array, work: Callable[..., None] = drawn) -> None:
-                work(*blocks[:-1], self.first + first, blocks[-1], None)
-
             reads = [np.broadcast_to(side.codes[lane, ...], self.batch) for side in operands]
-            sweep(put, reads, [made[lane, ...]], 1)
+            sweep(drawn, reads, made[lane, ...], threads=1, start=self.first)
         return made
 
     def _convert(self, value: Source, ids: Array) -> Array:

@@ -9,14 +9,15 @@ written once, over operations that round: on single numbers with derivations, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from functools import reduce
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from floatlab.arith import add, subtract
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.recurrences import CONVERT, Recurrence, RecurrenceStage
 from floatlab.arrays.types import Array
 from floatlab.errors import PlanError, UnsupportedError, guess, quoted
@@ -32,29 +33,39 @@ from floatlab.reduce.simulate.float_engine import FloatEngine
 X = TypeVar("X")
 
 
-class Operations(Protocol[X]):
+class Operations(Generic[X]):
     """Rounded operations on numbers of one kind."""
+
+    def apply(self, operation: str, a: X, b: X) -> X:
+        """Return a rounded sum, or difference, by the name of the operation: add or subtract."""
+        raise NotImplementedError
 
     def add(self, a: X, b: X) -> X:
         """Return a rounded sum."""
+        return self.apply("add", a, b)
 
     def subtract(self, a: X, b: X) -> X:
         """Return a rounded difference."""
+        return self.apply("subtract", a, b)
 
     def by_size(self, a: X, b: X) -> tuple[X, X]:
         """Return the operand of larger magnitude, and the other one."""
+        raise NotImplementedError
 
 
 class CompensationRule(Record):
-    """One way to compensate: how a sum starts, takes a term, and ends; a state is a tuple of numbers.
+    """One way to compensate: how a state, the sum so far and what it misses, takes a term.
 
-    One that is `straight` does the same operations whatever the numbers are.
+    One that chooses operands `by_size` adds to the sum, at the end, what it misses; the others do so with every term.
     """
 
-    start: Callable[..., tuple[Any, ...]]
     take: Callable[..., tuple[Any, ...]]
-    end: Callable[..., Any]
-    straight: bool = False
+    rests: int = 1  # the numbers of a state beside the sum
+    by_size: bool = False
+
+    def end(self, do: Operations[X], state: tuple[X, ...]) -> X:
+        """Return the result."""
+        return reduce(lambda rest, each: do.add(each, rest), state[::-1]) if self.by_size else state[0]
 
 
 def _kahan(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
@@ -71,17 +82,12 @@ def _add_with_rest(do: Operations[X], s: X, x: X) -> tuple[X, X]:
     return t, do.add(do.subtract(large, t), small)
 
 
-def _neumaier(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    s, c = state
-    t, e = _add_with_rest(do, s, x)
-    return t, do.add(c, e)
-
-
-def _klein(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
-    s, c, cc = state
-    s, e = _add_with_rest(do, s, x)
-    c, e = _add_with_rest(do, c, e)
-    return s, c, do.add(cc, e)
+def _with_rests(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
+    """Add the rest of each number of the state to the next one: one rest is Neumaier's sum, two are Klein's."""
+    *ones, last = state
+    for i, each in enumerate(ones):
+        ones[i], x = _add_with_rest(do, each, x)
+    return *ones, do.add(last, x)
 
 
 def _double(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
@@ -95,80 +101,52 @@ def _double(do: Operations[X], state: tuple[X, ...], x: X) -> tuple[X, ...]:
 
 
 RULES = {
-    "kahan": CompensationRule(lambda do, x: (x, do.zero), _kahan, lambda do, s: s[0], straight=True),
-    "neumaier": CompensationRule(lambda do, x: (x, do.zero), _neumaier, lambda do, s: do.add(s[0], s[1])),
-    "klein": CompensationRule(
-        lambda do, x: (x, do.zero, do.zero), _klein, lambda do, s: do.add(s[0], do.add(s[1], s[2]))
-    ),
-    "double": CompensationRule(lambda do, x: (x, do.zero), _double, lambda do, s: s[0], straight=True),
+    "kahan": CompensationRule(_kahan),
+    "neumaier": CompensationRule(_with_rests, 1, by_size=True),
+    "klein": CompensationRule(_with_rests, 2, by_size=True),
+    "double": CompensationRule(_double),
 }
 
 
-class _Scalars:
+class _Scalars(Operations[Datum]):
     """Operations on data, which keep their derivations."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
-        self.zero = encode(0, format)
         self.made: list[Derivation] = []
 
-    def add(self, a: Datum, b: Datum) -> Datum:
-        """Return a rounded sum."""
-        self.made.append(add(a, b, self.format, self.context))
-        return self.made[-1].result
-
-    def subtract(self, a: Datum, b: Datum) -> Datum:
-        """Return a rounded difference."""
-        self.made.append(subtract(a, b, self.format, self.context))
+    def apply(self, operation: str, a: Datum, b: Datum) -> Datum:
+        self.made.append((add if operation == "add" else subtract)(a, b, self.format, self.context))
         return self.made[-1].result
 
     def by_size(self, a: Datum, b: Datum) -> tuple[Datum, Datum]:
-        """Return the one that is not smaller, and the other one."""
         return (a, b) if abs(float(a)) >= abs(float(b)) else (b, a)
 
 
-class _Arrays:
-    """The same operations on the numbers of an engine."""
+class _Arrays(Operations[Array]):
+    """Operations on the numbers of an engine."""
 
-    def __init__(self, engine: CodeEngine, zero: Datum) -> None:
+    def __init__(self, engine: CodeEngine) -> None:
         self.engine, self.ids = engine, np.zeros(1, np.int64)
-        blank = engine.blank(1)
-        blank.view(f"u{blank.itemsize}")[...] = zero.code
-        self.zero = blank
 
-    def add(self, a: Array, b: Array) -> Array:
-        """Return a rounded sum."""
-        return self.engine.add(a, b, self.ids)
-
-    def subtract(self, a: Array, b: Array) -> Array:
-        """Return a rounded difference."""
-        return self.engine.subtract(a, b, self.ids)
+    def apply(self, operation: str, a: Array, b: Array) -> Array:
+        return (self.engine.add if operation == "add" else self.engine.subtract)(a, b, self.ids)
 
     def by_size(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Return the one that is not smaller, and the other one."""
         x, y = (
             abs(each if isinstance(self.engine, FloatEngine) else decode(each, self.engine.format)) for each in (a, b)
         )
-        first = x >= y
-        return np.where(first, a, b), np.where(first, b, a)
+        return np.where(x >= y, a, b), np.where(x >= y, b, a)
 
 
-class _Stages:
-    """The same operations, written down."""
+class _Stages(Operations[str]):
+    """Operations written down, on names of numbers."""
 
     def __init__(self, format: Format, context: Context) -> None:
         self.format, self.context = format, context
         self.written: list[RecurrenceStage] = []
 
-    def add(self, a: str, b: str) -> str:
-        """Write a rounded sum down."""
-        return self._write("add", a, b)
-
-    def subtract(self, a: str, b: str) -> str:
-        """Write a rounded difference down."""
-        return self._write("subtract", a, b)
-
-    def _write(self, operation: str, *operands: str, to: str = "") -> str:
+    def apply(self, operation: str, *operands: str, to: str = "") -> str:
         to = to or f"made {len(self.written)}"
         self.written.append(RecurrenceStage(to, operation, operands, self.format, self.context))
         return to
@@ -176,7 +154,7 @@ class _Stages:
     def recurrence(self, rule: CompensationRule, names: Sequence[str]) -> Recurrence:
         """Return the recurrence in which a state of these names takes a term, named x."""
         for name, made in zip(names, rule.take(self, tuple(names), "x"), strict=True):
-            self._write(CONVERT, made, to=name)
+            self.apply(CONVERT, made, to=name)
         return Recurrence([*names, "x", *(stage.to for stage in self.written)], self.written)
 
 
@@ -225,7 +203,7 @@ class Compensated(Record):
         if not plan.nodes:
             return [Node(0, (0,), value, tuple(found))], value
         do = _Scalars(self.accumulator, self.context)
-        state = rule.start(do, value)
+        state: tuple[Datum, ...] = (value, *[encode(0, self.accumulator)] * rule.rests)
         nodes = []
         for id, (arguments, leaf) in enumerate(zip(plan.nodes, order[1:], strict=True), plan.terms):
             value, made = adder.leaf(terms[leaf], leaf, element)
@@ -246,19 +224,17 @@ class Compensated(Record):
             order = [int(batches.each[0].first[0]), *batches.each[0].rest[:, 0, 0].tolist()]
         value = engine.leaf(np.array(order[:1]))
         if not batches.each:
-            only: Array = value[0]
-            return only
-        do, rule = _Arrays(engine, encode(0, self.accumulator)), RULES[self.rule]
-        state = rule.start(do, value)
-        walked = self._walked(state, order[1:], engine) if rule.straight else None
+            return np.asarray(value[0])
+        do, rule, zero = _Arrays(engine), RULES[self.rule], engine.blank(1)
+        zero.view(f"u{zero.itemsize}")[...] = encode(0, self.accumulator).code
+        state: tuple[Array, ...] = (value, *[zero] * rule.rests)
+        walked = None if rule.by_size else self._walked(state, order[1:], engine)
         if walked is not None:
-            end: Array = rule.end(do, walked)[0]
-            return end
+            return np.asarray(rule.end(do, walked)[0])
         for i, leaf in enumerate(order[1:]):
             do.ids[0] = batches.terms + i
             state = rule.take(do, state, engine.leaf(np.array([leaf])))
-        found: Array = rule.end(do, state)[0]
-        return found
+        return np.asarray(rule.end(do, state)[0])
 
     def _walked(self, state: tuple[Array, ...], order: list[int], engine: CodeEngine) -> tuple[Array, ...] | None:
         """Return what few sums are after many terms, in one go; None where no compiled walk goes so far."""

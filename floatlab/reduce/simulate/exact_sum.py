@@ -11,7 +11,7 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes.pairs import two_product, two_sum
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.numbers import Datum, Exact
@@ -46,18 +46,10 @@ def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | No
         rows = slice(start, start + _CHUNK)
         for c, q in _products([(c[rows], q[rows], digits) for c, q, digits in parts]):
             total += _gathered(c, q)
-            whole += _gathered(np.abs(c), q)
-    return total, _magnitude(parts) if len(parts) == 2 and sum(each[2] for each in parts) > 62 else whole
-
-
-def _magnitude(parts: list[tuple[Array, Array, int]]) -> Exact:
-    """Return Σ |x·y| where products were taken in pieces, whose signs differ."""
-    whole = Exact(False, 0, 0)
-    for start in range(0, len(parts[0][0]), _CHUNK):
-        rows = slice(start, start + _CHUNK)
+        # The pieces of one product may differ in sign: magnitudes are taken of the factors.
         for c, q in _products([(np.abs(c[rows]), q[rows], digits) for c, q, digits in parts]):
             whole += _gathered(c, q)
-    return whole
+    return total, whole
 
 
 def _products(parts: list[tuple[Array, Array, int]]) -> list[tuple[Array, Array]]:

@@ -6,10 +6,9 @@ goes term by term.
 
 from __future__ import annotations
 
-import math
-import struct
 import sys
 from collections.abc import Sequence
+from ctypes import c_float
 from functools import reduce
 
 import numpy as np
@@ -17,9 +16,8 @@ import numpy as np
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.numpy_operations import rounds_as_processors
 from floatlab.arrays.lanes.pairs import to_odd, two_sum
-from floatlab.arrays.lanes.reading import SINGLE, WORDS, container
+from floatlab.arrays.lanes.parameters import SINGLE, WORDS, container, rounds_as_processors
 from floatlab.arrays.types import Array
 from floatlab.reduce.simulate.adders import Adder
 from floatlab.reduce.simulate.code_engine import FEW, MANY, ROWS, Argument, CodeEngine, Sides
@@ -33,7 +31,6 @@ _NORMAL = 2.0**-126
 _LEAST_PLACE = -149
 _ENDS, _TIE = int(_BELOW), int(_HALF)
 _FEW = 4  # sums; below that Python's own floats are faster than arrays of so few
-_SINGLE = struct.Struct("=f")
 
 
 class FloatEngine(CodeEngine):
@@ -76,21 +73,18 @@ class FloatEngine(CodeEngine):
     def add(self, a: Array, b: Array, ids: Array) -> Array:
         """Return rounded sums."""
         with np.errstate(all="ignore"):
-            total: Array = a + b
-        return total
+            return np.add(a, b)
 
     def subtract(self, a: Array, b: Array, ids: Array) -> Array:
         """Return rounded differences."""
         with np.errstate(all="ignore"):
-            difference: Array = a - b
-        return difference
+            return np.subtract(a, b)
 
     def fuse(self, sums: Array, slots: Array, ids: Array) -> Array:
         """Return fused multiply-adds."""
         if self.fuses:
             return self.update(sums, slots[None], ids[None])
-        made = super().fuse(self.codes(sums), slots, ids)
-        return decode(made, self.format, self.kind)
+        return decode(super().fuse(self.codes(sums), slots, ids), self.format, self.kind)
 
     def many(self, arguments: Sequence[Argument], ids: Array) -> Array:
         """Return exact sums, each rounded once."""
@@ -140,8 +134,7 @@ class FloatEngine(CodeEngine):
     def _accumulated(self, sums: Array, slots: Array) -> Array:
         terms = self.leaf(slots.reshape(-1)).reshape(*slots.shape, *self.batch)
         with np.errstate(all="ignore"):
-            trail: Array = np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[1:]
-        return trail
+            return np.asarray(np.add.accumulate(np.concatenate([sums[None], terms]), axis=0)[1:])
 
     def codes(self, numbers: Array) -> Array:
         """Return numbers as codes."""
@@ -254,17 +247,9 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
         (word,) = read(put(near))
         if (word & _ENDS == _TIE or -_NORMAL < near < _NORMAL) and near != 0:
             near = to_odd(two_sum(np.array([product]), np.array([total]))).view(np.float64).item()
-        total = _single(near)
+        total = c_float(near).value  # rounded to binary32
         found.append(total)
     return found
-
-
-def _single(near: float) -> float:
-    """Return a float rounded to binary32."""
-    try:
-        return float(_SINGLE.unpack(_SINGLE.pack(near))[0])
-    except OverflowError:  # which struct has for what rounds to an infinity
-        return math.copysign(math.inf, near)
 
 
 def _last_place(x: Array) -> int:

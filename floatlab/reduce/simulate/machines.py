@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from floatlab.arrays.lanes.reading import SINGLE
+from floatlab.arrays.lanes.parameters import SINGLE
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError, guess, quoted
@@ -89,17 +89,12 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         core = self.adder
         if not isinstance(core, TensorCore):
             raise UnsupportedError(f"{self.name} has no fused sum: dot simulates it")
-        engine = TensorEngine((x, y), core)
-        size = self.schedule._values()[0]
-        found = np.asarray(c.codes)[None]
-        if self.adds_apart:
-            found = np.zeros_like(found)
-        for start in range(0, len(x.codes), size):
-            found = engine.block(np.arange(start, min(start + size, len(x.codes)))[:, None], [found])
-        if self.adds_apart:
-            found = engine.add(found, np.asarray(c.codes)[None], np.zeros(1, np.int64))
-        row: Array = found[0]
-        return row
+        engine, size, n = TensorEngine((x, y), core), self.schedule._values()[0], len(x.codes)
+        last = np.asarray(c.codes)[None]
+        sums = np.zeros_like(last) if self.adds_apart else last
+        for start in range(0, n, size):
+            sums = engine.block(np.arange(start, min(start + size, n))[:, None], [sums])
+        return np.asarray((engine.add(sums, last, np.zeros(1, np.int64)) if self.adds_apart else sums)[0])
 
 
 _SHORT = {"f16": "binary16", "bf16": "bfloat16", "tf32": "tf32", "e4m3": "e4m3fn", "e5m2": "e5m2", "f32": "binary32"}
@@ -127,18 +122,11 @@ def _rows(
     output = {"binary32": "f32", "binary16": "f16"}[adder.accumulator.name]
     return [
         Machine(
-            name=f"{family}.{name}.{output}",
-            hardware=_HARDWARE[family],
-            terms=parse_format(_SHORT[name]),
-            order=order,
-            adder=adder,
-            source=source,
-            is_checked=KHATTAK in source,
-            note=note,
-            adds_apart=adds_apart,
+            name=f"{family}.{name}.{output}", hardware=_HARDWARE[family], terms=parse_format(_SHORT[name]),
+            order=order, adder=adder, source=source, is_checked=KHATTAK in source, note=note, adds_apart=adds_apart,
         )
         for name in inputs.split()
-    ]
+    ]  # fmt: skip
 
 
 _FLUSHING = Adder("binary32", context=Context(flush_inputs=True, flush_results=True))
@@ -201,19 +189,15 @@ def parse_machine(name: str | Machine) -> Machine:
         return name
     if not isinstance(name, str):
         raise UnsupportedError(f"machine is a name such as hopper.f16.f32, not {type(name).__name__}")
-    plain = name.strip().lower()
-    for long, short in (("fp16", "f16"), ("fp32", "f32")):
-        plain = plain.replace(long, short)
-    first, dot, rest = plain.partition(".")
+    first, dot, rest = name.strip().lower().replace("fp16", "f16").replace("fp32", "f32").partition(".")
     plain = f"{_FAMILIES.get(first, first)}{dot}{rest}"
     if plain in MACHINES:
         return MACHINES[plain]
     if plain in NOT_MODELLED:
         raise UnsupportedError(f"machine {plain}: no published model reproduces what was recorded on it")
     known = sorted(MACHINES)
-    same = [row for row in known if row.startswith(plain.partition(".")[0] + ".")]
-    families = " ".join(dict.fromkeys(row.partition(".")[0] for row in known))
-    hint = guess(plain, known) or f"; names look like hopper.f16.f32, and begin with one of {families}"
-    if same:
-        hint = f": there are {' '.join(same)}"
+    families = dict.fromkeys(row.partition(".")[0] for row in known)
+    hint = guess(plain, known) or f"; names look like hopper.f16.f32, and begin with one of {' '.join(families)}"
+    if (family := plain.partition(".")[0]) in families:
+        hint = f": there are {' '.join(row for row in known if row.startswith(f'{family}.'))}"
     raise UnsupportedError(f"machine {quoted(name)} is not in the table{hint}")

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from math import fsum, isfinite, ldexp
 
 from floatlab.arith.operands import holds
-from floatlab.arrays.lanes.pairs import is_enough
-from floatlab.arrays.lanes.reading import DOUBLE
+from floatlab.arrays.lanes.parameters import DOUBLE, is_enough
 from floatlab.formats import Format
 from floatlab.numbers import Context, Direction
 
@@ -41,7 +40,7 @@ def nearest_normal(format: Format) -> Callable[[float], float | None]:
 
 
 def can_add_serially(format: Format, context: Context) -> bool:
-    """Say whether `added_one_by_one` adds in a format as a context says.
+    """Say whether `add_serially` adds in a format as a context says.
 
     Sums of p digits that are rounded to 53 first come out the same if 53 >= 2p + 2; and sums below the normal numbers
     are exact. (S. A. Figueroa, *When is double rounding innocuous?*, SIGNUM Newsletter 30(3), 1995.)

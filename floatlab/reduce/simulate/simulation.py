@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from floatlab.arrays.conversion import decode
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.operations import operate
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
@@ -21,8 +21,8 @@ from floatlab.errors import PlanError, UnsupportedError
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Direction
 from floatlab.reduce.plan.batches import Batch, Batches
+from floatlab.reduce.plan.matching import subtree
 from floatlab.reduce.plan.orders import ByHand, Schedule, Sorted
-from floatlab.reduce.plan.outline import subtree
 from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.simulate.adders import Adder, Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import CodeEngine, Sides, spread, spread_over, take
@@ -58,8 +58,7 @@ class _Evaluation:
         """Evaluate all batches and return the numbers in the last slot."""
         n, root = self.terms, self.batches.root
         if root < n:
-            only: Array = self.engine.leaf(np.array([root]))[0]
-            return only
+            return np.asarray(self.engine.leaf(np.array([root]))[0])
         self.store = self.engine.blank(self.batches.slots)
         for batch, results, ids in self.batches.walk():
             for lanes in _alike(batch, n):
@@ -71,8 +70,7 @@ class _Evaluation:
                 else:
                     part = Batch(batch.first[lanes], batch.rest[:, :, lanes])
                     self.store[results.start - n + lanes] = self._chains(part, ids[:, lanes])
-        result: Array = self.store[root - n]
-        return result
+        return np.asarray(self.store[root - n])
 
     def _argument(self, slots: Array) -> tuple[bool, Array]:
         """Return whether slots are of terms, and then the slots, else the numbers in them."""
@@ -127,8 +125,7 @@ class _Evaluation:
             return head[1]
         trail = self.engine.many_along(head[1], batch.rest[start:], ids[start:])
         self.observe(ids[start:], trail)
-        ends: Array = trail[-1]
-        return ends
+        return np.asarray(trail[-1])
 
 
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
@@ -214,14 +211,9 @@ def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder | PartlyFused
     if not invalid.any():
         return codes
     # Only the engine of codes says which NaN it is.
-    if not engine.batch:
-        return run(batches, CodeEngine(sides, own))
-    every: tuple[slice | Array, ...] = (slice(None),)
-    where = np.nonzero(invalid)
-    wide = (spread_over(side.codes, engine.batch) for side in sides)
-    chosen = tuple(Source(w[every + where].copy(), s.format) for w, s in zip(wide, sides, strict=True))
+    chosen = tuple(Source(spread_over(side.codes, engine.batch)[:, invalid], side.format) for side in sides)
     codes = np.array(codes)
-    codes[where] = run(batches, CodeEngine(chosen, own))
+    codes[invalid] = run(batches, CodeEngine(chosen, own))
     return codes
 
 
@@ -242,27 +234,22 @@ def _simulate_partly_fused(sides: Sides, plan: Plan, adder: PartlyFused) -> Arra
     """Simulate level by level: each node either fuses one product, or adds both its operands."""
     if len(sides) == 1 or any(len(node) != 2 for node in plan.nodes) or any(id >= plan.terms for id in adder.fused):
         raise PlanError("only products that are added two at a time are fused one by one")
-    n, fused, format = plan.terms, set(adder.fused), adder.accumulator
+    n, format = plan.terms, adder.accumulator
     products = operate("multiply", [*sides], format, as_codes=True)
     sums = np.concatenate([products, np.empty((len(plan.nodes), *products.shape[1:]), products.dtype)])
     factors = tuple(Source(spread(side.codes, products.ndim - 1), side.format) for side in sides)
     for level in plan.levels:
-        kinds: dict[bool, list[tuple[int, int, int]]] = {True: [], False: []}
-        for id in level:
-            one, other = plan.nodes[id - n]
-            one, other = (other, one) if one in fused and other not in fused else (one, other)
-            kinds[other in fused].append((id, one, other))
-        for is_fused, nodes in kinds.items():
-            if not nodes:
-                continue
-            ids, first, second = (list(column) for column in zip(*nodes, strict=True))
-            left = Source(sums[first], format)
-            if is_fused:
-                sums[ids] = operate("fma", [*take(factors, np.array(second)), left], format, as_codes=True)
-            else:
-                sums[ids] = operate("add", [left, Source(sums[second], format)], format, as_codes=True)
-    result: Array = sums[plan.root]
-    return result
+        ids = np.array(level)
+        first, second = np.array([plan.nodes[id - n] for id in level]).T
+        swapped = np.isin(first, adder.fused) & ~np.isin(second, adder.fused)
+        first, second = np.where(swapped, second, first), np.where(swapped, first, second)
+        is_fused = np.isin(second, adder.fused)
+        for operation, part in (("fma", is_fused), ("add", ~is_fused)):
+            if part.any():
+                left, right = Source(sums[first[part]], format), second[part]
+                operands = [*take(factors, right), left] if operation == "fma" else [left, Source(sums[right], format)]
+                sums[ids[part]] = operate(operation, operands, format, as_codes=True)
+    return np.asarray(sums[plan.root])
 
 
 def _part(codes: Array, place: tuple[slice, ...], batch: tuple[int, ...]) -> Array:

@@ -13,16 +13,16 @@ Bit-Accurate Reference Model of Tensor Cores and Matrix Cores* (arXiv:2511.10909
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Exact, round_exact
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.simulate.adders import Adder, Node, NodeRule, Term
 from floatlab.reduce.simulate.code_engine import Argument, CodeEngine, Sides
 
@@ -70,12 +70,9 @@ class TensorCore(NodeRule):
         if total.c and total.exponent > fmt.emax:
             return fmt.compose(total.negative, fmt.infinity_magnitude)
         code = round_exact(total, fmt, Context(self.direction)).code
-        return self._cut(code)
-
-    def _cut(self, code: int) -> int:
-        if self.result_bits is None or self.accumulator.magnitude(code) > self.accumulator.largest_magnitude:
+        if self.result_bits is None or fmt.magnitude(code) > fmt.largest_magnitude:
             return code
-        return code & ~((1 << (self.accumulator.trailing_bits - self.result_bits)) - 1)
+        return code & ~((1 << (fmt.trailing_bits - self.result_bits)) - 1)
 
     def aligned(self, terms: Sequence[Term | Datum]) -> tuple[int, list[int]]:
         """Return the exponent that numbers are brought to, and what is left of each, in units of 2^(E − F).
@@ -110,11 +107,9 @@ class TensorCore(NodeRule):
     def sum(self, terms: Sequence[Term | Datum]) -> Datum:
         """Return what a node makes of numbers and products."""
         fmt = self.accumulator
-        if all(each.is_finite for each in terms):
-            infinite = [] if self.sum_bits is None else [each for each in terms if _is_beyond(each)]
-            if not infinite:
-                return Datum(fmt, self.settled(self._total(terms)))
         signs = {_special(each, self.sum_bits is not None) for each in terms} - {None}
+        if not signs:
+            return Datum(fmt, self.settled(self._total(terms)))
         if len(signs) > 1 or "nan" in signs:
             return Datum(fmt, self.nan_code)
         return Datum(fmt, fmt.compose(signs == {"-"}, fmt.infinity_magnitude))
@@ -128,12 +123,8 @@ class TensorCore(NodeRule):
 
 def _given(arguments: Sequence[Term | Datum]) -> Exact | None:
     """Return the exact sum of numbers and products; None where one is no number."""
-    if not all(each.is_finite for each in arguments):
-        return None
-    total = Exact(False, 0, 0)
-    for each in arguments:
-        total += each.exact
-    return total
+    finite = all(each.is_finite for each in arguments)
+    return sum((each.exact for each in arguments), Exact(False, 0, 0)) if finite else None
 
 
 def _exponent(each: Term | Datum) -> int:
@@ -153,17 +144,12 @@ def _shifted(n: int, shift: int) -> int:
     return n << shift if shift >= 0 else n >> -shift
 
 
-def _is_beyond(each: Term | Datum) -> bool:
-    """Say whether a product overflows binary32 before it is rounded."""
-    return isinstance(each, Term) and each.is_finite and bool(each.exact.c) and each.exact.exponent > 127
-
-
 def _special(each: Term | Datum, overflows: bool) -> str | None:
-    """Return the sign of an infinity, "nan", or nothing for a number."""
+    """Return the sign of an infinity, "nan", or None for a number; products from 2^128 on may count as infinite."""
     if each.is_finite:
-        if overflows and isinstance(each, Term) and _is_beyond(each):
-            return "-" if each.exact.negative else "+"
-        return None
+        exact = each.exact
+        beyond = overflows and isinstance(each, Term) and exact.c and exact.exponent > 127
+        return ("-" if exact.negative else "+") if beyond else None
     factors = (each,) if isinstance(each, Datum) else each.factors
     zero = any(x.is_finite and not x.exact.c for x in factors)
     if zero or not all(x.is_finite or x.is_infinite for x in factors):
@@ -180,10 +166,8 @@ class TensorEngine(CodeEngine):
         """Take the factors apart into numbers and exponents."""
         super().__init__(sides, Adder(core.accumulator))
         self.core = core
-        self.factors = []
-        for side in sides:
-            values = decode(side.codes, side.format, np.float64)
-            self.factors.append((values, _exponents(values, side.format)))
+        wide = [(decode(side.codes, side.format, np.float64), side.format) for side in sides]
+        self.factors = [(values, _exponents(values, format)) for values, format in wide]
 
     def leaf(self, slots: Array) -> Array:
         """Return single products, as the core sums them."""
@@ -224,13 +208,12 @@ class TensorEngine(CodeEngine):
             mask = codes.dtype.type(~((1 << (fmt.trailing_bits - core.result_bits)) - 1) & ((1 << fmt.width) - 1))
             codes = np.where(np.isfinite(found), codes & mask, codes)
         codes = np.where(np.isnan(found), codes.dtype.type(core.nan_code), codes)
-        made: Array = codes.astype(container(fmt), copy=False)
-        return made
+        return np.asarray(codes, container(fmt))
 
-    def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Any, Any]:
+    def _total(self, products: Array, exponents: Array, sums: list[Array]) -> tuple[Array, Array]:
         """Return what is left of sums, and in which units."""
         core, fmt = self.core, self.core.accumulator
-        top: Any = np.maximum(LEAST_EXPONENT, exponents.max(axis=0))
+        top: Array = np.maximum(LEAST_EXPONENT, exponents.max(axis=0))
         for each in sums:
             top = np.maximum(top, _exponents(each, fmt))
         if core.sum_bits is None:

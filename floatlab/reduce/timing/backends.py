@@ -14,7 +14,7 @@ import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.arrays.conversion import decode, encode
-from floatlab.arrays.lanes.reading import DOUBLE, SINGLE
+from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE
 from floatlab.arrays.order import ulp_distance
 from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.types import Array
@@ -23,7 +23,7 @@ from floatlab.formats import Format
 from floatlab.fpmode import DefaultMode, in_default_mode
 from floatlab.presenter import Answering
 from floatlab.record import Individual, Record
-from floatlab.reduce.results.inputs import check_size
+from floatlab.reduce.results.inputs import check_factors, check_size
 from floatlab.reduce.results.judgements import Judgement, ProductJudge
 from floatlab.reduce.results.product_error import ExactProduct, ProductErrors
 from floatlab.reduce.timing.devices import (
@@ -36,7 +36,7 @@ from floatlab.reduce.timing.devices import (
     device_of,
     first_line,
 )
-from floatlab.reduce.timing.ways import RUNS, Timing
+from floatlab.reduce.timing.partitions import RUNS, Timing
 
 ALL = ("numpy", "torch", "torch:cuda", "jax", "jax:gpu", "cupy")
 
@@ -116,18 +116,18 @@ def parse_backends(names: str | Sequence[str] = "all") -> tuple[str, ...]:
     ('numpy', 'torch', 'torch:cuda:1')
     """
     words = [word.strip() for word in names.split(",")] if isinstance(names, str) else [*names]
-    found: dict[str, None] = {}
+    backends: list[str] = []
     for word in words:
-        if word == "all":
-            found |= dict.fromkeys(ALL)
-            continue
         library, colon, device = word.partition(":")
-        if library not in DEVICES or (colon and not device):
+        if word == "all":
+            backends += ALL
+        elif library not in DEVICES or (colon and not device):
             near = guess(word, [*ALL, *DEVICES, "all"])
             raise UnsupportedError(f"{quoted(word)} is no backend: {' '.join(ALL)}, or all of them{near}")
-        check_device(library, device)
-        found[library if device == DEVICES[library].kinds[0] else word] = None
-    return tuple(found)
+        else:
+            check_device(library, device)
+            backends.append(library if device == DEVICES[library].kinds[0] else word)
+    return tuple(dict.fromkeys(backends))
 
 
 def multiply_on(
@@ -151,57 +151,41 @@ def multiply_on(
     if not isinstance(runs, int) or runs < 1:
         raise UnsupportedError(f"runs is a number of products from 1 on, not {runs!r}")
     x, y = source_of(a, "a"), source_of(b, "b")
-    if x.codes.ndim != 2 or y.codes.ndim != 2 or x.codes.shape[1] != y.codes.shape[0]:
-        raise UnsupportedError(f"shapes do not go together: {x.codes.shape} times {y.codes.shape}")
+    check_factors(x.codes, y.codes)
     if not x.codes.size or not y.codes.size:
         raise UnsupportedError(f"a product of shapes {x.codes.shape} and {y.codes.shape} has nothing to multiply")
     check_size(len(x.codes), y.codes.shape[1])
     if x.format != y.format or x.format.name not in DTYPES:
-        given = " and ".join(dict.fromkeys((x.format.name, y.format.name)))
-        raise UnsupportedError(f"both are of one of {' '.join(DTYPES)}, not {given}")
+        names_of_formats = " and ".join(dict.fromkeys((x.format.name, y.format.name)))
+        raise UnsupportedError(f"both are of one of {' '.join(DTYPES)}, not {names_of_formats}")
     with DefaultMode() as mode:
-        told = None if started is None else started(len(names) * (runs + 2), "steps")
-        work = _Work(x, y, runs, told, mode)
-        made, absent = [], []
-        for name in names:
-            try:
-                made.append(work.run(name))
-            except _AbsentError as trouble:
-                absent.append(Absence(name, str(trouble)))
-        pairs = tuple(work.pair(one, other) for one, other in combinations(made, 2))
-    shape = (x.codes.shape[0], x.codes.shape[1], y.codes.shape[1])
-    return BackendComparison(
-        format=x.format,
-        shape=shape,
-        measured=len(work.exact.rows),
-        runs=tuple(made),
-        absent=tuple(absent),
-        pairs=pairs,
-    )
-
-
-class _AbsentError(Exception):
-    """A backend cannot take part."""
+        add = (lambda _: None) if started is None else started(len(names) * (runs + 2), "steps")
+        work = _Work(x, y, runs, add, mode)
+        made = [work.run(name) for name in names]
+        timed = tuple(each for each in made if isinstance(each, BackendTiming))
+        absent = tuple(each for each in made if isinstance(each, Absence))
+        pairs = tuple(work.pair(one, other) for one, other in combinations(timed, 2))
+    shape = (*x.codes.shape, y.codes.shape[1])
+    return BackendComparison(x.format, shape, len(work.exact.rows), timed, absent, pairs)
 
 
 class _Work:
     """Two matrices of one format, and what their products are measured and judged by."""
 
-    def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None] | None, mode: DefaultMode) -> None:
+    def __init__(self, x: Source, y: Source, runs: int, add: Callable[[int], None], mode: DefaultMode) -> None:
         self.multiply = mode.outside(_multiply)  # as the library does it in the caller's floating-point mode
-        self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add or (lambda _: None)
+        self.format, self.dtype, self.runs, self.add = x.format, DTYPES[x.format.name], runs, add
         self.exact = ExactProduct(x, y, x.format)
         self.sides = self._values(x), self._values(y)
-        left, right = self.sides
-        finite = bool(np.isfinite(left).all() and np.isfinite(right).all())
-        self.case = ProductJudge(left, right, x.format) if finite else None
+        finite = all(np.isfinite(side).all() for side in self.sides)
+        self.judge = ProductJudge(*self.sides, x.format) if finite else None
 
     def _values(self, side: Source) -> Array:
         """Return the numbers of codes in the narrowest of NumPy's floats that has them."""
         return np.asarray(decode(side.codes, side.format, np.float32 if holds(SINGLE, side.format) else np.float64))
 
-    def run(self, name: str) -> BackendTiming:
-        """Multiply on one backend; raises _AbsentError for one that is not there or refuses."""
+    def run(self, name: str) -> BackendTiming | Absence:
+        """Multiply on one backend, or say why it is not there or refuses."""
         library, _, place = name.partition(":")
         try:
             device = device_of(library, place)
@@ -209,15 +193,13 @@ class _Work:
             with np.errstate(all="ignore"), device.scope(own):
                 return self._timed(name, device, own)
         except AbsentDeviceError as trouble:
-            raise _AbsentError(str(trouble).partition(": ")[2]) from None
+            return Absence(name, str(trouble).partition(": ")[2])
         except MissingPartError as trouble:
-            raise _AbsentError(str(trouble).removeprefix(f"{library} is ")) from None
-        except _AbsentError:
-            raise
+            return Absence(name, str(trouble).removeprefix(f"{library} is "))
         except Exception as trouble:  # whatever a library says that it cannot do, or has no memory for
-            raise _AbsentError(first_line(trouble)) from None
+            return Absence(name, first_line(trouble))
 
-    def _timed(self, name: str, device: Device, own: Foreign) -> BackendTiming:
+    def _timed(self, name: str, device: Device, own: Foreign) -> BackendTiming | Absence:
         began = perf_counter()
         x, y = (device.array(side, own) for side in self.sides)
         device.wait(x)
@@ -236,41 +218,27 @@ class _Work:
         found = device.fetch(made[-1])
         fetched = perf_counter() - began
         if found.format != self.format:
-            raise _AbsentError(f"its product of {self.format.name} is in {found.format.name}")
+            return Absence(name, f"its product of {self.format.name} is in {found.format.name}")
         codes = np.ascontiguousarray(found.codes)
         return BackendTiming(
-            name=name,
-            words=device.words,
-            settings=device.settings(self.dtype),
-            sent=sent,
-            first=times[0],
-            rest=Timing(tuple(times[1:])),
-            fetched=fetched,
-            codes=codes,
-            repeats=bool(np.array_equal(device.fetch(made[0]).codes, codes)),
-            errors=self.exact.errors(codes),
+            name=name, words=device.words, settings=device.settings(self.dtype), sent=sent, first=times[0],
+            rest=Timing(tuple(times[1:])), fetched=fetched, codes=codes,
+            repeats=np.array_equal(device.fetch(made[0]).codes, codes), errors=self.exact.errors(codes),
             judgement=self._judged(codes),
-        )
+        )  # fmt: skip
 
-    def _judged(self, product: Array, other: Array | None = None) -> Judgement | None:
-        given = [product] if other is None else [product, other]
-        results = [self._values(Source(codes, self.format)) for codes in given]
-        if self.case is None or not all(np.isfinite(each).all() for each in results):
-            return None
-        return self.case.judged(results[0], results[1] if other is not None else None)
+    def _judged(self, *products: Array) -> Judgement | None:
+        results = [self._values(Source(codes, self.format)) for codes in products]
+        finite = all(np.isfinite(each).all() for each in results)
+        return self.judge.judged(*results) if self.judge is not None and finite else None
 
     def pair(self, one: BackendTiming, other: BackendTiming) -> BackendPair:
         """Return how far two runs are apart."""
         ulps = ulp_distance(Source(one.codes, self.format), Source(other.codes, self.format))
         rms, largest = self.exact.apart(one.codes, other.codes)
-        return BackendPair(
-            names=(one.name, other.name),
-            equal=int((one.codes == other.codes).sum()),
-            ulps=int(np.max(ulps, initial=0)),
-            q_rms=rms,
-            q_largest=largest,
-            judgement=self._judged(one.codes, other.codes),
-        )
+        equal, farthest = int((one.codes == other.codes).sum()), int(np.max(ulps, initial=0))
+        judgement = self._judged(one.codes, other.codes)
+        return BackendPair((one.name, other.name), equal, farthest, rms, largest, judgement)
 
 
 def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
@@ -290,9 +258,9 @@ def in_one_format(sides: Sequence[object], format: Format | None = None) -> list
     """
     sources = [source_of(side) for side in sides]
     if format is None:
-        held = [each for each in (SINGLE, DOUBLE) if all(holds(each, source.format) for source in sources)]
         shared = {source.format for source in sources}
-        format = shared.pop() if len(shared) == 1 else held[0] if held else SINGLE
+        both = (each for each in (SINGLE, DOUBLE) if all(holds(each, one) for one in shared))
+        format = shared.pop() if len(shared) == 1 else next(both, SINGLE)
     if format.name not in DTYPES:
         raise UnsupportedError(f"libraries multiply in {' '.join(DTYPES)}, not in {format.name}: -f names one of them")
     return [

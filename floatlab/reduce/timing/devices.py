@@ -116,9 +116,7 @@ class _Torch(Device):
         return version if self.kind != "cuda" else f"{version} on {self.module.cuda.get_device_name(self.index)}"
 
     def settings(self, dtype: str) -> tuple[str, ...]:
-        found = []
-        if self.kind == "cpu":
-            found.append(f"{self.module.get_num_threads()} threads")
+        found = [f"{self.module.get_num_threads()} threads"] if self.kind == "cpu" else []
         if dtype == "float32":
             found.append(f"float32_matmul_precision {self.module.get_float32_matmul_precision()}")
         if self.kind != "cuda":
@@ -143,12 +141,9 @@ class _Jax(Device):
         # Without being told, jax makes float32 of float64.
         if np.dtype(dtype) != np.float64:
             return nullcontext()
-        found: AbstractContextManager[Foreign] = (
-            self.module.enable_x64(True)
-            if hasattr(self.module, "enable_x64")
-            else import_module("jax.experimental").enable_x64()
-        )
-        return found
+        enable = getattr(self.module, "enable_x64", None) or import_module("jax.experimental").enable_x64
+        wide: AbstractContextManager[Foreign] = enable(True)
+        return wide
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
         return self.module.device_put(values.astype(dtype), self.device)
@@ -228,11 +223,9 @@ def device_of(library: str, name: str = "") -> Device:
 def _imported(library: str, install: str) -> Foreign:
     try:
         return import_module(library)
-    except ModuleNotFoundError as trouble:
-        if trouble.name in (library, None):
+    except Exception as trouble:  # also a library of the driver that is not there, or a version that does not fit
+        if isinstance(trouble, ModuleNotFoundError) and trouble.name in (library, None):
             raise MissingPartError(f"{library} is not installed: pip install {install}") from None
-        raise MissingPartError(f"{library} cannot be imported: {first_line(trouble)}") from None
-    except Exception as trouble:  # a library of the driver that is not there, a version that does not fit
         raise MissingPartError(f"{library} cannot be imported: {first_line(trouble)}") from None
 
 

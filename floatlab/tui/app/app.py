@@ -18,18 +18,16 @@ from textual.worker import WorkerFailed
 
 from floatlab.confinement import confined
 from floatlab.errors import FloatlabError, printable, printable_lines, quoted
-from floatlab.tui.app import clipboard
-from floatlab.tui.app.harmless import HARMLESS
-from floatlab.tui.app.keys import keys_page
-from floatlab.tui.app.palette import Commands, Palette
+from floatlab.tui.app import terminal
+from floatlab.tui.app.palette import Commands, Palette, keys_page
 from floatlab.tui.app.registry import SCREENS, ScreenRow, screen_for
 from floatlab.tui.app.settings import read_session, read_settings, write_session
-from floatlab.tui.background import run_once
-from floatlab.tui.base import ExplorerBase
+from floatlab.tui.app.terminal import HARMLESS
+from floatlab.tui.base import ExplorerBase, run_once
 from floatlab.tui.screens.background_answer import BackgroundAnswer
 from floatlab.tui.screens.task import TaskScreen
 from floatlab.tui.themes import CYCLE, THEMES, role_colours
-from floatlab.tui.widgets.pickers import HelpWindow
+from floatlab.tui.widgets import HelpWindow
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import words_of
 
@@ -60,8 +58,8 @@ class Explorer(ExplorerBase):
     COMMANDS = {Palette}
     BINDINGS = [
         *(
-            Binding(f"f{number}", f"go('{row.name}')", row.title, id=f"go.{row.name}", show=False)
-            for number, row in enumerate(SCREENS.values(), 2)
+            Binding(f"f{number}", f"go('{name}')", name.capitalize(), id=f"go.{name}", show=False)
+            for number, name in enumerate(SCREENS, 2)
         ),
         Binding("right_square_bracket", "turn(1)", "Next screen", id="go.next", key_display="]", show=False),
         Binding("left_square_bracket", "turn(-1)", "Screen before", id="go.last", key_display="[", show=False),
@@ -91,7 +89,7 @@ class Explorer(ExplorerBase):
         self.pins: dict[str, str] = {}
         self.opened: dict[str, TaskScreen] = {}
         self.failure: Exception | None = None
-        self.titles = tuple((row.name, row.title) for row in SCREENS.values())
+        self.titles = tuple((name, name.capitalize()) for name in SCREENS)
         last = SCREENS.get(str(self._session.get("screen"))) or next(iter(SCREENS.values()))
         first = (screen_for(start.verb) if start else None) or last
         self._starts = {first.name: start} if start else {}
@@ -127,6 +125,7 @@ class Explorer(ExplorerBase):
     def _open(self, row: ScreenRow) -> TaskScreen:
         start = self._starts.pop(row.name, None)
         task = self.opened[row.name] = row.load()(start or self._question_left(row))
+        task.NAME, task.slow = row.name, row.slow
         task.pending, self._pending = self._pending, None
         view = self._session_part("views").get(row.name)
         if start is None and view in dict(task.VIEWS):
@@ -192,10 +191,6 @@ class Explorer(ExplorerBase):
         """The screen of the current mode, below any window."""
         return self.opened.get(self.current_mode)
 
-    def is_slow(self, name: str) -> bool:
-        """Return whether a screen's questions may take long."""
-        return SCREENS[name].slow
-
     def default_question(self, name: str) -> Question:
         """Return the question at which a screen starts when nothing else was asked."""
         return self.read_question(list(SCREENS[name].start))
@@ -217,13 +212,10 @@ class Explorer(ExplorerBase):
 
     def ask(self, question: Question) -> None:
         """Show the screen that answers a question."""
-        row = screen_for(question.verb)
-        if row is not None:
+        if row := screen_for(question.verb):
             self.go(row.name, question)
 
-    def action_go(self, name: str) -> None:
-        """Show a screen."""
-        self.go(name)
+    action_go = go
 
     def action_turn(self, by: int) -> None:
         """Show the next screen, or the one before."""
@@ -260,7 +252,7 @@ class Explorer(ExplorerBase):
         if self.is_headless or confined():  # this machine's clipboard is not the visitor's
             report("")
         else:
-            run_once(self, partial(clipboard.copy, text), report)
+            run_once(self, partial(terminal.copy, text), report)
 
     # The end.
 

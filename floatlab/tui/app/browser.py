@@ -22,9 +22,9 @@ from floatlab.errors import FloatlabError, MissingPartError, printable_lines
 from floatlab.record import Record
 
 if TYPE_CHECKING:  # an optional part
-    from typing import Any
-
-    from aiohttp import web
+    from aiohttp import WSMessage, web
+    from textual_serve.app_service import AppService
+    from textual_serve.server import Server
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -171,17 +171,17 @@ def _size(text: str) -> bool:
 class _Checked:
     """A visitor's socket that passes only well-formed messages on."""
 
-    def __init__(self, socket: Any) -> None:
+    def __init__(self, socket: web.WebSocketResponse) -> None:
         self._socket = socket
         self.send_json = socket.send_json
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    async def __aiter__(self) -> AsyncIterator[WSMessage]:
         async for message in self._socket:
             if _sensible(message):
                 yield message
 
 
-def _sensible(message: Any) -> bool:
+def _sensible(message: WSMessage) -> bool:
     try:
         kind, *rest = message.json()
         if kind == "stdin":
@@ -200,7 +200,7 @@ class _Lines(logging.Formatter):
         return printable_lines(super().format(record))
 
 
-def server_of(address: Address, words: list[str], visitors: int, tell: Callable[[str], None]) -> Any:
+def server_of(address: Address, words: list[str], visitors: int, tell: Callable[[str], None]) -> Server:
     """Return the guarded server; raises MissingPartError without textual-serve (extra `web`)."""
     try:
         from aiohttp import web
@@ -239,7 +239,7 @@ def server_of(address: Address, words: list[str], visitors: int, tell: Callable[
         async def on_startup(self, app: web.Application) -> None:
             tell(f"The explorer is at {address.url(guard.token)}\nCtrl+C ends it.")
 
-        async def _process_messages(self, websocket: Any, app_service: Any) -> None:
+        async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
             await super()._process_messages(_Checked(websocket), app_service)
 
     # Visitors share no session: each starts afresh.

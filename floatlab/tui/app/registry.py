@@ -6,27 +6,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from floatlab.record import Record
+from floatlab.verbs.registry import VERBS
 
 if TYPE_CHECKING:  # the command line reads this table before it loads Textual
     from floatlab.tui.screens.task import TaskScreen
 
 
 class ScreenRow(Record):
-    """A screen: the verbs whose questions it answers, the command that it starts at, and its class.
+    """A screen: the command that it starts at, and its class; the registry of verbs says whose questions it answers.
 
     `load` imports the class when the screen is first opened. A `slow` screen asks on a background thread.
     """
 
     name: str
-    verbs: tuple[str, ...]
     start: tuple[str, ...]
     load: Callable[[], type[TaskScreen]]
     slow: bool = False
 
     @property
-    def title(self) -> str:
-        """The name as it is shown."""
-        return self.name.capitalize()
+    def verbs(self) -> tuple[str, ...]:
+        """The verbs whose questions it answers."""
+        return tuple(name for name, entry in VERBS.items() if entry.screen == self.name)
 
 
 def _inspect() -> type[TaskScreen]:
@@ -65,7 +65,6 @@ def _train() -> type[TaskScreen]:
     return TrainScreen
 
 
-_OPERATIONS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
 _VALUE = ("show", "1.12156456132", "--fp16", "--bf16", "--e4m3", "--fp32")
 _SUM = ("add", "1.125", "0.12457275390625", "--fp16")
 _X = "random:normal:64x64:seed=1"
@@ -76,16 +75,16 @@ _TRAINING = ("train", "1.125", "--update", "0.00041999", "--steps", "101", "--re
 SCREENS: dict[str, ScreenRow] = {
     row.name: row
     for row in (
-        ScreenRow("inspect", ("show", "convert"), _VALUE, _inspect),
-        ScreenRow("arithmetic", _OPERATIONS, _SUM, _arithmetic),
-        ScreenRow("formats", ("formats",), ("formats", "fp16", "bf16"), _formats),
-        ScreenRow("reduce", ("sum", "dot", "matmul", "reveal"), ("dot", "--preset", "forum"), _reduce, slow=True),
-        ScreenRow("compare", ("compare",), _ARRAYS, _compare, slow=True),
-        ScreenRow("train", ("train",), _TRAINING, _train, slow=True),
+        ScreenRow("inspect", _VALUE, _inspect),
+        ScreenRow("arithmetic", _SUM, _arithmetic),
+        ScreenRow("formats", ("formats", "fp16", "bf16"), _formats),
+        ScreenRow("reduce", ("dot", "--preset", "forum"), _reduce, slow=True),
+        ScreenRow("compare", _ARRAYS, _compare, slow=True),
+        ScreenRow("train", _TRAINING, _train, slow=True),
     )
 }
 
 
 def screen_for(verb: str) -> ScreenRow | None:
     """Return the screen that answers a verb's questions."""
-    return next((row for row in SCREENS.values() if verb in row.verbs), None)
+    return SCREENS.get(VERBS[verb].screen)

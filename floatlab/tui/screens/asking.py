@@ -1,20 +1,69 @@
-"""A screen that asks one question: its answers, at once or from a background thread, and the questions before it."""
+"""A screen that asks one question: its answers, at once or from a background thread, and undo and redo."""
 
 from __future__ import annotations
 
-from textual.screen import Screen
-from textual.widgets import Input
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from floatlab.errors import FloatlabError
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from floatlab.errors import FloatlabError, printable_lines
 from floatlab.tui.base import ExplorerBase
 from floatlab.tui.screens.background_answer import BackgroundAnswer
-from floatlab.tui.screens.history import History
 from floatlab.tui.widgets.boxes import mark_valid
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
 _POLL = 0.1  # seconds between looks at an answer under way
+_LIMIT = 500  # questions that are kept
+
+
+class History:
+    """The questions of one screen. Consecutive edits of one kind, such as typing in a box, are one step."""
+
+    def __init__(self) -> None:
+        """Start without a past."""
+        self._questions: list[Question] = []
+        self._at = -1
+        self._kind = ""
+
+    @property
+    def now(self) -> Question | None:
+        """The current question."""
+        return self._questions[self._at] if self._questions else None
+
+    def add(self, question: Question, kind: str = "") -> None:
+        """Add a question; it replaces the last one if both have the same kind, which is not empty."""
+        if question == self.now:
+            return
+        replaces = kind != "" and kind == self._kind and self._at > 0
+        self._questions[self._at + (not replaces) :] = [question]
+        del self._questions[:-_LIMIT]
+        self._at = len(self._questions) - 1
+        self._kind = kind
+
+    def settle(self) -> None:
+        """End a series of edits of one kind."""
+        self._kind = ""
+
+    def can_go(self, by: int) -> bool:
+        """Return whether there is a step forward (1), or back (-1)."""
+        return 0 <= self._at + by < len(self._questions)
+
+    def go(self, by: int) -> Question | None:
+        """Go a step forward or back, and return the question there; None if there is none."""
+        if not self.can_go(by):
+            return None
+        self._at += by
+        self.settle()
+        return self.now
+
+    def return_to(self, question: Question) -> None:
+        """Go forward, else back, to a question: steps that led nowhere are undone."""
+        for by in (1, -1):
+            while self.now != question and self.go(by):
+                pass
 
 
 class AskingScreen(Screen[None]):
@@ -25,7 +74,8 @@ class AskingScreen(Screen[None]):
     under way. The first picture of a slow screen may be drawn without answers: `answers` is then empty.
     """
 
-    NAME = ""
+    NAME = ""  # set by the app, as `slow` is, which says whether answers may take long
+    slow = False
     GRACE = 0.15  # seconds to wait for an answer before the progress is shown
     app: ExplorerBase
 
@@ -62,15 +112,36 @@ class AskingScreen(Screen[None]):
         """Show the question and its answers; `before` is the question that was shown until now."""
         raise NotImplementedError
 
-    def complain(self, text: str, hint: bool = False) -> None:
-        """Show what is wrong, or a hint; an empty text clears the line."""
-        raise NotImplementedError
-
     def leave(self) -> None:
         """Leave a box."""
 
     def show_frame(self) -> None:
         """Show what stands around the answer."""
+
+    # What is wrong.
+
+    def complain(self, text: str, hint: bool = False) -> None:
+        """Show what is wrong, or a hint; an empty text clears the line."""
+        complaint = self.query_one("#complaint", Static)
+        complaint.update(printable_lines(text if hint else f"! {text}"))
+        complaint.set_class(bool(text), "-shown")
+        complaint.set_class(hint, "-hint")
+
+    @contextmanager
+    def complaining(self, hint: bool = False) -> Iterator[None]:
+        """Complain about what the user asked for and cannot be done."""
+        try:
+            yield
+        except FloatlabError as error:
+            self.complain(str(error), hint)
+
+    def attempt(self, make: Callable[[], Question], kind: str = "") -> bool:
+        """Make a question and ask it; if either fails, complain and return False."""
+        try:
+            return self.open(make(), kind)
+        except FloatlabError as error:
+            self.complain(str(error))
+            return False
 
     # The question.
 
@@ -78,11 +149,6 @@ class AskingScreen(Screen[None]):
     def question(self) -> Question:
         """The question that is shown, or under way."""
         return self.pending.question if self.pending else self.history.now or self._start
-
-    @property
-    def slow(self) -> bool:
-        """Whether answers may take long."""
-        return self.app.is_slow(self.NAME)
 
     def begin(self) -> None:
         """Ask the first question, or the screen's default if that is impossible."""
@@ -196,15 +262,14 @@ class AskingScreen(Screen[None]):
         self._excuse = ""
         self.show_frame()
 
-    def action_undo(self) -> None:
+    def action_undo(self, by: int = -1) -> None:
         """Go one question back."""
-        if question := self.history.undo():
+        if question := self.history.go(by):
             self.open(question)
 
     def action_redo(self) -> None:
         """Go one question forward."""
-        if question := self.history.redo():
-            self.open(question)
+        AskingScreen.action_undo(self, 1)
 
     def action_escape(self) -> None:
         """Stop the answer under way, else leave a box."""

@@ -6,10 +6,10 @@ This module does not load Textual: the command line begins an answer before it i
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from threading import Event, Thread
 
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question
 
 
@@ -43,9 +43,8 @@ class BackgroundAnswer:
         self.question = question
         self._ask = ask or (lambda question, started: answer_question(question, started))
         self._prepare, self._after = prepare, after
-        self._result: tuple[list[Answer], object] = [], None
-        self._error: BaseException | None = None
-        self._ended, self._stopped = Event(), Event()
+        self._future: Future[tuple[list[Answer], object]] = Future()
+        self._stopped = Event()
         self._total = self._done = 0
         self.late = False  # the screen went on without waiting
 
@@ -57,21 +56,19 @@ class BackgroundAnswer:
         """Do the work on this thread; an exception is kept for `result`."""
         try:
             answers = self._after.result()[0] if self._after is not None else self._ask(self.question, self._started)
-            self._result = answers, self._prepare(self.question, answers) if self._prepare is not None else None
+            prepared = self._prepare(self.question, answers) if self._prepare is not None else None
         except BaseException as error:
-            self._error = error
-        self._ended.set()
+            self._future.set_exception(error)
+        else:
+            self._future.set_result((answers, prepared))
 
     def ends(self, seconds: float) -> bool:
         """Return whether the work ends within a time."""
-        return self._ended.wait(seconds)
+        return bool(wait([self._future], seconds).done)
 
     def result(self) -> tuple[list[Answer], object]:
         """Wait for the end; return the answers and what was prepared of them, or raise what went wrong."""
-        self._ended.wait()
-        if self._error is not None:
-            raise self._error
-        return self._result
+        return self._future.result()
 
     def stop(self) -> None:
         """End the work where it next reports progress."""

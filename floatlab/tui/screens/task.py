@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import ClassVar, TypeAlias
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
-from floatlab.errors import FloatlabError, printable_lines
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page, joined
 from floatlab.page.svg import to_svg
 from floatlab.tui.screens.asking import AskingScreen
+from floatlab.tui.widgets import BitRow, Choice, ChoiceBar, KeyBar, PageView, Pick, Picker
 from floatlab.tui.widgets.boxes import is_wrong
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.key_bar import KeyBar
-from floatlab.tui.widgets.page_view import PageView
-from floatlab.tui.widgets.pickers import Choice, Picker
-from floatlab.verbs.edits import code_of
-from floatlab.verbs.question import Question
+from floatlab.verbs.edits import edited, with_bit
+from floatlab.verbs.option import RULES, context_words
+from floatlab.verbs.question import Question, code_of
 from floatlab.verbs.registry import command_of
-from floatlab.verbs.rules import RULES, context_words
 
 Command: TypeAlias = tuple[str, str, Callable[[], object]]  # a row of the palette: name, help, and what to do
 Copies: TypeAlias = dict[str, tuple[str, Callable[[], str]]]  # what can be copied: its description and its text
@@ -49,13 +45,13 @@ SHARED_KEYS = [
     Binding("slash", "value", "Value", id="value", key_display="/", tooltip="Type over the value, or the array"),
     Binding("v", "view(1)", "View", id="view", tooltip="Next view"),
     Binding("V", "view(-1)", "View before", id="view.last", show=False),
-    Binding("f", "format", "Format", id="format"),
-    Binding("r", "rules", "Rounding", id="rules"),
+    Binding("f", "pick('format')", "Format", id="format"),
+    Binding("r", "pick('rules')", "Rounding", id="rules"),
     Binding("u", "undo", "Undo", id="undo"),
     Binding("U,ctrl+r", "redo", "Redo", id="redo", show=False),
     Binding("y", "copy('value')", "Copy", id="copy.value", tooltip="Copy the value"),
     Binding("Y", "copy('command')", "Copy the command that prints this", id="copy.command", show=False),
-    Binding("c", "copies", "Copy …: choose what", id="copies", show=False),
+    Binding("c", "pick('copies')", "Copy …: choose what", id="copies", show=False),
     Binding("a", "pin('A')", "Pin A", id="pin.a", show=False),
     Binding("b", "pin('B')", "Pin B", id="pin.b", show=False),
     Binding("escape", "escape", "Leave the box", id="leave"),
@@ -66,17 +62,17 @@ SHARED_KEYS = [
 class TaskScreen(AskingScreen, inherit_bindings=False):
     """A screen with one question. A subclass composes its body and draws answers; its keys are its BINDINGS."""
 
-    PLACE = ""  # its name in the list of keys
     VIEWS: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and title of the pages to choose from
     ROUNDS = True  # whether rounding rules change anything here
     AUTOMATIC_FORMAT = ""  # what `automatic` means in the list of formats; empty: one must be chosen
-    CONTROLS: ClassVar[dict[str, str]] = {}  # actions of the words in #controls, where the word is not the action
+    CONTROLS: ClassVar[dict[str, str]] = {}  # actions of the words in #controls that neither are one nor name a list
+    PARTS = "#body > *"  # the widgets of which a view shows some
+    WALKS = False  # whether the rows of a new view take the focus, for who asks for rows wants to walk over them
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal"), (116, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-high")]
     DEFAULT_CSS = """
     TaskScreen {
-        layout: vertical;
         .entry { height: 1; padding: 0 1; }
         .entry Label { width: auto; color: $role-label; padding: 0 1; }
         .entry Input { width: 1fr; }
@@ -89,18 +85,25 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     }
     """
     view: reactive[str] = reactive("", init=False)
+    head = getters.query_one("#head", ChoiceBar)
+    controls = getters.query_one("#controls", ChoiceBar)
+    views = getters.query_one("#views", ChoiceBar)
+    details = getters.query_one("#details", PageView)
 
     def __init__(self, question: Question) -> None:
         """Open at a question."""
         super().__init__(question)
-        if self.VIEWS:
-            self.set_reactive(TaskScreen.view, self.VIEWS[0][0])
+        self.set_reactive(TaskScreen.view, self.first_view(question))
 
     # What a subclass may override.
 
     def compose_task(self) -> ComposeResult:
         """Compose what stands between the head line and the key bar."""
         yield from ()
+
+    def first_view(self, question: Question) -> str:
+        """Return the view to open at."""
+        return self.VIEWS[0][0] if self.VIEWS else ""
 
     def draw_view(self) -> None:
         """Show the view that was chosen."""
@@ -125,7 +128,10 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
     def commands(self) -> Iterator[Command]:
         """Return rows for the palette."""
         for name, title in self.VIEWS:
-            yield f"View: {title}", "on this screen", partial(setattr, self, "view", name)
+            yield f"View: {title}", "on this screen", partial(self.choose_view, name)
+        for pick in self.picks().values():
+            for name, text in pick.choices.items() if pick.group and isinstance(pick.choices, Mapping) else ():
+                yield f"{pick.group}: {name}", text, partial(pick.take, name)
 
     def boxes(self) -> Iterator[Widget]:
         """Return the boxes to type in, first the one that `/` goes to."""
@@ -133,7 +139,27 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     def home(self) -> Iterator[Widget]:
         """Return the widgets that may take the focus when a box loses it, the best first."""
-        yield from self.query("BitRow, PageView")
+        yield from self.query("#body PageView")
+
+    def picks(self) -> dict[str, Pick]:
+        """Return the lists to choose from."""
+        rules = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in RULES]
+        holding = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
+        copies = {name: description for name, (description, _) in self.copies().items()}
+        return {
+            "format": self.format_pick(self.take_format, self.AUTOMATIC_FORMAT),
+            "rules": Pick("Rounding and what happens at the edges", rules, self.take_rule, holding),
+            "copies": Pick("Copy", [Choice(*copy) for copy in copies.items()], self.action_copy),
+        }
+
+    def possible(self) -> dict[str, bool]:
+        """Return which actions and lists can be used now; those that are not named always can."""
+        return {
+            "undo": self.history.can_go(-1),
+            "redo": self.history.can_go(1),
+            "rules": self.ROUNDS,
+            "view": len(self.shown_views) > 1,
+        }
 
     # The frame.
 
@@ -150,9 +176,9 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         The first question is asked before, so that the first frame shows its answers unless they take long.
         """
         self.begin()
-        yield ChoiceBar(self._head(), self.NAME, id="head")
+        yield ChoiceBar(self._choose_head, self._head(), self.NAME, id="head")
         yield from self.compose_task()
-        yield KeyBar(id="key-bar")
+        yield KeyBar(self._press, id="key-bar")
 
     def _head(self) -> tuple[tuple[str, str], ...]:
         rules = (("rules", context_words(self.question.context)),) if self.ROUNDS else ()
@@ -160,46 +186,33 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     def show_frame(self) -> None:
         """Show the rounding rules, and the keys that work now."""
-        self.query_one("#head", ChoiceBar).options = self._head()
+        self.head.options = self._head()
         self.refresh_bindings()
 
     def show_page(self, name: str, page: Page) -> None:
         """Show a page in the view with this id."""
         self.query_one(f"#{name}", PageView).page = page
 
-    def complain(self, text: str, hint: bool = False) -> None:
-        """Show what is wrong, or a hint; an empty text clears the line."""
-        complaint = self.query_one("#complaint", Static)
-        complaint.update(printable_lines(text if hint else f"! {text}"))
-        complaint.set_class(bool(text), "-shown")
-        complaint.set_class(hint, "-hint")
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide what cannot be done now."""
-        if action == "undo":
-            return self.history.can_undo
-        if action == "redo":
-            return self.history.can_redo
-        if action == "rules":
-            return self.ROUNDS
-        if action == "view":
-            return bool(self.VIEWS)
-        return True
+        return self.possible().get(str(parameters[0]) if action == "pick" else action, True)
 
-    @on(ChoiceBar.Chosen, "#head")
-    def _head_chosen(self, event: ChoiceBar.Chosen) -> None:
-        if event.name == "rules":
-            self.action_rules()
+    def _choose_head(self, name: str) -> None:
+        if name == "rules":
+            self.action_pick(name)
         else:
-            self.app.go(event.name)
+            self.app.go(name)
 
-    @on(ChoiceBar.Chosen, "#controls, #transport")
-    async def _control_chosen(self, event: ChoiceBar.Chosen) -> None:
-        await self.run_action(self.CONTROLS.get(event.name, event.name))
+    def choose_view(self, name: str) -> None:
+        """Show a view."""
+        self.view = name
 
-    @on(ChoiceBar.Chosen, "#key-bar")
-    async def _key_chosen(self, event: ChoiceBar.Chosen) -> None:
-        if (active := self.active_bindings.get(event.name)) is not None:
+    async def control(self, name: str) -> None:
+        """Do what a word of the line of controls says, or open its list."""
+        await self.run_action(f"pick('{name}')" if name in self.picks() else self.CONTROLS.get(name, name))
+
+    async def _press(self, key: str) -> None:
+        if (active := self.active_bindings.get(key)) is not None:
             await self.app.run_action(active.binding.action, active.node)
 
     # Boxes and the focus.
@@ -227,8 +240,10 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
                 widget.focus(scroll_visible=False)
                 return
 
-    def move_hidden_focus(self) -> None:
-        """Move the focus away from a widget that has been hidden."""
+    def show_only(self, *names: str) -> None:
+        """Show some of the parts, hide the others, and move the focus away from what was hidden."""
+        for widget in self.query(self.PARTS):
+            widget.display = widget.id in names
         focused = self.focused
         if focused is not None and not (focused.display and all(widget.display for widget in focused.ancestors)):
             self.action_leave()
@@ -246,63 +261,60 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         if is_wrong(event.input):
             self.open(self.question)
 
-    # Options, formats and rules.
+    # Edits, options, formats and rules.
+
+    def follow(self, focused: Widget | None) -> None:
+        """Let edits change the number whose widget has the focus."""
+
+    def on_descendant_focus(self) -> None:
+        """Follow the focus."""
+        self.follow(self.focused)
+
+    def edited(self, change: Callable[[Datum], Datum]) -> Question:
+        """Return the question with an edit of a number; raises FloatlabError."""
+        raise NotImplementedError
+
+    def action_edit(self, name: str) -> None:
+        """Do an edit of EDITS."""
+        self.attempt(lambda: self.edited(lambda datum: edited(datum, name)))
+
+    @on(BitRow.Flipped)
+    def _flipped(self, event: BitRow.Flipped) -> None:
+        self.follow(event.widget)
+        self.attempt(lambda: self.edited(lambda datum: with_bit(datum, event.bit, event.value)))
 
     def change(self, **options: object) -> bool:
         """Ask with other options."""
         return self.open(self.base_question().having(**options))
 
-    def pick(
-        self,
-        title: str,
-        choices: Sequence[Choice],
-        take: Callable[[str], object],
-        current: tuple[str, ...] = (),
-        *,
-        free: bool = False,
-    ) -> None:
-        """Open a list of choices; `take` gets the name that was chosen. See `Picker`."""
+    def pick(self, pick: Pick) -> None:
+        """Open a list of choices."""
 
         def taken(name: str | None) -> None:
             if name is not None:
-                take(name)
+                pick.take(name)
 
-        self.app.push_screen(Picker(title, list(choices), current, free=free), taken)
+        self.app.push_screen(Picker(pick.title, pick.rows, pick.current, free=pick.free), taken)
 
-    def pick_format(self, take: Callable[[str], object], automatic: str = "") -> None:
-        """Open the list of named formats, which takes any other name; `automatic` describes the choice of none."""
+    def action_pick(self, name: str) -> None:
+        """Open a list of `picks`."""
+        self.pick(self.picks()[name])
+
+    def format_pick(self, take: Callable[[str], object], automatic: str = "") -> Pick:
+        """Return the list of named formats, which takes any other name; `automatic` describes the choice of none."""
         rows = [Choice(AUTOMATIC, f"{AUTOMATIC:<12} {automatic}")] if automatic else []
         rows += [
             Choice(row.format.name, f"{row.format.name:<12} {row.purpose}", (short_name(row.format), *row.aliases))
             for row in CATALOG
         ]
         current = tuple(format.name for format in self.question.formats)
-        self.pick("Format, or any e<W>m<T> name", rows, take, current, free=True)
-
-    def format_named(self, name: str) -> Format | None:
-        """Return a format by its name, or complain."""
-        try:
-            return parse_format(name)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return None
-
-    def action_format(self) -> None:
-        """Pick a format."""
-        self.pick_format(self.take_format, self.AUTOMATIC_FORMAT)
+        return Pick("Format, or any e<W>m<T> name", rows, take, current, free=True)
 
     def take_format(self, name: str) -> None:
         """Ask with a format, or with none."""
-        if name == AUTOMATIC:
-            self.open(self.base_question().replace(formats=()))
-        elif (format := self.format_named(name)) is not None:
-            self.open(self.with_format(self.base_question(), format))
-
-    def action_rules(self) -> None:
-        """Pick a rounding direction, or another rule."""
-        rows = [Choice(rule.name, f"{rule.group}: {rule.words}", _SPOKEN.get(rule.name, ())) for rule in RULES]
-        current = tuple(rule.name for rule in RULES if rule.holds(self.question.context))
-        self.pick("Rounding and what happens at the edges", rows, self.take_rule, current)
+        base = self.base_question()
+        none = base.replace(formats=())
+        self.attempt(lambda: none if name == AUTOMATIC else self.with_format(base, parse_format(name)))
 
     def take_rule(self, name: str) -> None:
         """Ask with a rule, by its name in RULES."""
@@ -312,36 +324,45 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
 
     # Views.
 
+    @property
+    def shown_views(self) -> tuple[tuple[str, str], ...]:
+        """The views to choose from now."""
+        return self.VIEWS
+
+    @property
+    def shown_view(self) -> str:
+        """The view that was chosen, or the first if it is not to choose now."""
+        return self.view if self.view in dict(self.shown_views) else self.shown_views[0][0]
+
     def watch_view(self) -> None:
         """Draw another view."""
-        self.query_one("#views", ChoiceBar).current = self.view
-        if self.history.now is not None:
-            self.draw_view()
-
-    def walk_view(self) -> None:
-        """Show a new view from its top, and focus it: who asks for rows wants to walk over them."""
-        self.query_one("#details", PageView).scroll_home(animate=False)
-        if not isinstance(self.focused, Input):
-            self.action_leave()
-        self.refresh_bindings()
-
-    @on(ChoiceBar.Chosen, "#views")
-    def _view_chosen(self, event: ChoiceBar.Chosen) -> None:
-        self.view = event.name
+        self.views.current = self.view
+        if self.history.now is None:
+            return
+        self.draw_view()
+        if self.WALKS:
+            self.details.scroll_home(animate=False)
+            if not isinstance(self.focused, Input):
+                self.action_leave()
+            self.refresh_bindings()
 
     def action_view(self, by: int) -> None:
         """Go to the next view."""
-        names = [name for name, _ in self.VIEWS]
-        self.view = names[(names.index(self.view) + by) % len(names)]
+        names = list(dict(self.shown_views))
+        self.view = names[(names.index(self.shown_view) + by) % len(names)]
 
     # Copying, pins, and other screens.
+
+    def printed(self) -> Question:
+        """Return the question that prints what is in sight."""
+        return self.question
 
     def copies(self) -> Copies:
         """Return what can be copied, by name."""
         return {
             "value": ("the value", lambda: "\n".join(word for answer in self.answers for word in answer.words())),
             "code": ("the code", lambda: "\n".join(code for answer in self.answers for code in answer.codes())),
-            "command": ("the command that prints this", lambda: command_of(self.question)),
+            "command": ("the command that prints this", lambda: command_of(self.printed())),
             "text": ("the page as text", lambda: to_text(self.page())),
             "svg": ("the page as a picture (SVG)", lambda: to_svg(self.page())),
         }
@@ -350,11 +371,6 @@ class TaskScreen(AskingScreen, inherit_bindings=False):
         """Copy something of `copies`."""
         description, text = self.copies()[name]
         self.app.copy(text(), description)
-
-    def action_copies(self) -> None:
-        """Choose what to copy."""
-        rows = [Choice(name, description) for name, (description, _) in self.copies().items()]
-        self.pick("Copy", rows, self.action_copy)
 
     def code_to_pin(self, name: str) -> str:
         """Return the code, with its format, that is pinned as A or B; nothing if there is none."""

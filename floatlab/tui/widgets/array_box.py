@@ -1,22 +1,29 @@
-"""A box for an array: a file, whose path is completed or picked, a list, or a random one."""
+"""A box for an array: a file, whose path is completed or picked, a list, or a random one; the window to pick it in."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input
 
-from floatlab.files.listing import completed
+from floatlab.confinement import exists, is_folder, whole_path
+from floatlab.errors import FloatlabError
+from floatlab.files.listing import FileEntry, completed, entries
+from floatlab.page.measures import bytes_text, shape_text
 from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.file_picker import FilePicker
+from floatlab.tui.widgets.pickers import Choice, Picker
 
 _EXAMPLES = "a.npy  b.npz::name  1,2,3"
+_PLACE = "In a box for an array"  # its name in the list of keys
+_UP = ".."
+_PATH = 48  # characters of a path in the title
+_NAME = 32  # columns for the name, so that what follows it lines up
 
 
 class _PathSuggester(Suggester):
@@ -28,67 +35,40 @@ class _PathSuggester(Suggester):
 
 
 class _PathInput(Input):
-    """An input whose down key picks a file."""
+    """An input with its own help."""
 
-    PLACE = "In a box for an array"  # its name in the list of keys
+    PLACE = _PLACE
     HELP = "An array: a file (right completes its name, down picks one), a list (1.5,-2;3,4), or random:normal:64x64."
-    BINDINGS = [Binding("down", "pick", "Files", id="array.pick")]
-
-    class PickWanted(Message):
-        """The user wants to pick a file."""
-
-    def action_pick(self) -> None:
-        """Ask for the list of files."""
-        self.post_message(self.PickWanted())
 
 
 class ArrayBox(Horizontal):
     """A label and an input for an array; a click on the label picks a file."""
 
+    PLACE = _PLACE
+    BINDINGS = [Binding("down", "pick", "Files", id="array.pick")]
     DEFAULT_CSS = """
-    ArrayBox {
-        height: 1;
-        padding: 0 1;
-        ChoiceBar { width: auto; padding: 0; }
-        Input { width: 1fr; }
-    }
+    ArrayBox ChoiceBar { width: auto; padding: 0; }
     """
 
-    @dataclass
-    class Changed(Message):
-        """Another array was typed or picked."""
+    input = getters.query_one(Input)
 
-        box: ArrayBox
-        picked: bool
-
-    def __init__(self, label: str, id: str, width: int = 0) -> None:
-        """Pad the label to a width in columns."""
-        super().__init__(id=id)
-        self.label, self._width = label, width
+    def __init__(self, label: str, id: str, take: Callable[[ArrayBox, bool], None], width: int = 0) -> None:
+        """Pad the label to a width in columns; `take` gets the box, and whether the array in it was picked or typed."""
+        super().__init__(id=id, classes="entry")
+        self.label, self._take, self._width = label, take, width
 
     def compose(self) -> ComposeResult:
         """Compose the label and the input."""
-        yield ChoiceBar((("pick", f"{self.label:<{self._width}} ▾"),))
+        yield ChoiceBar(self.run_action, (("pick", f"{self.label:<{self._width}} ▾"),))
         suggester = _PathSuggester(use_cache=False, case_sensitive=True)
         yield _PathInput(compact=True, suggester=suggester, placeholder=_EXAMPLES)
-
-    @property
-    def input(self) -> Input:
-        """The input."""
-        return self.query_one(Input)
 
     @property
     def word(self) -> str:
         """The text in the input."""
         return self.input.value.strip()
 
-    @on(ChoiceBar.Chosen)
-    @on(_PathInput.PickWanted)
-    def _pick_wanted(self, event: Message) -> None:
-        event.stop()
-        self.pick()
-
-    def pick(self) -> None:
+    def action_pick(self) -> None:
         """Open the list of files."""
         self.app.push_screen(FilePicker(self.label, self.word), self._picked)
 
@@ -97,9 +77,78 @@ class ArrayBox(Horizontal):
             with self.prevent(Input.Changed):
                 self.input.value = word
             self.input.cursor_position = len(word)
-            self.post_message(self.Changed(self, picked=True))
+            self._take(self, True)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self.post_message(self.Changed(self, picked=False))
+        self._take(self, False)
+
+
+class FilePicker(Picker):
+    """A list of folders and files. Dismissed with the word that names an array, or with None."""
+
+    def __init__(self, title: str, word: str = "") -> None:
+        """Begin in the folder of the file that a word names, else in the folder that the explorer runs in."""
+        super().__init__(title, [], (word,), free=True)
+        path, colons, _ = word.partition("::")
+        folder = os.path.dirname(path)
+        self._label = title
+        self._place = path if colons and exists(path) else folder if is_folder(folder) else ""
+        self._entries: dict[str, FileEntry] = {}
+
+    def on_mount(self) -> None:
+        """List the first folder."""
+        super().on_mount()
+        if not self._go(self._place):
+            self.call_later(self._go, "")  # complain once the list has been drawn
+
+    def _go(self, place: str) -> bool:
+        """List a folder or a file; complain and return False if it cannot be read."""
+        try:
+            listed = entries(place)
+        except FloatlabError as error:
+            self.say(str(error))
+            return False
+        self._place = place
+        self._entries = {entry.word: entry for entry in listed}
+        up = Choice(_UP, f"{_UP}{os.sep}")
+        path = whole_path(place)
+        shown = path if len(path) <= _PATH else f"…{path[1 - _PATH :]}"
+        width = min(max((len(entry.name) for entry in listed), default=0), _NAME)
+        self.offer(f"{self._label}: {shown}", [up, *(_choice(entry, width) for entry in listed)])
+        return True
+
+    def take(self, name: str) -> None:
+        """Open the folder or file of this name, or take the array."""
+        if name == _UP:
+            above = whole_path(os.path.join(self._place, os.pardir))
+            self._go("" if os.path.abspath(above) == os.getcwd() else above)
+        elif name in self._entries and self._entries[name].leads_on:
+            if self._go(name) and len(self._entries) == 1 and not is_folder(self._place):
+                self.dismiss(self._place)  # the name of a file means its only array
+        else:
+            self.dismiss(name)
+
+    def take_free(self, text: str) -> None:
+        """Take what was typed, relative to the folder in sight if it exists there; open a folder."""
+        path = os.path.join(self._place, text)
+        if is_folder(path):
+            self._go(os.path.join(path, ""))
+        else:
+            self.dismiss(path if exists(path.partition("::")[0]) else text)
+
+    @on(Input.Changed)
+    def _walk(self, event: Input.Changed) -> None:
+        """Open a folder once its whole name is typed."""
+        path = os.path.join(self._place, event.value)
+        if event.value.endswith(os.sep) and is_folder(path):
+            event.stop()
+            self._go(path)
+
+
+def _choice(entry: FileEntry, width: int) -> Choice:
+    about = entry.kind if entry.size is None else bytes_text(entry.size)
+    if entry.shape is not None:
+        about = f"{about}  {shape_text(entry.shape)}"
+    return Choice(entry.word, f"{entry.name:<{width}}  {about}".rstrip(), (entry.name,))

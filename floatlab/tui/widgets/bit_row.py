@@ -28,12 +28,8 @@ class BitRow(Cells):
 
     PLACE = "On a row of bits"  # its name in the list of keys
     DEFAULT_CSS = """
-    BitRow {
-        height: auto;
-        overflow-y: hidden;
-        scrollbar-size: 0 0;
-        &:focus { background: $panel; }
-    }
+    BitRow { height: auto; overflow-y: hidden; scrollbar-size: 0 0; }
+    BitRow:focus { background: $panel; }
     """
     HELP = "Arrows move over the bits; space flips the one under the cursor, 0 and 1 set it; a click flips too."
     BINDINGS = [
@@ -134,10 +130,8 @@ class BitRow(Cells):
 
     def action_leave(self, rows: int) -> None:
         """Go to the row of bits above or below."""
-        if rows < 0:
-            self.screen.focus_previous(BitRow)
-        else:
-            self.screen.focus_next(BitRow)
+        focus = self.screen.focus_previous if rows < 0 else self.screen.focus_next
+        focus(BitRow)
 
     def action_flip(self) -> None:
         """Flip the bit under the cursor."""

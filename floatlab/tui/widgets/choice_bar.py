@@ -1,29 +1,46 @@
-"""A line of words for the mouse: tabs, buttons and steps. Keys do the same elsewhere."""
+"""A line of words for the mouse: tabs, buttons, steps, and the keys that work now."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.geometry import Size
 from textual.reactive import reactive
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
-from floatlab.tui.base import ExplorerBase, WidgetMessage
+from floatlab.page.model import Role
+from floatlab.tui.base import ExplorerBase
 from floatlab.tui.themes import CURSOR, HOVER
+
+_LAST = 2  # the app's own keys, which come last: the list of keys, and quitting
+
+
+def _places(options: Iterable[tuple[str, str]], width: int) -> dict[str, tuple[int, int, str]]:
+    """Return the column, the line and the padded word of each option."""
+    places, x, y = {}, 0, 0
+    for name, word in options:
+        padded = f" {word} "
+        if x and x + len(padded) > width:
+            x, y = 0, y + 1
+        places[name] = (x, y, padded)
+        x += len(padded)
+    return places
 
 
 class ChoiceBar(Widget):
-    """Words side by side, wrapped at the width; a click chooses one, and the current one is shown reversed."""
+    """Words side by side, wrapped at the width; the current one is shown reversed.
+
+    A click chooses one: `take` gets its name. Keys do the same elsewhere.
+    """
 
     DEFAULT_CSS = """
-    ChoiceBar {
-        height: auto;
-        padding: 0 1;
-        color: $role-label;
-    }
+    ChoiceBar { height: auto; padding: 0 1; color: $role-label; }
     """
 
     app: ExplorerBase
@@ -31,28 +48,23 @@ class ChoiceBar(Widget):
     hovered: reactive[str] = reactive("")
     options: reactive[tuple[tuple[str, str], ...]] = reactive((), layout=True)  # name and word
 
-    @dataclass
-    class Chosen(WidgetMessage):
-        """A word was clicked."""
-
-        name: str
-
-    def __init__(self, options: tuple[tuple[str, str], ...] = (), current: str = "", *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        take: Callable[[str], object],
+        options: tuple[tuple[str, str], ...] = (),
+        current: str = "",
+        *,
+        id: str | None = None,
+    ) -> None:
         """Show the words of (name, word) pairs."""
         super().__init__(id=id)
+        self._take = take
         self.set_reactive(ChoiceBar.options, options)
         self.set_reactive(ChoiceBar.current, current)
 
     def places(self, width: int) -> dict[str, tuple[int, int, str]]:
         """Return the column, the line and the padded word of each option."""
-        places, x, y = {}, 0, 0
-        for name, word in self.options:
-            padded = f" {word} "
-            if x and x + len(padded) > width:
-                x, y = 0, y + 1
-            places[name] = (x, y, padded)
-            x += len(padded)
-        return places
+        return _places(self.options, width)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         """Return the width of all words on one line."""
@@ -93,4 +105,41 @@ class ChoiceBar(Widget):
         """Choose the word that was clicked."""
         if name := self._name_at(event):
             event.stop()
-            self.post_message(self.Chosen(self, name))
+            self.call_next(self._take, name)
+
+
+class KeyBar(ChoiceBar):
+    """The keys of the active bindings, as many as fit: Textual's own footer is rebuilt at every change."""
+
+    DEFAULT_CSS = """
+    KeyBar { height: 1; padding: 0; background: $panel; color: $foreground; }
+    """
+
+    def on_mount(self) -> None:
+        """Subscribe to changes of the bindings."""
+        self.screen.bindings_updated_signal.subscribe(self, self.show_keys)
+
+    def show_keys(self, screen: Screen[object]) -> None:
+        """List the keys, each action once."""
+        keys: dict[str, tuple[str, str]] = {}
+        for key, active in screen.active_bindings.items():
+            binding = active.binding
+            if binding.action == "escape" and not isinstance(screen.focused, Input):
+                continue  # there is nothing to leave
+            if binding.show and active.enabled and binding.action not in keys:
+                keys[binding.action] = (key, f"{self.app.get_key_display(binding)} {binding.description}")
+        self.options = tuple(keys.values())
+
+    def places(self, width: int) -> dict[str, tuple[int, int, str]]:
+        """Drop keys that do not fit on one line, but never the last two."""
+        options = list(self.options)
+        while len(options) > _LAST and sum(len(word) + 2 for _, word in options) > width:
+            del options[-1 - _LAST]
+        return _places(options, 1 << 16)
+
+    def pieces(self, name: str, word: str) -> list[Segment]:
+        """Draw the key in another style than its description."""
+        key, _, description = word.strip().partition(" ")
+        style = super().pieces(name, word)[0].style or Style()
+        bold = self.app.inks[Role.CODE] + Style(bold=True) + style
+        return [Segment(f" {key}", bold), Segment(f" {description} ", style)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Size
+from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from floatlab.page.layout import set_page
-from floatlab.page.model import Line, Note, Page, Role, line, text_of
+from floatlab.page.model import Line, Note, Page, line, text_of
 from floatlab.page.words import UNBROKEN
 from floatlab.tui.base import ExplorerBase
 
@@ -27,32 +28,21 @@ class PageView(ScrollView):
     PLACE = "On a page"  # its name in the list of keys
     FROZEN = 0  # lines at the top that do not scroll
     DEFAULT_CSS = """
-    PageView {
-        background: transparent;
-        scrollbar-size-vertical: 1;
-        overflow-x: hidden;
-    }
+    PageView { background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden; }
     """
     app: ExplorerBase
+    page = var(EMPTY, init=False)
 
     def __init__(self, page: Page = EMPTY, *, id: str | None = None) -> None:
         """Show a page, or nothing yet."""
         super().__init__(id=id)
-        self._page = page
+        self.set_reactive(PageView.page, page)
         self.lines: list[Line] = []  # as they are drawn
         self._width = 0
 
-    @property
-    def page(self) -> Page:
-        """The page that is shown."""
-        return self._page
-
-    @page.setter
-    def page(self, page: Page) -> None:
+    def watch_page(self) -> None:
         """Draw another page."""
-        if page != self._page:
-            self._page = page
-            self.reset()
+        self.reset()
 
     @property
     def text(self) -> str:
@@ -75,27 +65,21 @@ class PageView(ScrollView):
 
     def set_lines(self, width: int) -> list[Line]:
         """Set the page in lines of at most this width."""
-        return set_page(self._page, width)
+        return set_page(self.page, width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return how many lines the page needs at this width."""
         return len(self.lines if width == self._width else self.set_lines(width)) if width else 0
 
-    def on_resize(self) -> None:
-        """Set the lines to the new width."""
-        self._set()
+    on_resize = watch_show_vertical_scrollbar = _set  # a scrollbar takes a column, or gives it back, without a resize
 
-    def watch_show_vertical_scrollbar(self) -> None:
-        """Set the lines again: a scrollbar takes a column, or gives it back, without a resize."""
-        self._set()
-
-    def style_of(self, role: Role) -> Style:
-        """Return the style of a role in this theme."""
-        return self.app.inks[role]
+    def pieces(self, runs: Line, style: Style | None = None) -> list[Segment]:
+        """Return the segments of a line, in the colours of this theme and another style."""
+        return [Segment(run.text, self.app.inks[run.role] + style) for run in runs]
 
     def segments(self, y: int) -> list[Segment]:
         """Return the segments of one line."""
-        return [Segment(run.text, self.style_of(run.role)) for run in self.lines[y]]
+        return self.pieces(self.lines[y])
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the window."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
@@ -17,25 +18,45 @@ from floatlab.page.model import Page
 from floatlab.record import Record
 from floatlab.tui.widgets.page_view import PageView
 
-_CSS = """
-{0} {{
-    align: center middle;
-    & > Vertical {{
-        width: 64;
-        max-width: 96%;
-        height: auto;
-        max-height: 94%;
-        background: $surface;
-        border: round $primary;
-        padding: 0 1;
-    }}
-    Label {{ text-style: bold; width: 1fr; }}
-    #nothing {{ text-style: none; color: $role-label; }}
-    Input {{ margin: 0; }}
-    OptionList {{ height: auto; max-height: 18; border: none; padding: 0; background: $surface; }}
-    PageView {{ height: auto; max-height: 18; }}
-}}
-"""
+
+class Pick(Record):
+    """A list to choose from, which a key or a click opens.
+
+    `choices` are rows, or the text of each name; `take` gets the name that was chosen, and `current` are those that are
+    marked. With `free`, other text can be typed. With a `group`, the palette lists the choices, as in "Order: serial".
+    """
+
+    title: str
+    choices: Mapping[str, str] | Sequence[Choice]
+    take: Callable[[str], object]
+    current: tuple[str, ...] = ()
+    free: bool = False
+    group: str = ""
+
+    @property
+    def rows(self) -> list[Choice]:
+        """The choices as rows."""
+        return choices_of(self.choices) if isinstance(self.choices, Mapping) else list(self.choices)
+
+
+class Window(ModalScreen[ScreenResultType]):
+    """A frame in the middle, above a screen."""
+
+    DEFAULT_CSS = """
+    Window {
+        align: center middle;
+        & > Vertical {
+            width: 64; max-width: 96%; height: auto; max-height: 94%; background: $surface; border: round $primary;
+            padding: 0 1;
+        }
+        Label { width: 1fr; }
+        #title, #close { text-style: bold; }
+        #nothing { color: $role-label; }
+        Input { margin: 0; }
+        OptionList { height: auto; max-height: 18; border: none; padding: 0; background: $surface; }
+        PageView { height: auto; max-height: 18; }
+    }
+    """
 
 
 class Choice(Record):
@@ -62,13 +83,13 @@ def choices_of(texts: Mapping[str, str]) -> list[Choice]:
     return [Choice(name, f"{name:<{width}}  {text}".rstrip()) for name, text in texts.items()]
 
 
-class Picker(ModalScreen[str | None]):
+class Picker(Window[str | None]):
     """A list to choose from, which typing narrows. Dismissed with the name chosen, or with None.
 
     With `free`, text that matches no choice is taken as a name: a format that follows a pattern, say.
     """
 
-    DEFAULT_CSS = _CSS.format("Picker")
+    INPUT: ClassVar[type[Input]] = Input
     BINDINGS = [
         Binding("escape", "dismiss(None)", "Cancel", id="picker.cancel"),
         Binding("down", "step(1)", "Next", show=False, id="picker.down"),
@@ -76,17 +97,18 @@ class Picker(ModalScreen[str | None]):
         Binding("pagedown", "step(8)", "Further", show=False, id="picker.further"),
         Binding("pageup", "step(-8)", "Back", show=False, id="picker.back"),
     ]
+    box, rows, nothing = getters.query_one(Input), getters.query_one(OptionList), getters.query_one("#nothing", Label)
 
     def __init__(self, title: str, choices: list[Choice], current: tuple[str, ...] = (), *, free: bool = False) -> None:
         """Offer choices, with the current ones marked."""
         super().__init__()
-        self._title, self._choices, self._current, self._free = title, choices, current, free
+        self._title, self._choices, self.marked, self._free = title, choices, current, free
 
     def compose(self) -> ComposeResult:
         """Compose the box to type in, and the list."""
         with Vertical():
             yield Label(printable(self._title), id="title", markup=False)
-            yield Input(placeholder="type to narrow", compact=True)
+            yield self.INPUT(placeholder="type to narrow", compact=True)
             # The box keeps the focus and its keys move the list, so that no tab is needed.
             options = OptionList(markup=False, compact=True)
             options.can_focus = False
@@ -96,18 +118,18 @@ class Picker(ModalScreen[str | None]):
     def on_mount(self) -> None:
         """Fill the list."""
         self._fill("")
-        self.query_one(Input).focus()
+        self.box.focus()
 
     def offer(self, title: str, choices: list[Choice]) -> None:
         """Offer other choices."""
         self._choices = choices
         self.query_one("#title", Label).update(printable(title))
-        self.query_one(Input).value = ""
+        self.box.value = ""
         self._fill("")
 
     def say(self, words: str) -> None:
         """Say why a choice was not taken."""
-        self.query_one("#nothing", Label).update(printable_lines(words))
+        self.nothing.update(printable_lines(words))
 
     def take(self, name: str) -> None:
         """Take a choice."""
@@ -121,17 +143,16 @@ class Picker(ModalScreen[str | None]):
         wanted = typed.strip().lower()
         ranked = [(choice.rank(wanted) if wanted else 0, choice) for choice in self._choices]
         matches = sorted(((rank, choice) for rank, choice in ranked if rank is not None), key=lambda match: match[0])
-        options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options(
-            Option(printable(f"{'•' if choice.name in self._current else ' '} {choice.text}"), id=choice.name)
+        self.rows.clear_options()
+        self.rows.add_options(
+            Option(printable(f"{'•' if choice.name in self.marked else ' '} {choice.text}"), id=choice.name)
             for _, choice in matches
         )
         if matches:
-            marked = (i for i, (_, choice) in enumerate(matches) if not wanted and choice.name in self._current)
-            options.highlighted = next(marked, 0)
+            marked = (i for i, (_, choice) in enumerate(matches) if not wanted and choice.name in self.marked)
+            self.rows.highlighted = next(marked, 0)
         nothing = "Enter takes this name as it is" if self._free else "nothing is called so"
-        self.query_one("#nothing", Label).update("" if matches else nothing)
+        self.nothing.update("" if matches else nothing)
 
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
@@ -139,9 +160,8 @@ class Picker(ModalScreen[str | None]):
 
     @on(Input.Submitted)
     def _take(self, event: Input.Submitted) -> None:
-        options = self.query_one(OptionList)
-        if options.highlighted is not None and options.option_count:
-            self.take(options.get_option_at_index(options.highlighted).id or "")
+        if option := self.rows.highlighted_option:
+            self.take(option.id or "")
         elif self._free and event.value.strip():
             self.take_free(event.value.strip())
 
@@ -151,16 +171,75 @@ class Picker(ModalScreen[str | None]):
 
     def action_step(self, rows: int) -> None:
         """Move over the list."""
-        options = self.query_one(OptionList)
-        if options.option_count:
-            now = options.highlighted if options.highlighted is not None else 0
-            options.highlighted = min(max(now + rows, 0), options.option_count - 1)
+        if self.rows.option_count:
+            self.rows.highlighted = min(max((self.rows.highlighted or 0) + rows, 0), self.rows.option_count - 1)
 
 
-class HelpWindow(ModalScreen[None]):
+class _NarrowingInput(Input):
+    """An input that leaves the space key to the picker; no name contains a space."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Consume every printable key but space."""
+        return key != "space" and super().check_consume_key(key, character)
+
+
+class MarkingPicker(Picker):
+    """A list in which any number of choices can be marked. Dismissed with their names, joined by commas, or with None.
+
+    Enter or space adds text that matches nothing as a marked choice.
+    """
+
+    INPUT = _NarrowingInput
+    BINDINGS = [Binding("space", "mark", "Mark", id="picker.mark", key_display="space", priority=True)]
+
+    def __init__(self, title: str, choices: list[Choice], marked: tuple[str, ...]) -> None:
+        """Offer choices, with some of them marked; marked names that are not among the choices are added."""
+        known = {choice.name for choice in choices}
+        extra = [Choice(name, name) for name in dict.fromkeys(marked) if name not in known]
+        super().__init__(title, [*choices, *extra], tuple(dict.fromkeys(marked)), free=True)
+
+    def action_mark(self) -> None:
+        """Mark or unmark the choice under the cursor; add typed text that matches nothing."""
+        if option := self.rows.highlighted_option:
+            self._turn(option.id or "")
+        else:
+            self.take_free(self.box.value.strip())
+
+    def _turn(self, name: str) -> None:
+        others = tuple(other for other in self.marked if other != name)
+        self.marked = others if name in self.marked else (*others, name)
+        place = self.rows.highlighted
+        self._fill(self.box.value)
+        self.rows.highlighted = place
+
+    def take(self, name: str) -> None:
+        """Take the marked choices; after typing, mark the choice that was found instead."""
+        if self.box.value.strip():
+            if name not in self.marked:
+                self._turn(name)
+            self.box.value = ""
+        elif self.marked:
+            self.dismiss(",".join(self.marked))
+        else:
+            self.say("none is marked: space marks one")
+
+    def take_free(self, text: str) -> None:
+        """Add typed text as a marked choice."""
+        if text:
+            self._choices = [*self._choices, Choice(text, text)]
+            self.marked = (*self.marked, text)
+            self.box.value = ""
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        event.prevent_default()
+        self._turn(event.option.id or "")
+
+
+class HelpWindow(Window[None]):
     """A page to read."""
 
-    DEFAULT_CSS = _CSS.format("HelpWindow")
     BINDINGS = [Binding("escape,q,question_mark,enter", "dismiss(None)", "Close", id="help.close")]
 
     def __init__(self, title: str, page: Page) -> None:
@@ -171,7 +250,7 @@ class HelpWindow(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Compose the title and the page."""
         with Vertical():
-            yield Label(self._title, markup=False)
+            yield Label(self._title, id="title", markup=False)
             yield PageView(self._page)
             yield Label("Escape closes", id="close", markup=False)
 

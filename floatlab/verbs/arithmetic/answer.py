@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from floatlab import arith
 from floatlab.arith import Comparison, Contrast, IntegerResult
 from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
 from floatlab.arith.operands import DEFAULT_FORMAT, reading_context
@@ -12,17 +11,16 @@ from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.reading import read_literal
-from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Scene, Started, written
-from floatlab.verbs.arithmetic.operands import ARITIES, Operand, compute, operands
-from floatlab.verbs.question import Question, read_operand
+from floatlab.verbs.arithmetic import relations
+from floatlab.verbs.arithmetic.operands import ARITIES, compute, operands
+from floatlab.verbs.question import Answer, Question, Scene, Started, read_operand, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.arith import Comparison, Contrast, IntegerResult
+    from floatlab.verbs.arithmetic.relations import Result
     from floatlab.wire.schema import Wire
 
-__all__ = ["DEFAULT_INTEGER", "INTEGERS", "compute", "operands", "operate"]
+__all__ = ["DEFAULT_INTEGER", "INTEGERS", "answer_of", "answers", "operate"]
 
 
 def operate(
@@ -55,147 +53,66 @@ def operate(
         got = f"{len(texts)}: {quoted(' '.join(texts), 60)}" if texts else "none"
         raise FloatlabError(f"{verb} takes {takes}, and got {got}")
     values = operands(texts, format, bits, context)
-    if verb == "cmp":
-        if format is None:  # no result asks for a format: what has none is a number of the usual one
-            values = tuple(_usual(value, context) if isinstance(value, str) else value for value in values)
-        return _compared(values, format, context, signaling)
     if verb == "toint":
-        return _to_integer(values[0], format, context, integer, exact)
+        kind = arith.parse_integer(integer)
+        return answer_of(arith.to_integer(values[0], kind.width, kind.signed, format, context, exact))
+    if verb == "cmp":
+        if format is None:  # no result asks for a format: text without one is read into the default format
+            home, rules = parse_format(DEFAULT_FORMAT), reading_context(context)
+            values = tuple(read_literal(read_operand(x)[0], home, rules) if isinstance(x, str) else x for x in values)
+        return answer_of(arith.compare(values[0], values[1], format, context, signaling))
+    derivation = compute(verb, values, format, context, exact)
     if verb == "fma":
-        return _fused(values, format, context, steps, brief, why)
-    return derivation_answer(compute(verb, values, format, context, exact), steps, brief, why)
+        a, b, c = values
+        return answer_of(
+            arith.contrast(derivation, arith.multiply_then_add(a, b, c, format, context)), steps, brief, why
+        )
+    return answer_of(derivation, steps, brief, why)
 
 
-def _usual(text: str, context: Context) -> Derivation:
-    """Read text whose format nothing says."""
-    return read_literal(read_operand(text)[0], parse_format(DEFAULT_FORMAT), reading_context(context))
+def answer_of(result: Result, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
+    """Return the answer that shows what an operation gave: its first `steps` steps, in one line, or with reasons."""
+    first = result.fused if isinstance(result, Contrast) else result
 
+    def words() -> list[str]:
+        if isinstance(first, Derivation):
+            return [shortest(first.result)]
+        return [first.relation.value if isinstance(first, Comparison) else str(first.value)]
 
-def derivation_answer(
-    derivation: Derivation, steps: int | None = None, brief: bool = False, why: bool = False
-) -> Answer:
-    """Return the answer that shows an operation step by step."""
+    def codes() -> list[str]:
+        if isinstance(first, Derivation):
+            return [hexadecimal_code(first.result)]
+        return [first.hexadecimal_code] if isinstance(first, IntegerResult) else words()
 
-    def page() -> Page:
-        from floatlab.verbs.arithmetic.page import derivation_page, summary_page
+    def scenes(strips: bool) -> tuple[Scene, ...]:
+        from floatlab.verbs.arithmetic.scenes import scenes_of
 
-        return summary_page([derivation]) if brief else derivation_page(derivation, steps, why)
+        return scenes_of(result, strips=strips)
 
-    def records() -> list[Wire]:
-        return [_first_steps(wire, derivation, steps) for wire in written(derivation)()]
-
-    def film(strips: bool) -> tuple[Scene, ...]:
-        from floatlab.verbs.arithmetic.scenes import scenes
-
-        return scenes(derivation, strips=strips)
-
-    return _answer(derivation, page, records, film)
-
-
-def _answer(
-    derivation: Derivation,
-    page: Callable[[], Page],
-    records: Callable[[], list[Wire]],
-    film: Callable[[bool], tuple[Scene, ...]],
-) -> Answer:
-    result = derivation.result
     return Answer(
-        page,
-        records,
-        lambda: [shortest(result)],
-        lambda: [hexadecimal_code(result)],
-        results=(result,),
-        operands=tuple(each for each in derivation.operands if isinstance(each, Datum)),
-        scenes=film,
+        lambda: relations.page_of(result, steps, brief, why),
+        lambda: _records(result, steps),
+        words,
+        codes,
+        results=(first.result,) if isinstance(first, Derivation) else (),
+        operands=tuple(each for each in first.operands if isinstance(each, Datum)),
+        scenes=scenes,
     )
 
 
-def _first_steps(wire: Wire, derivation: Derivation, steps: int | None) -> Wire:
-    """Return the JSON of a derivation with its first steps only."""
+def _records(result: Result, steps: int | None) -> list[Wire]:
+    """Return the JSON of a result, with its first steps only where that is asked for."""
+    if steps is None or isinstance(result, Comparison | IntegerResult):
+        return written(result)()
     from floatlab.wire.derivations import STEPS
     from floatlab.wire.schema import Scope
 
-    return wire if steps is None else wire | {"steps": STEPS.write(derivation.steps[:steps], Scope())}
+    def shortened(way: Derivation) -> Wire:
+        return written(way)()[0] | {"steps": STEPS.write(way.steps[:steps], Scope())}
 
-
-def _fused(
-    values: tuple[Operand, ...], format: Format | None, context: Context, steps: int | None, brief: bool, why: bool
-) -> Answer:
-    from floatlab.arith import contrast, fma, multiply_then_add
-
-    a, b, c = values
-    both = contrast(fma(a, b, c, format, context), multiply_then_add(a, b, c, format, context))
-    return contrast_answer(both, steps, brief, why)
-
-
-def contrast_answer(both: Contrast, steps: int | None = None, brief: bool = False, why: bool = False) -> Answer:
-    """Return the answer that shows a·b + c fused and separately, side by side."""
-
-    def page() -> Page:
-        from floatlab.verbs.arithmetic.fma.page import contrast_page, contrast_summary
-
-        return contrast_summary(both) if brief else contrast_page(both, steps, why)
-
-    def records() -> list[Wire]:
-        fused, separate = written(both, both.separate)()
-        separate = _first_steps(separate, both.separate, steps)
-        return [_first_steps(fused, both.fused, steps) | {"separate": separate}]
-
-    def film(strips: bool) -> tuple[Scene, ...]:
-        from floatlab.verbs.arithmetic.scenes import contrast_scenes
-
-        return contrast_scenes(both, strips=strips)
-
-    return _answer(both.fused, page, records, film)
-
-
-def _compared(values: tuple[Operand, ...], format: Format | None, context: Context, signaling: bool) -> Answer:
-    from floatlab.arith import compare
-
-    return comparison_answer(compare(values[0], values[1], format, context, signaling))
-
-
-def comparison_answer(found: Comparison) -> Answer:
-    """Return the answer that shows how two numbers stand."""
-
-    def page() -> Page:
-        from floatlab.verbs.arithmetic.relations.page import comparison_page
-
-        return comparison_page(found)
-
-    def film(strips: bool) -> tuple[Scene, ...]:
-        from floatlab.verbs.arithmetic.explain.result import comparison_reason
-        from floatlab.verbs.arithmetic.scenes import whole_scene
-
-        return (whole_scene("compare", page(), comparison_reason(found), found.flags, strips=strips),)
-
-    word = found.relation.value
-    return Answer(page, written(found), lambda: [word], lambda: [word], operands=found.operands, scenes=film)
-
-
-def _to_integer(value: Operand, format: Format | None, context: Context, integer: str, exact: bool) -> Answer:
-    from floatlab.arith import parse_integer, to_integer
-
-    kind = parse_integer(integer)
-    return integer_answer(to_integer(value, kind.width, kind.signed, format, context, exact))
-
-
-def integer_answer(found: IntegerResult) -> Answer:
-    """Return the answer that shows a number as an integer."""
-
-    def page() -> Page:
-        from floatlab.verbs.arithmetic.relations.page import integer_page
-
-        return integer_page(found)
-
-    def film(strips: bool) -> tuple[Scene, ...]:
-        from floatlab.verbs.arithmetic.explain.result import integer_reason
-        from floatlab.verbs.arithmetic.scenes import whole_scene
-
-        return (whole_scene("to integer", page(), integer_reason(found), found.flags, strips=strips),)
-
-    words, codes = (lambda: [str(found.value)]), (lambda: [found.hexadecimal_code])
-    return Answer(page, written(found), words, codes, operands=found.operands, scenes=film)
+    if isinstance(result, Derivation):
+        return [shortened(result)]
+    return [written(result)()[0] | {"steps": shortened(result.fused)["steps"], "separate": shortened(result.separate)}]
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -72,7 +72,7 @@ def _settle(question: Question) -> Question:
 
 def _with_witness(question: Question) -> Question:
     """Return the question with operands for which fma and multiply-then-add differ; UnsupportedError without any."""
-    from floatlab.verbs.arithmetic.fma.witness import no_witness, witness
+    from floatlab.verbs.arithmetic.operands import no_witness, witness
 
     if not question.formats:
         raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")
@@ -88,9 +88,9 @@ def _operation(
     name: str,
     summary: str,
     examples: tuple[str, ...],
-    *own: Option,
+    *also: str,
+    own: tuple[Option, ...] = _STEPS,
     rules: tuple[Option, ...] = ROUNDING,
-    also: tuple[str, ...] = (),
 ) -> Verb:
     return Verb(
         name=name,
@@ -113,73 +113,63 @@ VERBS = {
             "add",
             "add two numbers, step by step: align, add, round",
             ("add 1.125 0.12457275390625 --fp16", "add 1.125@fp32 0.1246@fp16"),
-            *_STEPS,
-            also=("plus + → add A B",),
+            "plus + → add A B",
         ),
         _operation(
             "sub",
             "subtract, step by step: align, cancel, round",
             ("sub 1.001 1 --fp16", "sub 1e8 1 --fp32 -r RTZ"),
-            *_STEPS,
-            also=("subtract minus → sub A B",),
+            "subtract minus → sub A B",
         ),
         _operation(
             "mul",
             "multiply, step by step",
             ("mul 0.1 3 --fp16", "mul 6e-5 0.3 --fp16 --ftz"),
-            *_STEPS,
-            also=("multiply times product * × → mul A B",),
+            "multiply times product * × → mul A B",
         ),
         _operation(
             "div",
             "divide, step by step",
             ("div 1 3 --fp32", "div 1 0 --e4m3"),
-            *_STEPS,
-            also=("divide quotient / ÷ → div A B",),
+            "divide quotient / ÷ → div A B",
         ),
         _operation(
             "rem",
             "the IEEE remainder, a − n·b with n nearest to a/b",
             ("rem 5 3 --fp16", "rem 1e30 7 --fp64"),
-            *_STEPS,
-            also=("mod fmod remainder % → rem A B",),
+            "mod fmod remainder % → rem A B",
         ),
-        _operation("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16"), *_STEPS),
+        _operation("sqrt", "the square root, step by step", ("sqrt 2 --fp16", "sqrt -1 --bf16")),
         _operation(
             "fma",
             "a × b + c rounded once, beside multiply-then-add, and where they part",
             ("fma 1.0009765625 1.0009765625 -1.001953125 --fp16", "fma 0.1 10 -1 --fp32 --brief"),
-            _WITNESS,
-            *_STEPS,
+            own=(_WITNESS, *_STEPS),
             rules=(*ROUNDING, SILENT_NAN),
         ),
         _operation(
             "cmp",
             "compare two numbers, of any formats: less, equal, greater or unordered",
             ("cmp 0.1@fp16 0.1@fp32", "cmp nan 1 --fp16 --signaling"),
-            _SIGNALING,
-            also=("eq less equal == = < > → cmp A B",),
+            "eq less equal == = < > → cmp A B",
+            own=(_SIGNALING,),
         ),
         _operation(
             "toint",
             "convert to an integer",
-            ("toint 2.5 --fp16", "toint 3e9 --fp32 --to u32"),
-            _INTEGER,
-            _INEXACT,
-            also=("int integer toi → toint VALUE --to i32",),
+            ("toint 2.5 --fp16", "toint 3e9 --fp32 --to ui32"),
+            "int integer toi → toint VALUE --to i32",
+            own=(_INTEGER, _INEXACT),
         ),
         _operation(
             "rint",
             "round to an integral number of the same format",
             ("rint 2.5 --fp16", "rint -0.5 --fp32 -r RTN"),
-            _INEXACT,
-            *_STEPS,
-            also=(
-                "round roundtoint → rint VALUE (to an integer) or floatlab show VALUE -f NAME (to a format)",
-                "floor → rint VALUE -r down",
-                "ceil ceiling → rint VALUE -r up",
-                "trunc → rint VALUE -r zero",
-            ),
+            "round roundtoint → rint VALUE (to an integer) or floatlab show VALUE -f NAME (to a format)",
+            "floor → rint VALUE -r down",
+            "ceil ceiling → rint VALUE -r up",
+            "trunc → rint VALUE -r zero",
+            own=(_INEXACT, *_STEPS),
         ),
     )
 }

@@ -4,52 +4,42 @@ from __future__ import annotations
 
 from floatlab.arith import readings
 from floatlab.formats import Format
-from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded
+from floatlab.numbers import Context, Datum, Derivation, Direction, Exact, Rounded, steps
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import exact_decimal
-from floatlab.numbers.steps import (
-    Align,
-    Combination,
-    Combine,
-    Decode,
-    Divide,
-    Encode,
-    Integral,
-    Promote,
-    Root,
-    Round,
-    Rule,
-    Special,
-    Step,
-)
+from floatlab.numbers.steps import Combination, Rule, Step
+from floatlab.page import words
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Line, Note, Page, Role, Row, Span, Strip, heading, line, text_of
-from floatlab.page.words import (
-    GLANCE,
-    PAGE_DIGITS,
-    abbreviated,
-    bracketed,
-    cut,
-    decision,
-    equals,
-    error_words,
-    flags_line,
-    operand_text,
-    plural,
-    point,
-    replaced_words,
-    signed,
-    tininess_words,
-    verdict_line,
-)
+from floatlab.page.words import GLANCE, PAGE_DIGITS
 from floatlab.record import Record
-from floatlab.verbs.arithmetic.explain.result import sentence
 
 SYMBOLS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/", "remainder": "rem"}
 _FUNCTIONS = {"round_to_integral": "rint"}
 TAIL = 12  # digits shown beyond the cut
-_NAMES = {Decode: "operands", Integral: "to integer", Divide: "quotient", Encode: "result"}
+_NAMES = {steps.Decode: "operands", steps.Integral: "to integer", steps.Divide: "quotient", steps.Encode: "result"}
 _TOGETHER = ("operands", "promote", "flush")  # steps of these names appear at once
+# What takes the place of arithmetic, in words, and the clause of IEEE 754-2019.
+SENTENCES: dict[Rule, tuple[str, str]] = {
+    Rule.INFINITY: ("an infinity converts to an infinity", "5.4.2"),
+    Rule.NAN: ("a NaN converts to a quiet NaN", "6.2.3"),
+    Rule.FLUSHED_INPUT: ("a subnormal operand is read as zero (--daz)", "not in the standard"),
+    Rule.NAN_OPERAND: ("a quiet NaN operand makes the result a quiet NaN", "6.2.3"),
+    Rule.SIGNALING_OPERAND: ("a signaling NaN operand is invalid, and becomes quiet", "7.2 a"),
+    Rule.UNSUPPORTED_OPERAND: ("the operand's code is no number: invalid", "Intel SDM 1, 8.2.2"),
+    Rule.INFINITY_MINUS_INFINITY: ("∞ − ∞ has no useful value: invalid", "7.2 d"),
+    Rule.ZERO_TIMES_INFINITY: ("0 × ∞ has no useful value: invalid", "7.2 b, c"),
+    Rule.ZERO_OVER_ZERO: ("0 / 0 has no useful value: invalid", "7.2 e"),
+    Rule.INFINITY_OVER_INFINITY: ("∞ / ∞ has no useful value: invalid", "7.2 e"),
+    Rule.REMAINDER_INVALID: ("the remainder of ∞, or by 0, is invalid", "7.2 f"),
+    Rule.NEGATIVE_ROOT: ("a negative number has no real square root: invalid", "7.2 g"),
+    Rule.DIVISION_BY_ZERO: ("a finite number over zero is exactly ∞: divide by zero", "7.3"),
+    Rule.INFINITE_RESULT: ("an operation on ∞ is exact", "6.1"),
+    Rule.OVER_INFINITY: ("a finite number over ∞ is zero, exactly", "6.1"),
+    Rule.REMAINDER_BY_INFINITY: ("the remainder by ∞ is the dividend", "5.3.1"),
+    Rule.ZERO_SUM: ("an exact zero sum of opposite signs is +0, toward −∞ −0", "6.3"),
+    Rule.ZERO_ROOT: ("the root of ±0 is ±0", "5.4.1, 6.3"),
+}
 
 
 class StepGroup(Record):
@@ -60,6 +50,16 @@ class StepGroup(Record):
     index: int
 
 
+def sentence(rule: Rule) -> str:
+    """Return a rule in words with its clause.
+
+    >>> sentence(Rule.ZERO_TIMES_INFINITY)
+    '0 × ∞ has no useful value: invalid (7.2 b, c)'
+    """
+    text, clause = SENTENCES[rule]
+    return f"{text} ({clause})"
+
+
 def expression(derivation: Derivation) -> str:
     """Return what was computed, in the operands' shortest decimals or as they were typed.
 
@@ -68,18 +68,18 @@ def expression(derivation: Derivation) -> str:
     '1.125 + 0.1'
     """
     typed = derivation.literals or (None,) * len(derivation.operands)
-    words = []
+    names = []
     for text, datum in zip(typed, derivation.operands, strict=True):
         if isinstance(datum, Datum):
             word = text.strip() if text is not None and len(text) <= GLANCE else shortest(datum)
-            words.append(word if datum.format == derivation.result.format else f"{word}@{datum.format.name}")
+            names.append(word if datum.format == derivation.result.format else f"{word}@{datum.format.name}")
     if derivation.operation in SYMBOLS:
-        left, right = words
-        return f"{left} {SYMBOLS[derivation.operation]} {bracketed(right)}"
+        left, right = names
+        return f"{left} {SYMBOLS[derivation.operation]} {words.bracketed(right)}"
     if derivation.operation in ("fma", "multiply_then_add"):
-        a, b, c = words
-        return f"{a} × {b} + {bracketed(c)}"
-    return f"{_FUNCTIONS.get(derivation.operation, derivation.operation)}({', '.join(words)})"
+        a, b, c = names
+        return f"{a} × {b} + {words.bracketed(c)}"
+    return f"{_FUNCTIONS.get(derivation.operation, derivation.operation)}({', '.join(names)})"
 
 
 def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str, str]:
@@ -121,7 +121,7 @@ def _value(x: Exact) -> Line:
     return line(f"= {exact_decimal(x, PAGE_DIGITS)}")
 
 
-def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Block]:
+def align_blocks(step: steps.Align, fmt: Format, moved: int | None = None) -> list[Block]:
     """Draw two terms in one frame; with `moved`, on the way there, when the smaller has moved so many places."""
     top = max(step.left.exponent, step.right.exponent)
     t = fmt.trailing_bits
@@ -138,76 +138,70 @@ def align_blocks(step: Align, fmt: Format, moved: int | None = None) -> list[Blo
     if moved is not None:
         note = f"the smaller term moves right: {moved} of {step.shift}"
     elif step.shift:
-        note = f"the smaller term moves right {step.shift} {plural(step.shift, 'place')}"
+        note = f"the smaller term moves right {step.shift} {words.plural(step.shift, 'place')}"
         if step.shift > fmt.precision + 1:
             note += ", wholly past the last digit"
     return [Strip("align", (lines[0], lines[1]), label_first=True), Row("", note)]
 
 
-def _combined(step: Combine, fmt: Format, aligned: Align | None) -> list[Block]:
+def _combined(step: steps.Combine, fmt: Format, aligned: Step | None) -> list[Block]:
     x, label = step.exact, step.kind.value
     if not x.c:
         return [Row(label, line("−0" if x.negative else "0", ", exactly"))]
-    if step.kind is not Combination.SUM or aligned is None:
+    if step.kind is not Combination.SUM or not isinstance(aligned, steps.Align):
         return [Row(label, _frame(x, fmt), _value(x))]
     top = max(aligned.left.exponent, aligned.right.exponent)
     rows: list[Block] = [Row("sum", _frame(x, fmt, top), _value(x))]
     moved = top - x.exponent
     if moved:
-        words = f"{moved} leading {plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one digit more"
-        rows.append(Row("normalise", _frame(x, fmt), words))
+        note = f"{moved} leading {words.plural(moved, 'digit')} cancelled" if moved > 0 else "a carry: one digit more"
+        rows.append(Row("normalise", _frame(x, fmt), note))
     return rows
 
 
 def rounding_rows(rounded: Rounded, derivation: Derivation, fmt: Format) -> list[Block]:
     """Say what a rounding kept, what it cut off with its guard, round and sticky digits, and what decided."""
     direction = derivation.context.rounding
-    kept, tail = cut(rounded, fmt)
-    grs = line(f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}") if tail else ()
+    grs = f"G {int(rounded.guard)} R {int(rounded.round)} S {int(rounded.sticky)}" if words.cut(rounded, fmt)[1] else ()
+    carry = "the carry runs into the exponent" if rounded.carried else ()
     rows: list[Block] = [
-        Row(
-            f"round {direction.value}",
-            line(signed(rounded.negative, point(kept, tail)), f" × 2^{rounded.quantum + len(kept) - 1}"),
-            grs,
-        ),
-        Row("", decision(rounded, direction), line("the carry runs into the exponent") if rounded.carried else ()),
+        Row(f"round {direction.value}", words.rounded_digits(rounded, fmt), grs),
+        Row("", words.decision(rounded, direction), carry),
     ]
-    if words := tininess_words(rounded):
-        rows.append(Row("", words))
+    if note := words.tininess_words(rounded):
+        rows.append(Row("", note))
     return rows
 
 
 def step_blocks(step: Step, derivation: Derivation, seen: tuple[Step, ...], strips: bool = True) -> list[Block]:
     """Return the rows of one step; `seen` are the steps before it, and without `strips` the operands are not drawn."""
     fmt = derivation.result.format
-    if isinstance(step, Decode):
-        # All operands at once, where the first of them is decoded.
-        first = not any(isinstance(each, Decode) for each in seen)
-        operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
-        return operand_rows(operands, derivation.literals, derivation.context, fmt, strips) if first else []
-    if isinstance(step, Promote):
-        words = line(f"{step.datum.format.name} → {step.promoted.format.name}, exactly")
-        return [Row("promote", words, coded(step.promoted))]
-    if isinstance(step, Align):
-        return align_blocks(step, fmt)
-    if isinstance(step, Combine):
-        aligned = seen[-1] if seen and isinstance(seen[-1], Align) else None
-        return _combined(step, fmt, aligned if isinstance(aligned, Align) else None)
-    if isinstance(step, Divide):
-        if derivation.operation == "remainder":
-            n = exact_decimal(step.quotient, PAGE_DIGITS)
-            return [Row("quotient", f"a/b {'lies nearest to' if step.sticky else 'is'} n = {n}")]
-        return [_cut_off("quotient", step.quotient, step.sticky, fmt)]
-    if isinstance(step, Integral):
-        return integral_rows(step.rounded, derivation.context.rounding)
-    if isinstance(step, Root):
-        return [_cut_off("root", step.root, step.sticky, fmt)]
-    if isinstance(step, Special):
-        return [Row("rule", sentence(step.rule), flags_line(step.flags) if step.flags else ())]
-    if isinstance(step, Round):
-        return rounding_rows(step.rounded, derivation, fmt)
-    if isinstance(step, Encode):
-        return result_rows(step.datum, derivation, "result")
+    match step:
+        case steps.Decode() if not any(isinstance(each, steps.Decode) for each in seen):
+            # All operands at once, where the first of them is decoded.
+            operands = tuple(each for each in derivation.operands if isinstance(each, Datum))
+            return operand_rows(operands, derivation.literals, derivation.context, fmt, strips)
+        case steps.Promote(datum, promoted):
+            return [Row("promote", f"{datum.format.name} → {promoted.format.name}, exactly", coded(promoted))]
+        case steps.Align():
+            return align_blocks(step, fmt)
+        case steps.Combine():
+            return _combined(step, fmt, seen[-1] if seen else None)
+        case steps.Divide(n, sticky) if derivation.operation == "remainder":
+            relation = "lies nearest to" if sticky else "is"
+            return [Row("quotient", f"a/b {relation} n = {exact_decimal(n, PAGE_DIGITS)}")]
+        case steps.Divide(quotient, sticky):
+            return [_cut_off("quotient", quotient, sticky, fmt)]
+        case steps.Root(root, sticky):
+            return [_cut_off("root", root, sticky, fmt)]
+        case steps.Integral(rounded):
+            return integral_rows(rounded, derivation.context.rounding)
+        case steps.Special(rule, flags):
+            return [Row("rule", sentence(rule), words.flags_line(flags) if flags else ())]
+        case steps.Round(_, rounded):
+            return rounding_rows(rounded, derivation, fmt)
+        case steps.Encode(datum):
+            return result_rows(datum, derivation, "result")
     return []
 
 
@@ -236,9 +230,9 @@ def operand_rows(
         if strips:
             blocks.append(datum_strip(datum, name if datum.format == shared else f"{name} {datum.format.name}"))
         if reading is not None and reading.flags:
-            typed = line(f"read from {abbreviated(operand_text(reading), 30)}")
-            blocks.append(Row("" if strips else name, typed, verdict_line(reading)))
-            if replaced := replaced_words(reading):
+            typed = line(f"read from {words.abbreviated(words.operand_text(reading), 30)}")
+            blocks.append(Row("" if strips else name, typed, words.verdict_line(reading)))
+            if replaced := words.replaced_words(reading):
                 blocks.append(Row("", Span(replaced, Role.HINT)))
     return blocks
 
@@ -250,25 +244,25 @@ def integral_rows(rounded: Rounded, direction: Direction) -> list[Block]:
     shown = tail[:TAIL] + "…" * (len(tail) > TAIL)
     digits = line(Span(f"{rounded.kept:b}", Role.SIGNIFICAND), line("|", Span(shown, Role.LOST)) if shown else ())
     return [
-        Row("to integer", signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
-        Row("", line(f"{direction.value}: " if shown else "", decision(rounded, direction, integral=True))),
+        Row("to integer", words.signed(rounded.negative, digits), line("cut at the binary point") if shown else ()),
+        Row("", line(f"{direction.value}: " if shown else "", words.decision(rounded, direction, integral=True))),
     ]
 
 
 def result_rows(datum: Datum, derivation: Derivation, label: str) -> list[Block]:
     """Return the result: bits, code, value, error and flags, and what it stands in for."""
-    error = error_words(derivation) if derivation.result == datum else ""
-    flags = flags_line(derivation.flags)
+    error = words.error_words(derivation) if derivation.result == datum else ""
+    flags = words.flags_line(derivation.flags)
     rows: list[Block] = [datum_strip(datum, label), Row("", line(error) if error else flags, flags if error else ())]
-    if replaced := replaced_words(derivation):
+    if replaced := words.replaced_words(derivation):
         rows.append(Row("", Span(replaced, Role.HINT)))
     return rows
 
 
 def _stage_name(step: Step) -> str:
-    if isinstance(step, Combine):
+    if isinstance(step, steps.Combine):
         return step.kind.value
-    if isinstance(step, Special):
+    if isinstance(step, steps.Special):
         return "flush" if step.rule is Rule.FLUSHED_INPUT else "rule"
     return _NAMES.get(type(step), type(step).__name__.lower())
 
@@ -298,33 +292,30 @@ def operation_heading(derivation: Derivation) -> Note:
     return heading(f"{expression(derivation)} in {derivation.result.format.name}")
 
 
-def with_reasons(derivation: Derivation, shown: list[StepGroup]) -> list[Block]:
-    """Return the rows of these stages, each followed by why it does what it does."""
-    from floatlab.verbs.arithmetic.explain.step import reason
+def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> list[Block]:
+    """Return the rows of these stages, each followed by the reason for what it does where `why` asks for that."""
+    if not why:
+        return [block for stage in shown for block in stage.blocks]
+    from floatlab.verbs.arithmetic.reasons import reason
 
-    blocks: list[Block] = []
-    for stage in shown:
-        blocks += [*stage.blocks, Row("why", reason(derivation, stage.index))]
-    return blocks
+    return [each for stage in shown for each in (*stage.blocks, Row("why", reason(derivation, stage.index)))]
 
 
 def derivation_page(derivation: Derivation, steps: int | None = None, why: bool = False) -> Page:
     """Return the page of an operation, or of its first steps; with `why`, each with the reason for what it does."""
     title = operation_heading(derivation)
-    blocks: list[Block] = [title]
-    shown = step_groups(derivation, stop=steps)
-    blocks += with_reasons(derivation, shown) if why else [block for stage in shown for block in stage.blocks]
+    blocks: list[Block] = [title, *stage_rows(derivation, step_groups(derivation, stop=steps), why)]
     left = len(derivation.steps) - len(derivation.steps[:steps])
     if left:
-        blocks.append(Row("", Span(f"{left} more {plural(left, 'step')}", Role.HINT)))
+        blocks.append(Row("", Span(f"{left} more {words.plural(left, 'step')}", Role.HINT)))
     return Page(tuple(blocks), text_of(title.content))
 
 
 def summary(derivation: Derivation) -> Line:
     """Return an operation in one line."""
     result = derivation.result
-    parts = [f"{expression(derivation)} {equals(result)} in {result.format.name} ("]
-    error = error_words(derivation)
+    parts = [f"{expression(derivation)} {words.equals(result)} in {result.format.name} ("]
+    error = words.error_words(derivation)
     rest = ", ".join(part for part in (error, ", ".join(derivation.flags.names).replace("_", " ")) if part)
     return line(*parts, Span(hexadecimal_code(result), Role.CODE), ")" + (f", {rest}" if rest else ""))
 

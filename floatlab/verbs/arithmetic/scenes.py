@@ -1,39 +1,58 @@
-"""A derivation as a film: one scene a step, each with everything seen so far and the reason for what is new."""
+"""An operation as a film: one scene a step, each with everything seen so far and the reason for what is new."""
 
 from __future__ import annotations
 
-from floatlab.arith import Contrast
+from floatlab.arith import Comparison, Contrast
 from floatlab.numbers import Derivation, Flags
 from floatlab.numbers.steps import Align, Combination, Combine, Integral, Round, Special, Step
 from floatlab.page.model import Block, Fresh, Gap, Line, Page, Row, Strip, line, text_of
-from floatlab.record import Record
-from floatlab.verbs.answer import Scene
-from floatlab.verbs.arithmetic.explain.result import verdict_reason
-from floatlab.verbs.arithmetic.explain.step import reason
-from floatlab.verbs.arithmetic.fma.page import fused_and_separate, product_end, side_by_side, verdict_rows
+from floatlab.verbs.arithmetic import relations
+from floatlab.verbs.arithmetic.outcomes import comparison_reason, integer_reason, verdict_reason
 from floatlab.verbs.arithmetic.page import TAIL, StepGroup, align_blocks, operation_heading, step_groups
+from floatlab.verbs.arithmetic.reasons import reason
+from floatlab.verbs.question import Scene
 
 Blocks = tuple[Block, ...]
 
 
-def scenes(derivation: Derivation, *, strips: bool = True) -> tuple[Scene, ...]:
-    """Return the scenes of a derivation, the last with the whole of its page; without `strips` operands are not drawn.
+def scenes_of(result: relations.Result, *, strips: bool = True) -> tuple[Scene, ...]:
+    """Return the scenes of what an operation gave, the last with the whole page.
 
-    >>> from floatlab.arith import add
-    >>> film = scenes(add("1.125", "0.12457275390625", "fp16"))
+    Fused and separate multiply-add go in step with each other, and a last scene compares them. Without `strips` the
+    operands are not drawn.
+
+    >>> from floatlab.arith import add, contrast, fma, multiply_then_add
+    >>> film = scenes_of(add("1.125", "0.12457275390625", "fp16"))
     >>> [(scene.name, len(scene.frames), scene.flags.names) for scene in film]
     [('operands', 0, []), ('align', 4, []), ('sum', 0, []), ('round', 0, ['inexact']), ('result', 0, ['inexact'])]
+    >>> values = ("0.1", "10", "-1", "fp16")
+    >>> [scene.name for scene in scenes_of(contrast(fma(*values), multiply_then_add(*values)))]
+    ['operands', 'product', 'round product', 'align', 'sum', 'rule', 'round', 'result', 'verdict']
     """
+    match result:
+        case Derivation():
+            stages = step_groups(result, strips=strips)
+            return tuple(_scenes(result, stages, _distinct([stage.name for stage in stages]), strips))
+        case Contrast():
+            return _contrast_scenes(result, strips)
+        case Comparison():
+            name, why = "compare", comparison_reason(result)
+        case _:
+            name, why = "to integer", integer_reason(result)
+    return (_whole_scene(name, relations.page_of(result), why, result.flags, strips),)
+
+
+def _scenes(derivation: Derivation, stages: list[StepGroup], names: list[str], strips: bool) -> list[Scene]:
+    """Return a scene for each of a derivation's first stages."""
     seen, title = _opening(derivation, strips), text_of(operation_heading(derivation).content)
-    found: list[Scene] = []
-    shown = step_groups(derivation, strips=strips)
-    for stage, called in zip(shown, _distinct([stage.name for stage in shown]), strict=True):
+    scenes = []
+    for stage, name in zip(stages, names, strict=False):
         frames = tuple(Page((*seen, Fresh(each)), title) for each in _frames(derivation, stage))
         page = Page((*seen, *_fresh(stage.blocks)), title)
         seen = (*seen, *stage.blocks)
         why, raised = reason(derivation, stage.index), _raised(derivation, stage.index)
-        found.append(Scene(called, page, why, raised, frames, ((derivation, stage.index),)))
-    return tuple(found)
+        scenes.append(Scene(name, page, why, raised, frames, ((derivation, stage.index),)))
+    return scenes
 
 
 def _opening(derivation: Derivation, strips: bool) -> Blocks:
@@ -63,94 +82,65 @@ def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
 
 def _raised(derivation: Derivation, index: int) -> Flags:
     """Return the flags raised up to a step."""
-    raised = Flags.NONE
-    for step in derivation.steps[: index + 1]:
-        raised |= _raised_by(step)
     if index + 1 == len(derivation.steps):
         return derivation.flags
+    raised = Flags.NONE
+    for step in derivation.steps[: index + 1]:
+        if isinstance(step, Round | Integral):
+            raised |= step.rounded.flags
+        elif isinstance(step, Special):
+            raised |= step.flags
     # Rounding to an integer without `exact` keeps inexact to itself.
     return raised & derivation.flags
-
-
-def _raised_by(step: Step) -> Flags:
-    if isinstance(step, (Round, Integral)):
-        return step.rounded.flags
-    return step.flags if isinstance(step, Special) else Flags.NONE
-
-
-class _Beat(Record):
-    """What appears at once on the two sides of a contrast, and what it is called."""
-
-    name: str
-    fused: StepGroup | None
-    separate: StepGroup | None
 
 
 # Stages of the two ways that have the same rank appear together.
 _RANKS = {"flush": 0, "product": 1, "align": 2, "sum": 3, "rule": 4, "round product": 5, "round": 5, "result": 6}
 
 
-def _beats(fused: tuple[StepGroup, ...], separate: tuple[StepGroup, ...], ends: tuple[int, int]) -> list[_Beat]:
+def _beats(sides: list[list[StepGroup]], ends: tuple[int, int]) -> list[list[StepGroup | None]]:
     """Bring two ways in step: up to the product (the steps before `ends`), then from there on, rank by rank."""
-    sides: list[dict[tuple[int, int, int], StepGroup]] = []
-    for way, end in zip((fused, separate), ends, strict=True):
-        placed: dict[tuple[int, int, int], StepGroup] = {}
-        for stage in way:
+    placed: list[dict[tuple[int, int, int], StepGroup]] = [{}, {}]
+    for side, places, end in zip(sides, placed, ends, strict=True):
+        for stage in side:
             key = (int(stage.index >= end), _RANKS[stage.name])
-            placed[*key, sum(other[:2] == key for other in placed)] = stage
-        sides.append(placed)
-    left, right = sides
-    keys = sorted({*left, *right})
-    names = [(left.get(key) or right[key]).name for key in keys]
-    return [_Beat(name, left.get(key), right.get(key)) for name, key in zip(names, keys, strict=True)]
+            places[*key, sum(other[:2] == key for other in places)] = stage
+    return [[places.get(key) for places in placed] for key in sorted({key for places in placed for key in places})]
 
 
-def contrast_scenes(contrast: Contrast, *, strips: bool = True) -> tuple[Scene, ...]:
-    """Return the scenes of a fused beside a separate multiply-add, in step with each other; the last one compares them.
-
-    >>> from floatlab.arith import contrast, fma, multiply_then_add
-    >>> values = ("0.1", "10", "-1", "fp16")
-    >>> [scene.name for scene in contrast_scenes(contrast(fma(*values), multiply_then_add(*values)))]
-    ['operands', 'product', 'round product', 'align', 'sum', 'rule', 'round', 'result', 'verdict']
-    """
-    fused, separate = contrast.fused, contrast.separate
-    found = fused_and_separate(contrast, strips=strips)
+def _contrast_scenes(contrast: Contrast, strips: bool) -> tuple[Scene, ...]:
+    ways = fused, separate = contrast.fused, contrast.separate
+    shared, *sides = relations.fused_and_separate(contrast, strips=strips)
     product = next((i + 1 for i, step in enumerate(fused.steps) if _is_product(step)), 0)
-    beats = _beats(found.fused, found.separate, (product, product_end(separate)))
-    names = _distinct([*(stage.name for stage in found.shared), *(beat.name for beat in beats)])
+    beats = _beats(sides, (product, relations.product_end(separate)))
+    named = [*shared, *(next(filter(None, beat)) for beat in beats)]
+    names = _distinct([stage.name for stage in named])
+    made = [scene.replace(separate_flags=Flags.NONE) for scene in _scenes(fused, shared, names, strips)]
     top, title = _opening(fused, strips), text_of(operation_heading(fused).content)
-    made: list[Scene] = []
-    fused_flags = separate_flags = Flags.NONE
-    for stage, name in zip(found.shared, names, strict=False):
-        page = Page((*top, *_fresh(stage.blocks)), title)
-        top = (*top, *stage.blocks)
-        why = reason(fused, stage.index)
-        made.append(Scene(name, page, why, Flags.NONE, steps=((fused, stage.index),), separate_flags=Flags.NONE))
-    left: Blocks = ()
-    right: Blocks = ()
-    for beat, name in zip(beats, names[len(found.shared) :], strict=True):
-        moving = [_frames(fused, beat.fused), _frames(separate, beat.separate)]
-        new = [() if stage is None else stage.blocks for stage in (beat.fused, beat.separate)]
+    top += tuple(block for stage in shared for block in stage.blocks)
+    seen: list[Blocks] = [(), ()]
+    raised = [Flags.NONE, Flags.NONE]
+    for beat, name in zip(beats, names[len(shared) :], strict=True):
+        moving = [_frames(way, stage) for way, stage in zip(ways, beat, strict=True)]
+        new = [() if stage is None else stage.blocks for stage in beat]
         frames = []
         for moved in range(max(len(each) for each in moving)):
             now = [each[moved] if moved < len(each) else blocks for each, blocks in zip(moving, new, strict=True)]
-            frames.append(Page((*top, _grown(left, right, *now)), title))
-        steps = tuple(
-            (way, stage.index) for way, stage in ((fused, beat.fused), (separate, beat.separate)) if stage is not None
-        )
-        fused_flags |= _raised(fused, beat.fused.index) if beat.fused is not None else Flags.NONE
-        separate_flags |= _raised(separate, beat.separate.index) if beat.separate is not None else Flags.NONE
-        page = Page((*top, _grown(left, right, *new)), title)
-        made.append(Scene(name, page, _both(steps), fused_flags, tuple(frames), steps, separate_flags))
-        left, right = (*left, *new[0]), (*right, *new[1])
-    whole = (*top, side_by_side(list(left), list(right)), Gap(), Fresh(tuple(verdict_rows(contrast))))
-    verdict = verdict_reason(contrast)
-    return (*made, Scene("verdict", Page(whole, title), verdict, fused_flags, separate_flags=separate_flags))
+            frames.append(Page((*top, _grown(seen, now)), title))
+        steps = tuple((way, stage.index) for way, stage in zip(ways, beat, strict=True) if stage is not None)
+        for side, (way, stage) in enumerate(zip(ways, beat, strict=True)):
+            raised[side] |= Flags.NONE if stage is None else _raised(way, stage.index)
+        page = Page((*top, _grown(seen, new)), title)
+        made.append(Scene(name, page, _both(steps), raised[0], tuple(frames), steps, raised[1]))
+        seen = [(*old, *more) for old, more in zip(seen, new, strict=True)]
+    verdict = Fresh(tuple(relations.verdict_rows(contrast)))
+    whole = Page((*top, relations.side_by_side(*map(list, seen)), Gap(), verdict), title)
+    return (*made, Scene("verdict", whole, verdict_reason(contrast), raised[0], separate_flags=raised[1]))
 
 
-def _grown(left: Blocks, right: Blocks, more_left: Blocks, more_right: Blocks) -> Block:
+def _grown(seen: list[Blocks], more: list[Blocks]) -> Block:
     """Return two sides with what is new on each."""
-    return side_by_side([*left, *_fresh(more_left)], [*right, *_fresh(more_right)])
+    return relations.side_by_side(*([*old, *_fresh(new)] for old, new in zip(seen, more, strict=True)))
 
 
 def _is_product(step: Step) -> bool:
@@ -165,7 +155,7 @@ def _both(steps: tuple[tuple[Derivation, int], ...]) -> Line:
     return line(*(part for i, (name, words) in enumerate(sides) for part in (" " * (i > 0), f"{name}: ", words)))
 
 
-def whole_scene(name: str, page: Page, reason: Line, flags: Flags, *, strips: bool = True) -> Scene:
+def _whole_scene(name: str, page: Page, reason: Line, flags: Flags, strips: bool) -> Scene:
     """Return a page without steps as the one scene that it is; without `strips` it has neither these nor a title."""
     if strips:
         return Scene(name, Page((Fresh(page.blocks),), page.title), reason, flags)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from floatlab.arrays.sources import Source
 from floatlab.errors import UnsupportedError
-from floatlab.files import open_array
+from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Context
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.replay.observations import format_of_result, parse_printed
-from floatlab.verbs.answer import Answer, Started, written
 from floatlab.verbs.attribute.page import attribution_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
+from floatlab.verbs.question import Answer, Started, written
 
 
 @in_default_mode
@@ -55,37 +54,26 @@ def attribute_words(
         results = (observed,)  # the numbers of one array
     if len(results) > 2:
         raise UnsupportedError(f"--observed takes one result, or two to explain, not {len(results)}")
-    goals: list[Any] = list(results)
+    goals: tuple[object, ...] = results
     if is_array:
         wanted = format or format_of_result(left, "the first array") or parse_format("binary32")
-        goals = [_array(each, wanted) for each in results]
-    observed_results = goals[0] if len(goals) == 1 else tuple(goals)
-    found = attribute(
-        left, right, observed_results, difference=difference, targets=targets, context=context, started=started
-    )
+        with open_arrays(results, wanted) as opened:
+            goals = tuple(source.whole() for source in opened)
+    goal = goals[0] if len(goals) == 1 else goals
+    found = attribute(left, right, goal, difference=difference, targets=targets, context=context, started=started)
     return answer_of(found, results)
 
 
 def answer_of(found: Attribution, results: tuple[str, ...]) -> Answer:
     """Return the answer that shows what explains results; these are their own words."""
     said = [found.text if found.verdict is None else found.verdict.value]
-    return Answer(
-        page=lambda: attribution_page(found, results),
-        records=written(found.replace(observed=results)),
-        words=lambda: said,
-        codes=lambda: said,
-        found=found,
-    )
+    page, records = (lambda: attribution_page(found, results)), written(found.replace(observed=results))
+    return Answer(page, records, lambda: said, lambda: said, found=found)
 
 
 def _is_listed(word: str) -> bool:
     """Say whether a word between two commas is a number, or a row's last and the next one's first."""
     return all(parse_printed(each) is not None for each in word.split(";"))
-
-
-def _array(word: str, format: Format) -> Any:
-    with open_array(word, format) as source:
-        return source.whole()
 
 
 @in_default_mode

@@ -8,11 +8,8 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.record import Individual
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.explain.causes import Path
-from floatlab.reduce.explain.tile_edges import TileEdge
-from floatlab.reduce.replay.explanations import Explanation
 from floatlab.wire.derivations import CONTEXT
 from floatlab.wire.schema import FORMAT, INTEGER, Schema, attributes, heading, integer, listed, optional, shown
 
@@ -60,41 +57,32 @@ _REFUTATION = Schema(
 )
 
 
-def _steps(path: Path) -> list[object]:
-    return [[cause.value, integer(ulps)] for cause, ulps in path.steps]
-
-
 _PAIR = Schema(
     None,
     {
         "first": shown("first.text"),
         "second": shown("second.text"),
         "differ_by": shown(lambda pair: [cause.value for cause in pair.causes]),
-        "paths": shown(lambda pair: [_steps(path) for path in pair.paths]),
+        "paths": shown(
+            lambda pair: [[[cause.value, integer(ulps)] for cause, ulps in path.steps] for path in pair.paths]
+        ),
         "codes": shown(lambda pair: [_codes(path) for path in pair.paths]),
     },
 )
 
 
-class _Observed(Individual):
-    given: str
-    explanations: tuple[Explanation, ...]
-    patch: TileEdge | None
-
-
-_OBSERVED = Schema(
+_OBSERVED = Schema(  # of a result in its own words, its explanations, and the tile edge that explains it
     None,
     {
-        "given": shown("given"),
-        "explanations": shown(lambda observed: observed.explanations[:_MOST], listed(_EXPLANATION)),
-        "patch": shown("patch", optional(_PATCH)),
+        "given": shown(lambda row: row[0]),
+        "explanations": shown(lambda row: row[1][:_MOST], listed(_EXPLANATION)),
+        "patch": shown(lambda row: row[2], optional(_PATCH)),
     },
 )
 
 
-def _observed(attribution: Attribution) -> list[_Observed]:
-    columns = (attribution.observed, attribution.explanations, attribution.tile_edges)
-    return [_Observed(*row) for row in zip(*columns, strict=True)]
+def _observed(attribution: Attribution) -> list[tuple[object, ...]]:
+    return [*zip(attribution.observed, attribution.explanations, attribution.tile_edges, strict=True)]
 
 
 _ATTRIBUTION: dict[str, Any] = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from floatlab.numbers import Context, Datum
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.datum import hexadecimal_code, shortest
-from floatlab.numbers.rounding import IN_WORDS
+from floatlab.numbers.rounding import DEFAULT, IN_WORDS
 from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Table, heading, line
 from floatlab.page.words import counted, plural, signed_text
-from floatlab.reduce.explain.attribution import Attribution, Explanation, Path
+from floatlab.reduce.explain.attribution import Attribution
+from floatlab.reduce.explain.causes import Path
 from floatlab.reduce.explain.tile_edges import TileEdge
+from floatlab.reduce.replay.explanations import Explanation
 
 _MOST = 6  # explanations and pairs that are listed
 
@@ -59,7 +60,7 @@ def attribution_blocks(found: Attribution, observed: tuple[str, ...]) -> list[Bl
     tried = f"{counted(found.candidate_count, 'way')} tried on {_compared(found)}"
     blocks: list[Block] = [Gap(), heading(f"What each equals, of {tried}")]
     for word, explanations, patch in zip(observed, found.explanations, found.tile_edges, strict=True):
-        blocks += [Row("" if i else word, *part) for i, part in enumerate(_best(explanations, patch))]
+        blocks += [Row("" if i else word, part) for i, part in enumerate(_best(explanations, patch))]
     return [*blocks, *verdict_rows(found, "cause")]
 
 
@@ -71,16 +72,13 @@ def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
 
 def _rules(context: Context) -> str:
     """Say what the context asks for besides rounding to nearest; nothing where that is all."""
-    said = []
-    if context.rounding is not DEFAULT.rounding:
-        said.append(f"rounds {IN_WORDS[context.rounding]}")
-    if context.flush_results:
-        said.append("flushes tiny results to zero")
-    if context.flush_inputs:
-        said.append("reads subnormal numbers as zero")
-    if context.overflow is not DEFAULT.overflow:
-        said.append(f"overflows by the rule '{context.overflow.value}'")
-    return ", ".join(said)
+    words = {
+        f"rounds {IN_WORDS[context.rounding]}": context.rounding is not DEFAULT.rounding,
+        "flushes tiny results to zero": context.flush_results,
+        "reads subnormal numbers as zero": context.flush_inputs,
+        f"overflows by the rule '{context.overflow.value}'": context.overflow is not DEFAULT.overflow,
+    }
+    return ", ".join(word for word, is_meant in words.items() if is_meant)
 
 
 def _compared(found: Attribution) -> str:
@@ -89,23 +87,18 @@ def _compared(found: Attribution) -> str:
     return counted(whole, "element") if most == whole else f"{most:,} of {counted(whole, 'element')}"
 
 
-def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[tuple[Line, ...]]:
+def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
     """Return the first way that gives all and the nearest that does not, or else the nearest of all."""
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]
     if edge is not None:
-        return [(line(Span(edge.text, Role.VALUE)),)]
+        return [line(Span(edge.text, Role.VALUE))]
     if not fitting and not others:
-        return [(line(Span("none of its elements is what any way gives", Role.FLAG)),)]
+        return [line(Span("none of its elements is what any way gives", Role.FLAG))]
     if not fitting:
-        return [(line(Span(others[0].said, Role.FLAG), "; no way gives all"),)]
+        return [line(Span(others[0].said, Role.FLAG), "; no way gives all")]
     more = f", and {counted(len(fitting) - 1, 'other way')}" if len(fitting) > 1 else ""
-    rows: list[tuple[Line, ...]] = [(line(Span(fitting[0].said, Role.VALUE), more),)]
-    return rows + [(line(Span(each.said, Role.HINT)),) for each in others[:1]]
-
-
-def _percent(each: Explanation) -> str:
-    return "all" if each.fits else f"{100 * float(each.share):.3g} %"
+    return [line(Span(fitting[0].said, Role.VALUE), more), *(line(Span(each.said, Role.HINT)) for each in others[:1])]
 
 
 def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
@@ -166,7 +159,7 @@ def _ways(word: str, explanations: tuple[Explanation, ...], single: bool) -> lis
 def _row(each: Explanation, single: bool) -> tuple[Line, ...]:
     way = line(Span(each.text, Role.VALUE if each.fits else Role.HINT))
     if not single:
-        return way, line(_percent(each))
+        return way, line("all" if each.fits else f"{100 * float(each.share):.3g} %")
     if each.codes is None:
         return way, (), ()
     result = Datum(each.format, int(each.codes.reshape(-1)[0]))

@@ -6,13 +6,12 @@ from floatlab.arith.blocks import BlockDerivation, quantize_blocks
 from floatlab.errors import LiteralError, quoted
 from floatlab.formats.blocks import BlockFormat, parse_block_format
 from floatlab.numbers import Context, Derivation
-from floatlab.numbers.context import DEFAULT
 from floatlab.numbers.decimals import exact_decimal
-from floatlab.numbers.literals import Code
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.question import Question, read_operand
+from floatlab.verbs.question import Answer, Question, Started, read_operand, written
 
 
 def block(

@@ -7,7 +7,7 @@ from floatlab.errors import FileFormatError
 from floatlab.formats.blocks import parse_block_format
 from floatlab.numbers import Datum, Exact, Ratio, parse_literal
 from floatlab.numbers.decimals import exact_decimal, fraction_text, ratio_text
-from floatlab.numbers.literals import Infinity, NotANumber
+from floatlab.numbers.exact import Infinity, NotANumber
 from floatlab.verbs.block.page import element_code, value_text
 from floatlab.wire.derivations import CONTEXT, DATUM, RATIO, ROUNDED
 from floatlab.wire.schema import (

@@ -6,23 +6,10 @@ from floatlab.arith.blocks import BY_EXPONENT, BlockDerivation, Element, ScaleRu
 from floatlab.formats.blocks import BlockFormat
 from floatlab.numbers import Datum, Exact, Flags, Ratio
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
-from floatlab.numbers.literals import Infinity
+from floatlab.numbers.exact import Infinity
+from floatlab.page import words
 from floatlab.page.datum import coded
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, line
-from floatlab.page.words import (
-    abbreviated,
-    bracketed,
-    brief,
-    cut,
-    decision,
-    equals,
-    flags_line,
-    plain_error,
-    plural,
-    point,
-    signed,
-    signed_text,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,8 +29,8 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
     title = f"{_summary(blocks)} in {fmt.name}"
     parts: list[Block] = [heading(title), _format_row(fmt)]
     if short < fmt.block:
-        words = f"{short} {plural(short, 'value')} of {fmt.block}: zero padding would not change the scale"
-        parts.append(Row("", Span(words, Role.HINT)))
+        note = f"{short} {words.plural(short, 'value')} of {fmt.block}: zero padding would not change the scale"
+        parts.append(Row("", Span(note, Role.HINT)))
     parts += _tensor_rows(first)
     start = 1
     for block in blocks:
@@ -66,7 +53,7 @@ def _summary(blocks: tuple[BlockDerivation, ...]) -> str:
 def _typed(block: BlockDerivation) -> list[str]:
     """Return each value as it was typed, or as it is."""
     return [
-        abbreviated(text, 20) if text is not None else value_text(element)
+        words.abbreviated(text, 20) if text is not None else value_text(element)
         for text, element in zip(block.literals, block.elements, strict=True)
     ]
 
@@ -75,7 +62,7 @@ def value_text(element: Element) -> str:
     """Return an element's value in a few characters."""
     value = element.value
     if isinstance(value, Ratio):
-        return "-0" if value.negative and not value.numerator else glance(value.as_fraction())
+        return _signed_glance(value)
     sign = "-" if value.negative else ""
     return f"{sign}inf" if isinstance(value, Infinity) else f"{sign}nan"
 
@@ -96,11 +83,17 @@ def glance(x: Fraction) -> str:
     return f"≈ {rounded_decimal(x, _FIGURES)}"
 
 
+def _signed_glance(x: Ratio | Exact) -> str:
+    """Return a number in a few characters, with the sign of a zero."""
+    value = x.as_fraction()
+    return "-0" if x.negative and not value else glance(value)
+
+
 def _format_row(fmt: BlockFormat) -> Row:
     bits = terminating_decimal(fmt.bits) or f"≈ {rounded_decimal(fmt.bits)}"
     tensor = "" if fmt.tensor is None else f", a {fmt.tensor.name} scale for all"
-    words = f"{fmt.element.name}, one {fmt.scale.name} scale for {fmt.block}{tensor}: {bits} bits a value"
-    return Row(fmt.name, words)
+    note = f"{fmt.element.name}, one {fmt.scale.name} scale for {fmt.block}{tensor}: {bits} bits a value"
+    return Row(fmt.name, note)
 
 
 def _tensor_rows(block: BlockDerivation) -> list[Block]:
@@ -117,38 +110,38 @@ def _tensor_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _datum(datum: Datum) -> Line:
-    return line(*coded(datum, equals(datum)), f", {datum.format.name}")
+    return line(*coded(datum, words.equals(datum)), f", {datum.format.name}")
 
 
 def scale_rows(block: BlockDerivation) -> list[Block]:
     """Say what amax is, what scale the rule wants, and which one it gets."""
     fmt, amax = block.format, block.amax
     if amax is None:
-        words = "a NaN or an infinity is among the values: the scale is NaN, and so is all of the block"
-        return [Row("scale", Span("NaN", Role.BAD), _datum(block.scale)), Row("", words)]
+        note = "a NaN or an infinity is among the values: the scale is NaN, and so is all of the block"
+        return [Row("scale", Span("NaN", Role.BAD), _datum(block.scale)), Row("", note)]
     if block.wanted is None:
-        words = "every value is zero: the smallest scale does"
-        return [Row("amax", "0"), Row("scale", words, _datum(block.scale))]
+        note = "every value is zero: the smallest scale does"
+        return [Row("amax", "0"), Row("scale", note, _datum(block.scale))]
     value = amax.as_fraction()
     largest = glance(fmt.magnitudes.largest)
     rows: list[Block] = [Row("amax", glance(value), _binade(amax))]
     if block.rule in BY_EXPONENT:
         e, emax = block.exponent, fmt.magnitudes.emax
-        wanted = f"2^({e} − {bracketed(emax)}) = {glance(block.wanted.as_fraction())}"
+        wanted = f"2^({e} − {words.bracketed(emax)}) = {glance(block.wanted.as_fraction())}"
         counted = {
             ScaleRule.FLOOR: f"{e} is the exponent of amax",
             ScaleRule.EVEN: f"{e} is the exponent of amax rounded to {fmt.magnitudes.precision} digits",
             ScaleRule.CEIL: f"2^{e} is the first power of two from amax on",
         }[block.rule]
-        words = f"{counted}, {emax} that of {fmt.element.name}'s largest number, {largest}"
+        note = f"{counted}, {emax} that of {fmt.element.name}'s largest number, {largest}"
     else:
         over = "" if block.tensor is None else " / t"
         wanted = f"amax / {largest}{over} = {glance(block.wanted.as_fraction())}"
         up = block.rule is ScaleRule.UP
-        words = f"rounded {'upward' if up else 'to nearest'} into {fmt.scale.name}{', so that nothing saturates' * up}"
+        note = f"rounded {'upward' if up else 'to nearest'} into {fmt.scale.name}{', so that nothing saturates' * up}"
     rows += [
         Row("scale", wanted.replace("= ≈", "≈"), _datum(block.scale)),
-        Row(f"  {block.rule.value}", Span(words, Role.HINT)),
+        Row(f"  {block.rule.value}", Span(note, Role.HINT)),
     ]
     return [*rows, *_outside(block.wanted.as_fraction(), block.scale)]
 
@@ -159,7 +152,7 @@ def _binade(amax: Ratio) -> Line:
     if x.denominator & (x.denominator - 1) or max(x.numerator, x.denominator).bit_length() > _FIGURES * 8:
         return ()
     exact = Exact(False, x.numerator, 1 - x.denominator.bit_length()).normalized()
-    return line(point(f"{exact.c:b}"), f" × 2^{exact.exponent}")
+    return line(words.point(f"{exact.c:b}"), f" × 2^{exact.exponent}")
 
 
 def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
@@ -168,7 +161,7 @@ def _outside(wanted: Fraction, scale: Datum) -> list[Block]:
     if kind.smallest <= wanted <= kind.largest:
         return []
     where = "beyond the largest" if wanted > kind.largest else "below the smallest"
-    return [Row("", Span(f"{where} {kind.name}, {brief(scale)}, which stands for it", Role.FLAG))]
+    return [Row("", Span(f"{where} {kind.name}, {words.brief(scale)}, which stands for it", Role.FLAG))]
 
 
 def outcome(element: Element, fmt: BlockFormat) -> str:
@@ -186,8 +179,8 @@ def outcome(element: Element, fmt: BlockFormat) -> str:
 
 
 def _happened(element: Element, fmt: BlockFormat) -> Line:
-    words = outcome(element, fmt)
-    return line(Span(words, Role.FLAG if element.flags else Role.HINT)) if words else ()
+    note = outcome(element, fmt)
+    return line(Span(note, Role.FLAG if element.flags else Role.HINT)) if note else ()
 
 
 def element_code(element: Element, fmt: BlockFormat) -> str:
@@ -200,8 +193,7 @@ def digits_line(element: Element, fmt: BlockFormat) -> Line:
     rounded = element.rounded
     if rounded is None:
         return ()
-    kept, rest = cut(rounded, fmt.magnitudes)
-    return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
+    return words.rounded_digits(rounded, fmt.magnitudes)
 
 
 def _share(element: Element) -> str:
@@ -210,12 +202,12 @@ def _share(element: Element) -> str:
     if not error or not isinstance(value, Ratio):
         return ""
     towards = 100 * error / abs(value.as_fraction())
-    return f"{signed_text(rounded_decimal(towards, 3))} %"
+    return f"{words.signed_text(rounded_decimal(towards, 3))} %"
 
 
 def _element_blocks(block: BlockDerivation) -> list[Block]:
     if block.scale.is_nan:
-        return [Row("values", ", ".join(abbreviated(each, 20) for each in _typed(block)))]
+        return [Row("values", ", ".join(words.abbreviated(each, 20) for each in _typed(block)))]
     if len(block.elements) <= FEW:
         return [row for pair in zip(_typed(block), block.elements, strict=True) for row in _rows(*pair, block)]
     return [_table(block)]
@@ -223,8 +215,7 @@ def _element_blocks(block: BlockDerivation) -> list[Block]:
 
 def _decoded(element: Element) -> str:
     assert element.decoded is not None
-    exact = element.decoded
-    return "-0" if exact.negative and not exact.c else glance(exact.as_fraction())
+    return _signed_glance(element.decoded)
 
 
 def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
@@ -232,18 +223,19 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     fmt, rounded, scaled = block.format, element.rounded, element.scaled
     assert rounded is not None
     assert scaled is not None
-    scale = brief(block.scale)
+    scale = words.brief(block.scale)
     over = scale if block.tensor is None else f"({scale} × t)"
-    quotient = f"/ {over} = {'-0' * (scaled.negative and not scaled.numerator) or glance(scaled.as_fraction())}"
-    element_value = decode_element(element.code, fmt)
-    plain = "-0" if element_value.negative and not element_value.c else glance(element_value.as_fraction())
+    quotient = f"/ {over} = {_signed_glance(scaled)}"
+    plain = _signed_glance(decode_element(element.code, fmt))
     times = scale if block.tensor is None else f"{scale} × t"
-    error = f"error {plain_error(element.error)} ({_share(element)}), " if element.error else ""
+    error = f"error {words.plain_error(element.error)} ({_share(element)}), " if element.error else ""
     becomes = f" = {plain}, × {times} = {_decoded(element)}".replace("= ≈", "≈")
     return [
         Row(typed, quotient.replace("= ≈", "≈"), digits_line(element, fmt)),
-        Row("", decision(rounded, block.context.rounding), _happened(element, fmt)),
-        Row("", line(Span(element_code(element, fmt), Role.CODE), becomes), line(error, flags_line(element.flags))),
+        Row("", words.decision(rounded, block.context.rounding), _happened(element, fmt)),
+        Row(
+            "", line(Span(element_code(element, fmt), Role.CODE), becomes), line(error, words.flags_line(element.flags))
+        ),
     ]
 
 
@@ -256,7 +248,7 @@ def _table(block: BlockDerivation) -> Table:
         assert scaled is not None
         rows.append((
             Span(typed, Role.VALUE),
-            "-0" if scaled.negative and not scaled.numerator else glance(scaled.as_fraction()),
+            _signed_glance(scaled),
             digits_line(element, fmt),
             Span(element_code(element, fmt), Role.CODE),
             Span(_decoded(element), Role.VALUE),

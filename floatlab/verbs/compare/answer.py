@@ -3,85 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from floatlab.arrays.compare.differences import ComparedElement, Differences
-from floatlab.arrays.compare.measure import WORST
-from floatlab.arrays.compare.measure import compare as measure
-from floatlab.arrays.compare.tolerances import NUMPY
+from floatlab.arrays.compare.measure import compare
 from floatlab.errors import UnsupportedError
 from floatlab.files import open_arrays
 from floatlab.files.readers import kind_of
-from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Datum
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started, written
-from floatlab.verbs.edits import code_of
-from floatlab.verbs.question import Question
+from floatlab.verbs.compare.options import VERB
+from floatlab.verbs.option import UsageError
+from floatlab.verbs.question import Answer, Question, Started, code_of, written
 
 
-@in_default_mode
-def compare_words(
-    words: tuple[str, ...],
-    format: Format | None = None,
-    *,
-    rtol: float = NUMPY[0],
-    atol: float = NUMPY[1],
-    equal_nan: bool = False,
-    torch_tolerances: tuple[float, float] | None = None,
-    worst: int = WORST,
-    dtype: str | None = None,
-    shape: str | None = None,
-    started: Callable[[int], Callable[[int], None]] | None = None,
-) -> Differences:
-    """Return how the arrays that two words name differ; `started` is told how many elements there are to compare.
-
-    `format` is what text is read into, and the format whose ulps are counted; without it, text is read into the other
-    array's, or into binary64. `dtype` and `shape` are those of files of raw numbers. Raises FloatlabError.
-
-    >>> from floatlab.formats import parse_format
-    >>> compare_words(("1,2", "1,3"), parse_format("fp16")).ulps.largest.value
-    512
-    """
-    if len(words) != 2:
-        raise UnsupportedError(f"compare takes two arrays, actual and expected, and {len(words)} were given")
-    if shape is not None and dtype is None:
-        raise UnsupportedError("--shape is for raw numbers, and --dtype NAME says what they are")
-    if dtype is not None and all(kind_of(word, dtype) != "raw" for word in words):
-        raise UnsupportedError("--dtype is for files of raw numbers, and both arrays say themselves what they hold")
-    with open_arrays(words, format, "binary64", dtype=dtype, shape=shape) as (actual, expected):
-        return measure(
-            actual,
-            expected,
-            rtol,
-            atol,
-            equal_nan=equal_nan,
-            format=format,
-            torch_tolerances=torch_tolerances,
-            worst=worst,
-            progress=None if started is None else started(actual.size),
-        )
-
-
-@in_default_mode
 def element_codes(found: Differences, element: ComparedElement) -> tuple[str, str]:
     """Return both numbers of an element as codes with their formats, which read back whatever they are.
 
-    >>> from floatlab.formats import parse_format
-    >>> found = compare_words(("1,2", "1,nan"), parse_format("fp16"))
-    >>> element_codes(found, found.worst[0])
+    >>> [answer] = answers(Question("compare", ("1,2", "1,nan@fp16")))
+    >>> element_codes(answer.found, answer.found.worst[0])
     ('bits:0x4000@fp16', 'bits:0x7e00@fp16')
     """
-    actual = Datum(found.actual.format, element.actual_code)
-    return code_of(actual), code_of(Datum(found.expected.format, element.expected_code))
+    actual, expected = found.data(element)
+    return code_of(actual), code_of(expected)
 
 
 def answer_of(
     found: Differences,
     summary: str = "",
     causes: Page | None = None,
-    causes_to_wire: Callable[[], dict[str, Any]] = dict,
+    causes_to_wire: Callable[[], dict[str, object]] = dict,
 ) -> Answer:
     """Return the answer that shows differences.
 
@@ -98,7 +48,7 @@ def answer_of(
         shown = parts()
         return Page(tuple(block for part in shown for block in part.blocks), shown[0].title)
 
-    def records() -> list[dict[str, Any]]:
+    def records() -> list[dict[str, object]]:
         [wire] = written(found)()
         return [wire | causes_to_wire()]
 
@@ -107,19 +57,28 @@ def answer_of(
     return Answer(page, records, lambda: [failing], lambda: [failing], found=found, parts=parts, status=status)
 
 
+@in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question: how two arrays differ, and why where their inputs are given."""
+    """Answer a question: how two arrays differ, and why where their inputs are given.
+
+    The question's format is what text is read into, and the format whose ulps are counted; without it, text is read
+    into the other array's, or into binary64. Raises FloatlabError.
+    """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
-    inputs, dtype = options.pop("inputs", None), options.get("dtype")
-    options.pop("op", None)
-    both = "rtol" in options and "atol" in options
-    found = compare_words(
-        words,
-        format,
-        torch_tolerances=(options["rtol"], options["atol"]) if both else None,
-        started=None if started is None else lambda size: started(size, "elements"),
-        **options,
-    )
+    inputs, dtype, shape, _ = (options.pop(name, None) for name in ("inputs", "dtype", "shape", "op"))
+    if len(words) != 2:
+        raise UsageError(f"compare takes two arrays, not {len(words)}, as in floatlab {VERB.examples[0]}")
+    if "-" in words:
+        raise UsageError("compare reads no standard input: name a file instead of -")
+    if shape is not None and dtype is None:
+        raise UnsupportedError("--shape is for raw numbers, and --dtype NAME says what they are")
+    if dtype is not None and all(kind_of(word, dtype) != "raw" for word in words):
+        raise UnsupportedError("--dtype is for files of raw numbers, and both arrays say themselves what they hold")
+    if {"rtol", "atol"} <= options.keys():
+        options["torch_tolerances"] = options["rtol"], options["atol"]
+    with open_arrays(words, format, "binary64", dtype=dtype, shape=shape) as (actual, expected):
+        progress = None if started is None else started(actual.size, "elements")
+        found = compare(actual, expected, format=format, progress=progress, **options)
     if inputs is None:
         return [answer_of(found)]
     from floatlab.verbs.judge.answer import explain_differences

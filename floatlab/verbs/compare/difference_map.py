@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.arrays.compare.differences import Differences
-from floatlab.arrays.compare.structure import Extent, Map, Structure
+from floatlab.arrays.compare.differences import Differences, Extent, Map, Structure
 from floatlab.page.measures import at_index, percent
 from floatlab.page.model import Block, Gap, Note, Page, Role, Row, Span, heading, hint, line
 from floatlab.page.words import counted, listed
@@ -46,9 +45,8 @@ def map_page(found: Differences) -> Page:
       a sign stands for 2 columns, a line begins with the number of its first row:
       · none  ░ up to a third  ▒ two thirds  ▓ more  █ all
     """
-    none = "No element differs."
-    words = none if found.shape is not None else "Arrays of these shapes have no elements in common."
-    return Page(tuple(map_blocks(found)) or (Note(words),))
+    none = "Arrays of these shapes have no elements in common." if found.shape is None else "No element differs."
+    return Page(tuple(map_blocks(found)) or (Note(none),))
 
 
 def map_blocks(found: Differences) -> list[Block]:
@@ -87,7 +85,7 @@ def where_words(structure: Structure) -> list[str]:
     """Say where elements lie, the most telling first.
 
     >>> import numpy as np
-    >>> from floatlab.arrays.compare.structure import Finder
+    >>> from floatlab.arrays.compare.differences import Finder
     >>> finder = Finder((400, 400))
     >>> finder.see(np.arange(7, 160_000, 8))
     >>> where_words(finder.found())

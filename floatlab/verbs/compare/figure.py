@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floatlab.arrays.compare.differences import Differences
 from floatlab.errors import printable
 from floatlab.page.figures import SIZE, require_matplotlib, save_figure
@@ -31,7 +29,7 @@ def difference_figure(found: Differences, path: str) -> None:
     bins = _without_gaps(ulps.histogram) if ulps is not None else []
     labels = [bin_label(low, high).replace("from 2^", "2^") for low, high, _ in bins]
     axes.bar(range(len(bins)), [count for _, _, count in bins], color=SVG[Role.SIGNIFICAND])
-    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if len(bins) > _MANY else {}
+    turned: dict[str, object] = {"rotation": 45, "ha": "right"} if len(bins) > _MANY else {}
     axes.set_xticks(range(len(bins)), labels, **turned)
     if bins:
         axes.set_yscale("log")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from operator import attrgetter, itemgetter
 from typing import Any
 
-from floatlab.arrays.compare.differences import ComparedElement, Differences, Operand
-from floatlab.arrays.compare.distances import Ulps
-from floatlab.arrays.compare.structure import Extent, Map, Structure
-from floatlab.arrays.compare.tolerances import Tolerance
+from floatlab.arrays.compare.differences import (
+    ComparedElement,
+    Differences,
+    Extent,
+    Map,
+    Operand,
+    Structure,
+    Tolerance,
+    Ulps,
+)
 from floatlab.numbers import Datum
 from floatlab.reduce.results.judgements import Effect, Judgement
 from floatlab.wire.derivations import DATUM
@@ -15,12 +22,10 @@ from floatlab.wire.schema import (
     CODECS,
     FORMAT,
     INTEGER,
-    NUMBER,
     TEXT,
     Codec,
     Member,
     Schema,
-    Scope,
     field,
     heading,
     listed,
@@ -29,6 +34,7 @@ from floatlab.wire.schema import (
     rows_of,
     schema_of,
     shown,
+    within,
 )
 
 _OPERAND = Schema(Operand, {"name": TEXT, "shape": listed(INTEGER), "dtype": field(TEXT, "kind"), "format": FORMAT})
@@ -40,20 +46,11 @@ CODECS["Tolerance"] = schema_of(
 )
 
 
-def _read_percentiles(wire: Any, scope: Scope) -> tuple[tuple[float, int], ...]:
-    return tuple((float(share), INTEGER.read(most, scope)) for share, most in wire.items())
-
-
-CODECS["Ulps"] = schema_of(
-    Ulps,
-    percentiles=Member(
-        Codec(
-            lambda pairs, scope: {f"{share:g}": INTEGER.write(most, scope) for share, most in pairs}, _read_percentiles
-        ),
-        lambda ulps: ulps.percentiles,
-        "percentiles",
-    ),
+_PERCENTILES = Codec(
+    lambda pairs, scope: {f"{share:g}": INTEGER.write(most, scope) for share, most in pairs},
+    lambda wire, scope: tuple((float(share), INTEGER.read(most, scope)) for share, most in wire.items()),
 )
+CODECS["Ulps"] = schema_of(Ulps, percentiles=field(_PERCENTILES, "percentiles"))
 CODECS["Structure"] = Schema(
     Structure,
     {
@@ -64,52 +61,44 @@ CODECS["Structure"] = Schema(
 )
 
 
-def _element(
-    index: Any, actual: Datum, expected: Datum, absolute: float, ulps: int | None, share: float
-) -> ComparedElement:
+def _read_element(actual: Datum, expected: Datum, ulps: int | None, **measures: Any) -> ComparedElement:
     return ComparedElement(
-        index=index,
         actual=float(actual),
         expected=float(expected),
         actual_code=actual.code,
         expected_code=expected.code,
-        absolute=absolute,
         ulps=-1 if ulps is None else ulps,
-        share=share,
+        **measures,
     )
 
 
+# An element is written after the differences, which know the formats of its codes.
+_MEASURES = within(itemgetter(1), rows_of(ComparedElement, "index", "absolute", "share"))
 _ELEMENT = Schema(
-    _element,
+    _read_element,
     {
-        "index": Member(listed(INTEGER), lambda pair: pair[1].index, "index"),
-        "actual": Member(DATUM, lambda pair: Datum(pair[0].actual.format, pair[1].actual_code), "actual"),
-        "expected": Member(DATUM, lambda pair: Datum(pair[0].expected.format, pair[1].expected_code), "expected"),
-        "absolute": Member(NUMBER, lambda pair: pair[1].absolute, "absolute"),
+        "index": _MEASURES["index"],
+        "actual": Member(DATUM, lambda pair: pair[0].data(pair[1])[0], "actual"),
+        "expected": Member(DATUM, lambda pair: pair[0].data(pair[1])[1], "expected"),
+        "absolute": _MEASURES["absolute"],
         "ulps": Member(optional(INTEGER), lambda pair: None if pair[1].ulps < 0 else pair[1].ulps, "ulps"),
-        "share": Member(NUMBER, lambda pair: pair[1].share, "share"),
+        "share": _MEASURES["share"],
     },
 )
 
 
-def _differences(operands: tuple[Operand, Operand], **fields: Any) -> Differences:
-    return Differences(actual=operands[0], expected=operands[1], **fields)
-
-
+_OPERANDS = Member(row(_OPERAND, _OPERAND), attrgetter("actual", "expected"), "operands")
+_WORST = Member(listed(_ELEMENT), lambda differences: [(differences, each) for each in differences.worst], "worst")
 DIFFERENCES = Schema(
-    _differences,
+    lambda operands, **fields: Differences(actual=operands[0], expected=operands[1], **fields),
     {
         **heading("compare"),
-        "operands": Member(
-            row(_OPERAND, _OPERAND), lambda differences: (differences.actual, differences.expected), "operands"
-        ),
+        "operands": _OPERANDS,
         **rows_of(Differences, "shape", "size"),
         "within": shown("within"),
         **rows_of(Differences, "equal_bits", "equal", "specials", "absolute", "relative", "ulps"),
         **rows_of(Differences, "allclose", "assert_close", "differing", "failing"),
-        "worst": Member(
-            listed(_ELEMENT), lambda differences: [(differences, element) for element in differences.worst], "worst"
-        ),
+        "worst": _WORST,
     },
 )
 

@@ -6,9 +6,8 @@ from math import isfinite
 
 from floatlab.errors import quoted
 from floatlab.fpmode import in_default_mode
-from floatlab.verbs.answer import Answer
 from floatlab.verbs.option import FORMATS, OUTPUT, Option, UsageError, grouped, whole
-from floatlab.verbs.question import Question, Verb
+from floatlab.verbs.question import Answer, Verb
 
 _MOST_WORST = 1000
 
@@ -28,15 +27,6 @@ def _product(text: str, flag: str) -> str:
     if text not in ("matmul", "dot"):
         raise UsageError(f"{flag} is matmul or dot, not {quoted(text)}")
     return text
-
-
-def _settle(question: Question) -> Question:
-    if len(question.values) != 2:
-        example = VERB.examples[0]
-        raise UsageError(f"compare takes two arrays, not {len(question.values)}, as in floatlab {example}")
-    if "-" in question.values:
-        raise UsageError("compare reads no standard input: name a file instead of -")
-    return question
 
 
 def _plot(answer: Answer, path: str) -> None:
@@ -77,17 +67,12 @@ VERB = Verb(
             "cause",
             Option("inputs", "X Y", "the arrays are products of these: why they differ"),
             Option(
-                "op",
-                "NAME",
-                "which product: matmul (default) or dot",
-                read=_product,
-                needs=("inputs",),
-                reason="it says what was done to them",
+                "op", "NAME", "which product: matmul (default) or dot", read=_product,
+                needs=("inputs",), reason="it says what was done to them",
             ),
         ),
-        *grouped(
-            "what to show",
-            Option("worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST)),
+        Option(
+            "worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST), group="what to show",
         ),
         *grouped(
             "what to show",
@@ -99,9 +84,8 @@ VERB = Verb(
         *OUTPUT,
     ),
     one_format="compare counts the ulps of one format, and -f names {}",
-    settle=_settle,
     needs_values=False,
     reads_files=True,
     plot=_plot,
     also=("diff allclose → compare A B",),
-)
+)  # fmt: skip

@@ -5,9 +5,14 @@ from __future__ import annotations
 from math import inf, isfinite
 
 from floatlab.arith import holds
-from floatlab.arrays.compare.differences import ComparedElement, Differences, ErrorSummary, Operand
-from floatlab.arrays.compare.distances import Ulps
-from floatlab.arrays.compare.tolerances import Extreme, Tolerance
+from floatlab.arrays.compare.differences import (
+    ComparedElement,
+    Differences,
+    ErrorSummary,
+    Extreme,
+    Tolerance,
+    Ulps,
+)
 from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.page.measures import (
@@ -40,7 +45,6 @@ from floatlab.page.model import (
     line,
 )
 from floatlab.page.words import counted, listed, plural
-from floatlab.verbs.compare.difference_map import map_blocks, where_blocks
 
 
 def differences_page(found: Differences, judged: str = "") -> Page:
@@ -61,13 +65,19 @@ def differences_page(found: Differences, judged: str = "") -> Page:
     blocks: list[Block] = [heading(title), *_verdict_rows(found), *_inputs_rows(found, judged)]
     if found.shape is not None and found.size:
         blocks += _amounts(found)
-        for part in (histogram_blocks(found), _near_enough(found), where_blocks(found), worst_blocks(found)):
-            blocks += [Gap(), *part] if part else []
+        parts = [histogram_blocks(found), _near_enough(found), worst_blocks(found)]
+        if found.failing or found.differing:
+            from floatlab.verbs.compare.difference_map import where_blocks
+
+            parts.insert(2, where_blocks(found))
+        blocks += [block for part in parts if part for block in (Gap(), *part)]
     return Page(tuple(blocks), title)
 
 
 def summary_page(found: Differences) -> Page:
     """Return how much two arrays differ, whether that is near enough, and where; side by side where there is room."""
+    from floatlab.verbs.compare.difference_map import map_blocks
+
     blocks = _verdict_rows(found, named=False)
     if found.shape is not None and found.size:
         pairs = ((_amounts(found), _near_enough(found)), (histogram_blocks(found), map_blocks(found)))
@@ -85,10 +95,11 @@ def _summary(found: Differences) -> str:
 
 
 def _verdict_rows(found: Differences, named: bool = True) -> list[Block]:
-    operands = [
-        _operand_row(label, each, named) for label, each in (("actual", found.actual), ("expected", found.expected))
-    ]
-    return [*operands, Row("verdict", Span(verdict_words(found), Role.GOOD if found.within else Role.BAD))]
+    rows: list[Block] = []
+    for label, operand in (("actual", found.actual), ("expected", found.expected)):
+        words = line(Span(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
+        rows.append(Row(label, operand.name, words) if named and operand.name != label else Row(label, words))
+    return [*rows, Row("verdict", Span(verdict_words(found), Role.GOOD if found.within else Role.BAD))]
 
 
 def _inputs_rows(found: Differences, judged: str) -> list[Block]:
@@ -98,11 +109,6 @@ def _inputs_rows(found: Differences, judged: str) -> list[Block]:
     if not found.allclose.failing or found.shape is None or len(found.shape) != 2:
         return []
     return [Row("", Span("if these are products of X and Y, --inputs X Y tells whether this is rounding", Role.HINT))]
-
-
-def _operand_row(label: str, operand: Operand, named: bool) -> Block:
-    words = line(Span(operand.kind, Role.VALUE), f", {shape_text(operand.shape)}")
-    return Row(label, operand.name, words) if named and operand.name != label else Row(label, words)
 
 
 def verdict_words(found: Differences) -> str:
@@ -115,7 +121,8 @@ def verdict_words(found: Differences) -> str:
     if not found.size:
         return "close: there are no elements"
     if near.failing:
-        worst = "no tolerance would do" if _hopeless(near) else f"the worst is {_times(near.share)}"
+        hopeless = near.least_atol is None and near.least_rtol is None
+        worst = "no tolerance would do" if hopeless else f"the worst is {_times(near.share)}"
         share = percent(near.failing, found.size)
         of = f"{near.failing:,} of {counted(found.size, 'element')} ({share}) {plural(near.failing, 'lies', 'lie')}"
         return f"not close: {of} beyond {allowed}; {worst}"
@@ -125,10 +132,6 @@ def verdict_words(found: Differences) -> str:
         return f"close: all {counted(found.size, 'element')} are equal numbers"
     used = f"{100 * near.share.value:.3g} %"
     return f"close: the worst of {counted(found.size, 'element')} uses {used} of what {allowed} allow"
-
-
-def _hopeless(near: Tolerance) -> bool:
-    return near.least_atol is None and near.least_rtol is None
 
 
 def _times(share: Extreme | None) -> str:
@@ -141,9 +144,8 @@ def _amounts(found: Differences) -> list[Block]:
     """Say how much is the same, and how large errors are."""
     rows: list[Block] = []
     if found.equal_bits is not None:
-        rows.append(
-            Row("equal bits", f"{found.equal_bits:,} of {found.size:,}, {percent(found.equal_bits, found.size)}")
-        )
+        share = percent(found.equal_bits, found.size)
+        rows.append(Row("equal bits", f"{found.equal_bits:,} of {found.size:,}, {share}"))
     if found.equal_bits == found.size and not found.failing:
         return rows
     if found.equal != found.equal_bits:
@@ -261,16 +263,14 @@ def worst_blocks(found: Differences) -> list[Block]:
     """Return the worst elements as a page lists them, under a heading; nothing where all are the same."""
     if not found.worst:
         return []
-    rows = tuple(_element_cells(each, found) for each in found.worst)
+    rows: list[tuple[Text, ...]] = []
+    for each in found.worst:
+        numbers = [line(_value(datum), " ", _code(datum)) for datum in found.data(each)]
+        rows.append((_index(each), *numbers, _steps(each), share_of_tolerance(each.share)))
     header = ("index", "actual", "expected", "ulps", "of the tolerance")
     count = plural(len(rows), "The worst element", f"The worst {len(rows)} elements")
     head = f"{count}, by the share of rtol {number(found.allclose.rtol)}, atol {number(found.allclose.atol)}"
-    return [heading(head), Table(header, rows, right=(3, 4))]
-
-
-def _element_cells(each: ComparedElement, found: Differences) -> tuple[Line, ...]:
-    cells = [line(_value(datum), " ", _code(datum)) for datum in _data(each, found)]
-    return (line(_index(each)), *cells, line(_steps(each)), line(share_of_tolerance(each.share)))
+    return [heading(head), Table(header, tuple(rows), right=(3, 4))]
 
 
 def elements_table(found: Differences) -> Table:
@@ -286,19 +286,12 @@ def elements_table(found: Differences) -> Table:
     header = ("index", "actual", "expected", "ulps", "relative", "uses", "bits", "bits", "absolute")
     rows: list[tuple[Text, ...]] = []
     for each in found.worst:
-        x, y = _data(each, found)
+        x, y = found.data(each)
         relative = abs(each.absolute / each.expected) if each.expected and isfinite(each.absolute) else None
         measures = (_steps(each), "·" if relative is None else number(relative), share_of_tolerance(each.share))
         absolute = number(each.absolute) if isfinite(each.absolute) else "·"
-        rows.append((
-            _index(each), _value(x), _value(y), *measures,
-            _code(x), _code(y), absolute,
-        ))  # fmt: skip
+        rows.append((_index(each), _value(x), _value(y), *measures, _code(x), _code(y), absolute))
     return Table(header, rows, right=(3, 4, 5, 8))
-
-
-def _data(each: ComparedElement, found: Differences) -> tuple[Datum, Datum]:
-    return Datum(found.actual.format, each.actual_code), Datum(found.expected.format, each.expected_code)
 
 
 def _value(datum: Datum) -> Span:

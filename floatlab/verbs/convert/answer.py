@@ -5,12 +5,11 @@ from __future__ import annotations
 from floatlab.errors import FormatError, LiteralError, quoted
 from floatlab.formats import Format
 from floatlab.numbers import Context, Derivation, convert, parse_literal
-from floatlab.numbers.literals import Code
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started, answer_for, written
 from floatlab.verbs.convert.conversion import Conversion
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started, answer_for, written
 
 
 def convert_through(

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from floatlab.numbers import Derivation, Special
 from floatlab.numbers.steps import Rule
+from floatlab.page import words
 from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Page, Role, Row, Span, heading, line
-from floatlab.page.words import (
-    decision,
-    error_words,
-    far_away,
-    flags_line,
-    operand_text,
-    read_line,
-    replaced_words,
-    verdict_line,
-)
-from floatlab.verbs.arithmetic.explain.result import sentence
+from floatlab.verbs.arithmetic.page import sentence
 
 
 def _stage(derivation: Derivation) -> list[Block]:
@@ -26,13 +17,13 @@ def _stage(derivation: Derivation) -> list[Block]:
     if any(isinstance(step, Special) and step.rule is Rule.FLUSHED_INPUT for step in derivation.steps):
         blocks.append(Row("", sentence(Rule.FLUSHED_INPUT)))
     if rounded is None:
-        blocks.append(Row("", operand_text(derivation), flags_line(derivation.flags)))
+        blocks.append(Row("", words.operand_text(derivation), words.flags_line(derivation.flags)))
     else:
-        blocks.append(Row("", read_line(derivation), line("from ", operand_text(derivation))))
-        far = far_away(derivation)
-        decided = line(far) if far and rounded.overflowed else decision(rounded, derivation.context.rounding)
-        blocks.append(Row("", decided, verdict_line(derivation)))
-    if replaced := replaced_words(derivation):
+        blocks.append(Row("", words.read_line(derivation), line("from ", words.operand_text(derivation))))
+        far = words.far_away(derivation)
+        decided = line(far) if far and rounded.overflowed else words.decision(rounded, derivation.context.rounding)
+        blocks.append(Row("", decided, words.verdict_line(derivation)))
+    if replaced := words.replaced_words(derivation):
         blocks.append(Row("", Span(replaced, Role.HINT)))
     return blocks
 
@@ -40,14 +31,14 @@ def _stage(derivation: Derivation) -> list[Block]:
 def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
     """Return the page of a conversion: each stage, the direct rounding, and whether they agree."""
     path = " → ".join(stage.result.format.name for stage in stages)
-    title = f"{operand_text(stages[0])} through {path}"
+    title = f"{words.operand_text(stages[0])} through {path}"
     blocks: list[Block] = [heading(title)]
     for stage in stages:
         blocks += _stage(stage)
     result = stages[-1].result
     if len(stages) == 1:
         return Page(tuple(blocks), title)
-    blocks.append(Row("directly", coded(direct.result), error_words(direct)))
+    blocks.append(Row("directly", coded(direct.result), words.error_words(direct)))
     if direct.result == result and result.is_nan:
         same = line(Span("the same bits", Role.GOOD))
     elif direct.result == result:

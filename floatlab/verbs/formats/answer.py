@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from floatlab.formats import CATALOG, catalog_row, parse_format
 from floatlab.page.model import Page
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,15 +20,13 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
     rows = [catalog_row(parse_format(name)) for name in names] or list(CATALOG)
 
     def parts() -> list[Page]:
-        from floatlab.verbs.formats.page import format_page, formats_page
+        from floatlab.verbs.formats.page import format_page, formats_page, ranges_page
 
         if not names:
             return [formats_page(rows)]
         pages = [format_page(row) for row in rows]
         different = list(dict.fromkeys(row.format for row in rows))
         if len(different) > 1:
-            from floatlab.verbs.formats.ranges import ranges_page
-
             pages.append(ranges_page(different))
         return pages
 

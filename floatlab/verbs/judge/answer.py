@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source, source_of
@@ -13,29 +12,35 @@ from floatlab.files import open_arrays
 from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
 from floatlab.page.model import Page
+from floatlab.reduce.results.inputs import shape_of_product
 from floatlab.reduce.results.judgements import Judgement, judge_difference
-from floatlab.verbs.answer import Started
 from floatlab.verbs.attribute.answer import attribute_pair
 from floatlab.verbs.attribute.json import PART
 from floatlab.verbs.attribute.page import attribution_blocks, unlike_blocks
 from floatlab.verbs.compare.json import JUDGEMENT
 from floatlab.verbs.judge.page import judgement_blocks, judgement_words
+from floatlab.verbs.question import Started
 from floatlab.wire.schema import write_document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.wire.schema import Wire
 
 _WHOSE = ("actual", "expected")
 
 
-def product_of(words: tuple[str, ...], inputs: tuple[str, str], format: Format | None, dtype: str | None) -> list[Any]:
+def product_of(
+    words: tuple[str, ...], inputs: tuple[str, str], format: Format | None, dtype: str | None
+) -> list[Source]:
     """Return the factors that `inputs` name, and the arrays that `words` name, as they stand there.
 
     Raises FloatlabError, also where the factors do not make a product of this size.
     """
     with open_arrays((*inputs, *words), format or parse_format("binary32"), dtype=dtype) as opened:
         x, y, *results = (source_of(each.whole(), each.name) for each in opened)
-    shapes = f"{x.codes.shape} and {y.codes.shape}"
-    if not 1 <= x.codes.ndim <= 2 or not 1 <= y.codes.ndim <= 2 or x.codes.shape[-1] != y.codes.shape[0]:
+    shapes, shape = f"{x.codes.shape} and {y.codes.shape}", shape_of_product(x.codes, y.codes)
+    if shape is None:
         raise UnsupportedError(f"--inputs: shapes {shapes} do not make a product")
-    shape = (*x.codes.shape[:-1], *y.codes.shape[1:])
     if any(each.codes.size != prod(shape) for each in results):
         made = shape or "one number"
         raise UnsupportedError(f"--inputs: a product of {shapes} is {made}, and the arrays are not")
@@ -60,7 +65,7 @@ def judge_product(product: list[Source], format: Format | None = None) -> Judgem
 
 def explain_differences(
     words: tuple[str, ...], inputs: tuple[str, str], format: Format | None, dtype: str | None, started: Started | None
-) -> tuple[str, Page, Callable[[], dict[str, Any]]]:
+) -> tuple[str, Page, Callable[[], Wire]]:
     """Return why two products differ: in a sentence, as a page, and as JSON when it is asked for."""
     product = product_of(words, inputs, format, dtype)
     judged, explained = judge_product(product, format), attribute_pair(product, started)
@@ -72,8 +77,8 @@ def explain_differences(
     if first != second:
         blocks += unlike_blocks((first, second))
 
-    def to_wire() -> dict[str, Any]:
-        wire: dict[str, Any] = {"judgement": write_document(JUDGEMENT, judged)}
+    def to_wire() -> Wire:
+        wire: Wire = {"judgement": write_document(JUDGEMENT, judged)}
         if explained is not None:
             wire["attribution"] = write_document(PART, explained.replace(observed=_WHOSE))
         return wire

@@ -20,11 +20,12 @@ _CAUSES = {
 def judgement_blocks(found: Judgement) -> list[Block]:
     """Return what a page of differences says of a product, given its inputs."""
     rows = tuple((_CAUSES[each.cause], _number(each.rms), _number(each.largest)) for each in found.effects)
+    part = f"of {found.looked_at:,} of {counted(found.elements, 'element')}, which are spread over the product"
     return [
         Gap(),
         heading(f"Should you worry? q is the difference in units of u·(|X|·|Y|), n = {found.terms:,}"),
-        Row("q", _size(found), _limit(found)),
-        *([] if found.looked_at == found.elements else [Row("", _looked_at(found))]),
+        Row("q", _size(found), f"2n = {found.limit:,.0f} is the most that two orders can differ by"),
+        *([] if found.looked_at == found.elements else [Row("", part)]),
         Table(("what would make it on these inputs", "rms q", "largest"), rows, (1, 2)),
         Row("verdict", Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)),
     ]
@@ -61,14 +62,6 @@ def _is_bad(found: Judgement) -> bool:
 def _size(found: Judgement) -> str:
     where = f" at {found.at}" if found.at is not None and found.elements > 1 and found.largest else ""
     return f"rms {_number(found.rms)}, largest {_number(found.largest)}{where}"
-
-
-def _looked_at(found: Judgement) -> str:
-    return f"of {found.looked_at:,} of {counted(found.elements, 'element')}, which are spread over the product"
-
-
-def _limit(found: Judgement) -> str:
-    return f"2n = {found.limit:,.0f} is the most that two orders can differ by"
 
 
 def _number(x: float) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from floatlab.errors import LiteralError, MissingPartError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context, Datum, Literal
-from floatlab.numbers.literals import Code
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
 from floatlab.peers import Opinion, ask, explain, parse_libraries
-from floatlab.verbs.answer import Answer, answer_for, written
+from floatlab.verbs.question import Answer, answer_for, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def compare_libraries(
             ]
         return wires
 
-    plain = answer_for([ours for ours, _ in found])
+    plain, hints = answer_for([ours for ours, _ in found]), tuple(missing.values())
     if len(missing) == len(libraries):
-        return Answer(page, records, plain.words, plain.codes, missing=next(iter(missing.values())))
-    return Answer(page, records, plain.words, plain.codes, tuple(missing.values()))
+        return Answer(page, records, plain.words, plain.codes, missing=hints[0])
+    return Answer(page, records, plain.words, plain.codes, hints)

@@ -23,20 +23,13 @@ def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
 
 def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
     """Return the comparison in one format; a bare name stands for a library that is not installed."""
-    result = ours.result
-    rows: list[tuple[Text, ...]] = [
-        (
-            line(Span("floatlab", Role.VALUE)),
-            line(Span(hexadecimal_code(result), Role.CODE)),
-            line(brief(result)),
-            line(f"correctly rounded, {ours.context.rounding.value}"),
-        )
+    result, words = ours.result, f"correctly rounded, {ours.context.rounding.value}"
+    code = Span(hexadecimal_code(result), Role.CODE)
+    rows: list[tuple[Text, ...]] = [(Span("floatlab", Role.VALUE), code, brief(result), words)]
+    rows += [
+        (each, (), (), f"not installed: pip install {each}") if isinstance(each, str) else _verdict(ours, each)
+        for each in opinions
     ]
-    for opinion in opinions:
-        if isinstance(opinion, str):
-            rows.append((opinion, (), (), f"not installed: pip install {opinion}"))
-        else:
-            rows.append(_verdict(ours, opinion))
     title = f"{operand_text(ours)} in {result.format.name}"
     note = "the libraries were given the value as a Python float (binary64), as in library.type(value)"
     return Page((heading(title), Table(("", "code", "value", ""), rows), hint(note)), title)

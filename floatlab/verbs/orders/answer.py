@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from floatlab.errors import FloatlabError
-from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum
 from floatlab.record import Record
-from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.plan.orders import Schedule, Sorted
-from floatlab.reduce.results.reduction import Reduction
+from floatlab.reduce import Adder, Compensated, Reduction, Schedule, parse_schedule
 from floatlab.reduce.results.totals import reorder
 from floatlab.reduce.reveal.revelation import Findings
-from floatlab.reduce.simulate.adders import Adder, PartlyFused
-from floatlab.reduce.simulate.compensated import RULES, Compensated
-from floatlab.reduce.simulate.tensor_cores import TensorCore
+from floatlab.reduce.simulate.adders import PartlyFused
+from floatlab.reduce.simulate.compensated import RULES
+from floatlab.reduce.simulate.simulation import AnyAdder
 from floatlab.verbs.question import Question
 
 SCHEDULES = {
@@ -43,7 +39,7 @@ class OrderChoice(Record):
     """An order: its names, the options that ask for it, its result, and the error of that in its ulps."""
 
     names: tuple[str, ...]
-    options: tuple[tuple[str, Any], ...]
+    options: tuple[tuple[str, object], ...]
     result: Datum
     error: Fraction | None
 
@@ -53,61 +49,48 @@ class OrderChoice(Record):
         return ", ".join(self.names[1:])
 
 
-@in_default_mode
-def ways(found: Reduction) -> list[OrderChoice]:
-    """Return what becomes of the terms of a reduction in every order, the reduction's own first.
+def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
+    """Give what becomes of the terms of a reduction in every order, its own first, as far as known after each order.
 
-    Orders that are the same for so many terms are one way.
+    Orders that are the same for so many terms are one choice. Of millions of terms each takes a while.
 
     >>> from floatlab import sum
-    >>> [(way.names[0], float(way.result)) for way in ways(sum([2048, 1, 3, -2048], format="fp16"))][:4]
+    >>> *_, rows = compare_orders(sum([2048, 1, 3, -2048], format="fp16"))
+    >>> [(row.names[0], float(row.result)) for row in rows][:4]
     [('serial', 4.0), ('reversed', 4.0), ('pairwise', 3.0), ('folded', 5.0)]
     """
-    return list(growing(found))[-1]
-
-
-def growing(found: Reduction) -> Iterator[list[OrderChoice]]:
-    """Give the ways known so far, after each one more: of millions of terms each takes a while."""
-    exact = found.exact
-    rows: dict[Any, OrderChoice] = {}
-    for name, options, schedule, adder in _asked(found):
+    rows: dict[object, OrderChoice] = {}
+    for name, options, schedule, adder in _choices(found):
         key = _same(found, schedule, adder) or name
         if key in rows:
-            known = rows[key]
-            rows[key] = known.replace(names=(*known.names, *([name] if name not in known.names else [])))
-            yield list(rows.values())
-            continue
-        try:
-            made = reorder(found, schedule, adder)
-        except FloatlabError:  # an order that is none for so many terms
-            continue
-        error = None
-        if exact is not None and made.result.is_finite:
-            error = (made.result.exact.as_fraction() - exact) / made.result.ulp.as_fraction()
-        rows[key] = OrderChoice((name,), tuple(sorted(options.items())), made.result, error)
+            names = dict.fromkeys((*rows[key].names, name))
+            rows[key] = rows[key].replace(names=tuple(names))
+        else:
+            try:
+                made = reorder(found, schedule, adder)
+            except FloatlabError:  # an order that is none for so many terms
+                continue
+            rows[key] = OrderChoice((name,), tuple(sorted(options.items())), made.result, made.error_ulps)
         yield list(rows.values())
 
 
-def _asked(found: Reduction) -> Iterator[tuple[str, dict[str, Any], Schedule, Adder | Compensated | TensorCore]]:
+def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedule, AnyAdder]]:
     """Give each order by name, the options that ask for it, its schedule and its adder."""
-    adder = found.adder
-    own = {"schedule": found.schedule.text, "adder": adder.rule if isinstance(adder, Compensated) else None}
+    adder, order = found.adder, found.schedule
+    rule = adder.rule if isinstance(adder, Compensated) else None
+    machine = None if found.machine is None else found.machine.name
     fused = isinstance(adder, Adder) and adder.fma
-    name = found.schedule.text if own["adder"] is None else f"{own['adder']} {found.schedule.text}"
-    if found.machine is not None:
-        yield f"{found.machine.name} {name}", {**own, "machine": found.machine.name}, found.schedule, adder
-    else:
-        yield name, {**own, "fma": fused or None}, found.schedule, adder
-    rounded = Adder(adder.accumulator, adder.products, False, adder.context)
-    fusing = Adder(adder.accumulator, adder.products, True, adder.context)
-    plain: dict[str, Any] = {"adder": None, "machine": None, "fma": None}
-    products = found.y is not None
+    options: dict[str, object] = {"schedule": order.text, "adder": rule}
+    options |= {"fma": fused or None} if machine is None else {"machine": machine}
+    yield " ".join(filter(None, (machine, rule, order.text))), options, order, adder
+    rounded, fusing = (Adder(adder.accumulator, adder.products, fma, adder.context) for fma in (False, True))
+    plain: dict[str, object] = {"adder": None, "machine": None, "fma": None}
     for text in SCHEDULES:
         schedule = parse_schedule(text)
         options = plain | {"schedule": None if text == "serial" else text}
         if not fused or text == "serial":
             yield f"{text}, no fma" if fused else text, options, schedule, rounded
-        if products and (fused or text == "serial"):
+        if found.y is not None and (fused or text == "serial"):
             yield text if fused else f"{text}, fma", options | {"fma": True}, schedule, fusing
     if len(found) <= _COMPENSATED:
         for rule in RULES:
@@ -115,13 +98,12 @@ def _asked(found: Reduction) -> Iterator[tuple[str, dict[str, Any], Schedule, Ad
             yield rule, plain | {"schedule": None, "adder": rule}, parse_schedule("serial"), compensated
 
 
-def _same(found: Reduction, schedule: Schedule, adder: Adder | Compensated | TensorCore) -> Any:
-    """Return what two ways have in common that cannot differ; None where that is not looked up."""
+def _same(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
+    """Return what two choices have in common that cannot differ; None where that is not looked up."""
     if len(found) > _COMPARED:
         return None
-    settled = found.replace(schedule=schedule).settled if isinstance(schedule, Sorted) else schedule
     try:
-        return settled.plan(len(found)).left_to_right().nodes, adder
+        return found.replace(schedule=schedule).plan.left_to_right().nodes, adder
     except FloatlabError:
         return None
 
@@ -137,25 +119,24 @@ def taken_over(found: Findings, data: Question | None, terms: int = 0) -> tuple[
     >>> command_of(taken_over(examine("numpy.sum", 32), None)[0])
     'floatlab sum random:normal:32:seed=1 --fp32 --schedule numpy'
     """
-    n, format = found.plan.terms, found.format
-    operation = "sum" if found.target.kind == "sum" else "dot"
+    n, format, is_sum = found.plan.terms, found.format, found.target.kind == "sum"
     words = "" if found.claim is not None else "no claim was made: the order is as probing found it"
     if found.schedule is None and data is not None and terms != n:
         data = None
         words = f"the order has no name, and is for {n:,} terms: random ones"
-    if data is not None and (data.verb == "sum") == (operation == "sum"):
+    if data is not None and (data.verb == "sum") == is_sum:
         question = data
     else:
         if data is not None and not words:
-            takes = "one array" if operation == "sum" else "two arrays"
+            takes = "one array" if is_sum else "two arrays"
             words = f"{found.target.name} adds {takes}, and not the data: random numbers stand in for them"
-        values = tuple(f"random:normal:{n}:seed={i + 1}" for i in range(1 if operation == "sum" else 2))
-        question = Question(operation, values, (format,))
+        values = (f"random:normal:{n}:seed=1", f"random:normal:{n}:seed=2")
+        question = Question("sum", values[:1], (format,)) if is_sum else Question("dot", values, (format,))
         terms = n
     if terms != n and not words:
         words = f"revealed for {n:,} terms; of other numbers of terms the order may be another"
     order = found.schedule.text if found.schedule is not None else found.plan.text
-    options: dict[str, Any] = {"schedule": None if order == "serial" else order, "adder": None, "machine": None}
+    options: dict[str, object] = {"schedule": None if order == "serial" else order, "adder": None, "machine": None}
     adders = found.replays[0].candidate.adders if found.replays else ()
     if adders:
         adder, into = adders[0], next(iter(question.formats), format)
@@ -180,12 +161,10 @@ def targets(verb: str = "sum") -> list[str]:
     """
     from importlib.util import find_spec
 
-    rows = [f"numpy.{name}" for name in ("sum", "dot", "matmul", "einsum", "inner", "vdot")]
-    for library, prefix, names in (
-        ("torch", "torch", ("sum", "dot", "matmul", "mv", "mm", "einsum")),
-        ("jax", "jax", ("sum", "dot", "matmul", "einsum")),
-        ("cupy", "cupy", ("sum", "dot", "matmul")),
-    ):
-        if find_spec(library) is not None:
-            rows += [f"{prefix}.{name}" for name in names]
+    functions = {
+        "numpy": "sum dot matmul einsum inner vdot", "torch": "sum dot matmul mv mm einsum",
+        "jax": "sum dot matmul einsum", "cupy": "sum dot matmul",
+    }  # fmt: skip
+    installed = {library: names.split() for library, names in functions.items() if find_spec(library) is not None}
+    rows = [f"{library}.{name}" for library, names in installed.items() for name in names]
     return sorted(rows, key=lambda name: name.rpartition(".")[2] != verb)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers import Datum, Direction
 from floatlab.numbers.datum import shortest
 from floatlab.page.datum import bits_strip, coded
@@ -13,7 +13,7 @@ from floatlab.page.model import Block, Line, Page, Role, Row, Span, Table, line
 from floatlab.page.sums import signed, way_words
 from floatlab.page.words import counted
 from floatlab.reduce.results.reduction import Reduction
-from floatlab.verbs.arithmetic.relations.page import with_changes_marked
+from floatlab.verbs.arithmetic.relations import with_changes_marked
 from floatlab.verbs.reduce.page import limit_rows, truth_rows
 
 _GLANCE = 48  # characters of an order that is told
@@ -59,11 +59,10 @@ def result_page(result: Datum, before: Datum | None, words: str = "", name: str 
     blocks: list[Block] = [bits_strip(result, "result", coded(result, shortest(result)), ruler=False)]
     if before is None:
         return Page(tuple(blocks))
-    same = before.format == result.format
-    if same and before == result:
+    if before == result:
         return Page((*blocks, Row(name, line(Span("the same bits", Role.GOOD), f" as {words}" if words else ""))))
     blocks.append(bits_strip(before, name, coded(before, shortest(before)), ruler=False))
-    if same:
+    if before.format == result.format:
         blocks = with_changes_marked(blocks)
         bits = differing(result, before)
         apart = f"{counted(bits, 'bit')} {'differs' if bits == 1 else 'differ'}"

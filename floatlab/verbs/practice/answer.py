@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError, LiteralError
 from floatlab.formats import Format
-from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code, steps
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, exact_decimal
 from floatlab.numbers.draws import Draws
-from floatlab.numbers.exact import Ratio
-from floatlab.numbers.literals import Code, parse_literal
-from floatlab.numbers.rounding import IN_WORDS
-from floatlab.numbers.steps import (
-    Align,
-    Combination,
-    Combine,
-    Divide,
-    Encode,
-    Integral,
-    Root,
-    Round,
-    Rule,
-    Special,
-    Step,
-)
+from floatlab.numbers.exact import Code, Ratio
+from floatlab.numbers.reading import parse_literal
+from floatlab.numbers.rounding import DEFAULT, IN_WORDS
+from floatlab.numbers.steps import Combination, Rule, Step
 from floatlab.record import Record
-from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.operands import ARITIES, compute
 from floatlab.verbs.edits import literal_of
+from floatlab.verbs.question import Scene
 
 _TYPED = 18  # characters of a number that a person is asked to type
 _NUMBER_BITS = 10_000  # guesses longer than this are compared as text only
@@ -93,8 +78,8 @@ def exercises(film: tuple[Scene, ...]) -> tuple[Exercise | None, ...]:
     """Return one exercise for each scene of an operation, and None where there is nothing to ask.
 
     >>> from floatlab import add
-    >>> from floatlab.verbs.arithmetic.scenes import scenes
-    >>> for each in exercises(scenes(add("1.125", "0.1", "fp16"))):
+    >>> from floatlab.verbs.arithmetic.scenes import scenes_of
+    >>> for each in exercises(scenes_of(add("1.125", "0.1", "fp16"))):
     ...     print(each and (each.prompt, each.answers[0]))
     None
     ('How many places does the smaller term move right?', '4')
@@ -120,25 +105,41 @@ def _stands_there(exercise: Exercise, before: Scene) -> bool:
 def _exercise(scene: Scene) -> Exercise | None:
     """Ask about the first of a scene's steps that has something to ask."""
     for derivation, index in scene.steps:
-        ask = _ASK.get(type(derivation.steps[index]))
-        exercise = ask(derivation.steps[index], derivation, index) if ask is not None else None
+        exercise = _about(derivation.steps[index], derivation, index)
         if exercise is not None:
             way = {"fma": "Fused: ", "multiply_then_add": "Separate: "}.get(derivation.operation, "")
             return exercise.replace(prompt=f"{way}{exercise.prompt}") if way and scene.name != "product" else exercise
     return None
 
 
-def _align(step: Step, _: Derivation, __: int) -> Exercise | None:
-    assert isinstance(step, Align)
-    return Exercise("How many places does the smaller term move right?", (), (str(step.shift),))
-
-
-def _combine(step: Step, _: Derivation, __: int) -> Exercise | None:
-    assert isinstance(step, Combine)
-    if step.kind is Combination.INTEGER:  # the step before has shown it
-        return None
-    what = "What remains, exactly" if step.kind is Combination.REMAINDER else f"What is the exact {step.kind.value}"
-    return _number(what, step.exact)
+def _about(step: Step, derivation: Derivation, index: int) -> Exercise | None:
+    """Ask about one step; None where there is nothing to ask, or where the step before has shown it."""
+    direction = derivation.context.rounding
+    match step:
+        case steps.Align():
+            return Exercise("How many places does the smaller term move right?", (), (str(step.shift),))
+        case steps.Combine(Combination.REMAINDER, left):
+            return _number("What remains, exactly", left)
+        case steps.Combine(kind, exact) if kind is not Combination.INTEGER:
+            return _number(f"What is the exact {kind.value}", exact)
+        case steps.Divide(n) if derivation.operation == "remainder":
+            return _number("Which whole number n of b goes nearest to a", n)
+        case steps.Divide(_, sticky):
+            return Exercise("Do the digits of the quotient end?", ("yes", "no"), ("no" if sticky else "yes",))
+        case steps.Root(_, sticky):
+            return Exercise("Do the digits of the root end?", ("yes", "no"), ("no" if sticky else "yes",))
+        case steps.Integral(rounded) if direction is not Direction.SR:
+            integer = Exact(rounded.negative, rounded.code, 0)
+            return _number(f"Which integer is it, rounding {IN_WORDS[direction]}", integer)
+        case steps.Special(rule, flags) if rule is not Rule.FLUSHED_INPUT:
+            raised = ", ".join(name.replace("_", " ") for name in flags.names) or "none"
+            choices = tuple(dict.fromkeys(("none", "invalid", "divide by zero", raised)))
+            return Exercise("A rule takes over here: which flags does it raise?", choices, (raised,))
+        case steps.Round(format, rounded):
+            return _round(rounded, format, direction)
+        case steps.Encode(datum):
+            return _encode(datum, derivation.steps[index - 1])
+    return None
 
 
 def _number(what: str, x: Exact) -> Exercise:
@@ -151,43 +152,7 @@ def _number(what: str, x: Exact) -> Exercise:
     )
 
 
-def _divide(step: Step, derivation: Derivation, _: int) -> Exercise | None:
-    assert isinstance(step, Divide)
-    if derivation.operation == "remainder":
-        return _number("Which whole number n of b goes nearest to a", step.quotient)
-    return Exercise("Do the digits of the quotient end?", ("yes", "no"), ("no" if step.sticky else "yes",))
-
-
-def _root(step: Step, _: Derivation, __: int) -> Exercise | None:
-    assert isinstance(step, Root)
-    return Exercise("Do the digits of the root end?", ("yes", "no"), ("no" if step.sticky else "yes",))
-
-
-def _integral(step: Step, derivation: Derivation, _: int) -> Exercise | None:
-    assert isinstance(step, Integral)
-    direction = IN_WORDS[derivation.context.rounding]
-    x = Exact(step.rounded.negative, step.rounded.code, 0)
-    if derivation.context.rounding is Direction.SR:
-        return None
-    return _number(f"Which integer is it, rounding {direction}", x)
-
-
-def _special(step: Step, _: Derivation, __: int) -> Exercise | None:
-    assert isinstance(step, Special)
-    if step.rule is Rule.FLUSHED_INPUT:
-        return None
-    raised = ", ".join(name.replace("_", " ") for name in step.flags.names) or "none"
-    choices = ("none", "invalid", "divide by zero")
-    return Exercise(
-        "A rule takes over here: which flags does it raise?",
-        choices if raised in choices else (*choices, raised),
-        (raised,),
-    )
-
-
-def _round(step: Step, derivation: Derivation, _: int) -> Exercise | None:
-    assert isinstance(step, Round)
-    rounded, fmt, direction = step.rounded, step.format, derivation.context.rounding
+def _round(rounded: Rounded, fmt: Format, direction: Direction) -> Exercise | None:
     if not rounded.kept and rounded.tail is Tail.ZERO:
         return None
     place = f"at 2^{rounded.quantum}" if rounded.tiny_before else f"after digit {fmt.precision}"
@@ -203,23 +168,16 @@ def _guard_round_sticky(rounded: Rounded) -> tuple[str, ...]:
     return " ".join(bits), "".join(f"{name} {bit} " for name, bit in zip("GRS", bits, strict=True)), ",".join(bits)
 
 
-def _encode(step: Step, derivation: Derivation, index: int) -> Exercise | None:
-    assert isinstance(step, Encode)
-    datum, before = step.datum, derivation.steps[index - 1]
+def _encode(datum: Datum, before: Step) -> Exercise | None:
     codes = (hexadecimal_code(datum), f"bits:{datum.code:0{datum.format.width}b}", f"bits:{hexadecimal_code(datum)}")
     if datum.is_nan:
         return None  # a rule has said so
-    if isinstance(before, Round) and before.rounded.tail is not Tail.ZERO:
+    if isinstance(before, steps.Round) and before.rounded.tail is not Tail.ZERO:
         exact = exact_decimal(datum.exact) if datum.is_finite else shortest(datum)
         text = exact if len(exact) <= _TYPED else shortest(datum)
         return Exercise("What is the result?", (), tuple(dict.fromkeys((text, exact, shortest(datum), *codes[1:]))))
     return Exercise("What is the result's code, in hexadecimal or in bits?", (), codes)
 
-
-_ASK: dict[type[Step], Callable[[Step, Derivation, int], Exercise | None]] = {
-    Align: _align, Combine: _combine, Divide: _divide, Root: _root, Integral: _integral, Special: _special,
-    Round: _round, Encode: _encode,
-}  # fmt: skip
 
 _OPERATIONS = {"fma": "mulAdd", "rint": "roundToInt", "toint": "to"}  # what TestFloat calls the verbs
 # What an exercise may show; the more often a wish stands here, the more often it is made.
@@ -273,7 +231,7 @@ def _shows(verb: str, format: Format, data: list[Datum], wish: str) -> bool:
         found = compute(verb, tuple(data), format, DEFAULT)
     except FloatlabError:
         return False
-    rounded, align = found.rounded, next((step for step in found.steps if isinstance(step, Align)), None)
+    rounded, align = found.rounded, next((step for step in found.steps if isinstance(step, steps.Align)), None)
     if rounded is None or wish == "special":
         return rounded is None and wish == "special"
     if wish == "overflow":
@@ -283,7 +241,9 @@ def _shows(verb: str, format: Format, data: list[Datum], wish: str) -> bool:
     if wish == "tie":
         return rounded.tail is Tail.HALF
     if wish == "cancel" and align is not None:
-        total = next(step.exact for step in found.steps if isinstance(step, Combine) and step.kind is Combination.SUM)
+        total = next(
+            step.exact for step in found.steps if isinstance(step, steps.Combine) and step.kind is Combination.SUM
+        )
         return bool(total) and total.exponent < max(align.left.exponent, align.right.exponent) - 1
     near = align is None or 0 < align.shift <= format.precision
     return near and (rounded.tail is not Tail.ZERO or verb in ("rem", "rint"))

@@ -3,80 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from floatlab.formats import Format
+from floatlab.formats import Format, parse_format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Context, Datum
+from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.reduce import PRESETS, Reduction, dot, parse_machine
 from floatlab.reduce import sum as add_up
 from floatlab.reduce.results.products import Product, matrix_product
-from floatlab.verbs.answer import Answer, written
-from floatlab.verbs.matmul.page import product_page
 from floatlab.verbs.named_arrays import operands_of, preset_of
-from floatlab.verbs.reduce.page import reduction_page
+from floatlab.verbs.question import Answer, Question, Started, written
+from floatlab.verbs.reduce.page import product_page, reduction_page
 
 
 @in_default_mode
 def reduce_words(
-    operation: str,
-    words: tuple[str, ...],
-    format: Format | None = None,
-    *,
-    preset: str | None = None,
-    schedule: str | None = None,
-    fma: bool = False,
-    products: Format | None = None,
-    accumulator: Format | None = None,
-    adder: str = "rounded",
-    machine: str | None = None,
-    context: Context | None = None,
+    operation: str, words: tuple[str, ...], format: Format | None = None, preset: str | None = None, **options: Any
 ) -> Reduction | Product:
     """Return the sum of the array that a word names, or the product of two, or of a preset; raises FloatlabError.
 
     Text is read into the format, a machine's own, the other array's or binary32, the first of them that there is.
+    The options are those of the library's function.
 
     >>> reduce_words("dot", (), preset="forum", fma=True).result
     Datum(binary32 0x3d6533f6 = 0.055957757)
     """
-    model = None if machine is None else parse_machine(machine)
+    model = parse_machine(options["machine"]) if "machine" in options else None
     operands = operands_of(operation, words, format, model) if preset is None else preset_of(operation, words, preset)
-    if operation == "sum":
-        return add_up(
-            operands[0], schedule, format, accumulator=accumulator, adder=adder, context=context,
-        )  # fmt: skip
-    multiply = dot if operation == "dot" else matrix_product
-    return multiply(
-        operands[0], operands[1], schedule, format, fma=fma, products=products, accumulator=accumulator, adder=adder,
-        context=context, machine=model,
-    )  # fmt: skip
+    compute: dict[str, Callable[..., Reduction | Product]] = {"sum": add_up, "dot": dot, "matmul": matrix_product}
+    return compute[operation](*operands, format=format, **options)
 
 
 def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
     """Return the answer that shows a reduction, or a matrix product: as text, a row a line with commas."""
-    if isinstance(found, Product):
-        return _product_answer(found)
 
-    words, codes = (lambda: [shortest(found.result)]), (lambda: [hexadecimal_code(found.result)])
+    def texts(text: Callable[[Datum], str]) -> list[str]:
+        if isinstance(found, Reduction):
+            return [text(found.result)]
+        table = found.codes.reshape(-1, found.codes.shape[-1] if found.codes.shape else 1)
+        return [",".join(text(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
+
+    origin = "" if preset is None else PRESETS[preset].source
     return Answer(
-        page=lambda: reduction_page(found, "" if preset is None else PRESETS[preset].source),
+        page=lambda: product_page(found) if isinstance(found, Product) else reduction_page(found, origin),
         records=written(found),
-        words=words,
-        codes=codes,
-        results=(found.result,),
+        words=lambda: texts(shortest),
+        codes=lambda: texts(hexadecimal_code),
+        results=(found.result,) if isinstance(found, Reduction) else (),
         found=found,
     )
 
 
-def _product_answer(found: Product) -> Answer:
-    def rows(words: Callable[[Datum], str]) -> list[str]:
-        table = found.codes.reshape(-1, found.codes.shape[-1]) if found.codes.shape else found.codes.reshape(1, 1)
-        return [",".join(words(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
+def answers(question: Question, started: Started | None = None) -> list[Answer]:
+    """Answer a question: what was observed explained, products timed, or a sum in the stated order."""
+    verb, words, format = question.verb, question.values, next(iter(question.formats), None)
+    options = dict(question.options)
+    if "observed" in options:
+        from floatlab.verbs.attribute.answer import attribute_words
 
-    return Answer(
-        page=lambda: product_page(found),
-        records=written(found),
-        words=lambda: rows(shortest),
-        codes=lambda: rows(hexadecimal_code),
-        found=found,
-    )
+        wanted = {name: options[name] for name in ("observed", "difference", "preset", "targets") if name in options}
+        return [attribute_words(verb, words, format=format, context=question.context, started=started, **wanted)]
+    if "ways" in options or "backends" in options:
+        from floatlab.verbs.timing import answer as timing
+
+        runs = options.get("runs", timing.RUNS)
+        if "ways" in options:
+            return [timing.partitions_answer(words, format or parse_format("binary32"), runs)]
+        return [timing.backends_answer(words, options["backends"], format, runs, started)]
+    if question.context != DEFAULT:  # a machine rounds in its own way, and takes no context that was not asked for
+        options["context"] = question.context
+    return [answer_of(reduce_words(verb, words, format, **options), options.get("preset"))]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 
 from floatlab.numbers import Datum, Derivation, Flags
 from floatlab.record import Record
-from floatlab.reduce.results.reduction import Reduction
-from floatlab.reduce.simulate.adders import Adder, Node, Term
-from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce import Adder, Compensated, Node, Reduction, Term
 
 
 class Contribution(Record):
@@ -29,6 +29,11 @@ class Contribution(Record):
     flags: Flags
     name: str = ""
 
+    @property
+    def kind(self) -> str:
+        """What it is: term, node, or the name of what comes after the last node."""
+        return "term" if self.term is not None else self.name if self.id is None else "node"
+
 
 def error_contributions(found: Reduction) -> list[Contribution]:
     """Return the entries of a reduction: the terms, the nodes, then what became of the last sum.
@@ -44,7 +49,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
         return [_only(terms[0], nodes[0]), *_after(found, nodes[0].value)]
     alone = _alone(found, terms, nodes)
     entries = [_of_term(found, i, term, alone[i]) for i, term in enumerate(terms)]
-    given: list[Fraction | None] = [_given(each) for each in entries]
+    given = [_exact(each.term if each.value is None else each.value) for each in entries]
     for node in nodes:
         # A node's last rounding is its own, but for compensated sums, where all of them are.
         flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
@@ -69,19 +74,15 @@ def _after(found: Reduction, last: Datum) -> list[Contribution]:
 
 def _rounded(found: Reduction) -> Adder | None:
     """Return what rounds terms that are rounded alone; None where no term is."""
-    adder = found.adder
-    if isinstance(adder, Compensated):
-        return Adder(adder.accumulator, adder.products, False, adder.context)
+    adder = found.adder.adder if isinstance(found.adder, Compensated) else found.adder
     return adder if isinstance(adder, Adder) else None
 
 
 def _alone(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
     """Say which terms were rounded before they were added: those whose roundings their node has among its own."""
     adder = _rounded(found)
-    if adder is None:
-        return [False] * len(terms)
-    if isinstance(found.adder, Compensated) or not adder.fma:
-        return [True] * len(terms)
+    if adder is None or not adder.fma:
+        return [adder is not None] * len(terms)
     alone = [False] * len(terms)
     for node in nodes:
         rest = node.derivations[:-1]
@@ -95,8 +96,7 @@ def _alone(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]
 
 def _only(term: Term, node: Node) -> Contribution:
     """Return the only term, as it was read into the accumulator's format."""
-    exact = term.exact.as_fraction() if term.is_finite else None
-    return Contribution(node.id, (), term, node.value, _error(node.value, [exact]), _raised(node.derivations))
+    return Contribution(node.id, (), term, node.value, _error(node.value, [_exact(term)]), _raised(node.derivations))
 
 
 def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Contribution:
@@ -105,28 +105,17 @@ def _of_term(found: Reduction, i: int, term: Term, alone: bool) -> Contribution:
         value = term.x if term.y is None else None
         return Contribution(i, (), term, value, Fraction(0) if term.is_finite else None, Flags.NONE)
     value, roundings = adder.leaf(term, i)
-    exact = term.exact.as_fraction() if term.is_finite else None
     if term.y is not None and _exact(roundings[0].result) == _exact(value):
         value = roundings[0].result  # where the accumulator holds it, a product is what it was rounded to
-    return Contribution(i, (), term, value, _error(value, [exact]), _raised(roundings))
+    return Contribution(i, (), term, value, _error(value, [_exact(term)]), _raised(roundings))
 
 
 def _raised(derivations: Sequence[Derivation]) -> Flags:
-    flags = Flags.NONE
-    for each in derivations:
-        flags |= each.flags
-    return flags
+    return reduce(or_, (each.flags for each in derivations), Flags.NONE)
 
 
-def _given(entry: Contribution) -> Fraction | None:
-    """Return what a term gives to its node."""
-    if entry.value is not None:
-        return _exact(entry.value)
-    return entry.term.exact.as_fraction() if entry.term is not None and entry.term.is_finite else None
-
-
-def _exact(value: Datum) -> Fraction | None:
-    return value.exact.as_fraction() if value.is_finite else None
+def _exact(x: Datum | Term | None) -> Fraction | None:
+    return x.exact.as_fraction() if x is not None and x.is_finite else None
 
 
 def _error(value: Datum, given: list[Fraction | None]) -> Fraction | None:

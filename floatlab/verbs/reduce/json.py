@@ -1,25 +1,28 @@
-"""The schema of sums and dot products: the order, every rounding of short ones, the result and its errors."""
+"""The schemas of sums, dot products and matrix products: the order, every rounding of short ones, and the errors."""
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.sources import Origin, Source
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.numbers import Context, Datum
 from floatlab.numbers.decimals import rounded_decimal
 from floatlab.record import Record
-from floatlab.reduce.plan.expressions import parse_schedule
-from floatlab.reduce.results.reduction import MAX_TRACED, Reduction
-from floatlab.reduce.simulate.adders import Adder
-from floatlab.reduce.simulate.compensated import Compensated
-from floatlab.reduce.simulate.machines import Machine, parse_machine
+from floatlab.reduce import Adder, Compensated, Machine, Reduction, Schedule, parse_machine, parse_schedule
+from floatlab.reduce.results.inputs import Settings
+from floatlab.reduce.results.product_error import ProductErrors
+from floatlab.reduce.results.products import Product, ProductElement
+from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import worst_of
 from floatlab.wire.derivations import CONTEXT, DATUM, error_in_ulps
 from floatlab.wire.schema import (
+    AS_IT_IS,
     BOOLEAN,
     FLAGS,
     FORMAT,
@@ -30,39 +33,48 @@ from floatlab.wire.schema import (
     Codec,
     Member,
     Schema,
+    attributes,
     constant,
     field,
+    heading,
     listed,
     optional,
     shown,
+    within,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from fractions import Fraction
     from typing import Any
 
     from floatlab.reduce.simulate.simulation import AnyAdder
 
-MOST = 1024  # terms: of more, neither operands nor nodes are written
+    Operands = tuple[tuple[Datum, ...], ...] | None
+
+MOST = 1024  # terms or elements: of more, neither operands nor nodes are written
 _DIGITS = 17
 
 
 # What a node does, as sums and matrix products say it: `adder` is the rule of compensation, rounded or fused.
 
 
-def _if_rounded(get: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Leave out what tensor cores have no choice of."""
-    return lambda made: get(made) if isinstance(made.adder, Adder | Compensated) else None
+def _context(made: Reduction | Settings) -> Context | None:
+    return made.adder.context if isinstance(made.adder, Adder | Compensated) else None
 
 
-def _rule(made: Any) -> str:
+def _products(made: Reduction | Settings) -> Format | None:
+    """Return what products are rounded to; None for sums, and for tensor cores, which have no choice of it."""
+    is_sum = isinstance(made, Reduction) and made.y is None
+    return made.adder.products if isinstance(made.adder, Adder | Compensated) and not is_sum else None
+
+
+def _rule(made: Reduction | Settings) -> str:
     adder = made.adder
     return adder.rule if isinstance(adder, Compensated) else "rounded" if isinstance(adder, Adder) else "fused"
 
 
-def read_adder(
+def _read_adder(
     context: Context | None,
     fma: bool,
     products: Format | None,
@@ -70,7 +82,6 @@ def read_adder(
     adder: str,
     machine: Machine | None,
 ) -> AnyAdder:
-    """Return the adder that a document describes; raises FileFormatError for tensor cores without their machine."""
     if machine is not None:
         return machine.adder
     if adder == "fused" or context is None:
@@ -80,28 +91,21 @@ def read_adder(
     return Compensated(adder, accumulator, products or accumulator, context)
 
 
-CONTEXT_ROW = Member(optional(CONTEXT), _if_rounded(lambda made: made.adder.context), "context")
-FMA_ROW = Member(BOOLEAN, lambda made: isinstance(made.adder, Adder) and made.adder.fma, "fma")
-PRODUCTS_ROW = Member(optional(FORMAT), _if_rounded(lambda made: made.adder.products), "products")
-RULE_ROW = Member(TEXT, _rule, "adder")
-SCHEDULE = Codec(lambda schedule, _: schedule.text, lambda wire, scope: parse_schedule(TEXT.read(wire, scope)))
-MACHINE = optional(
-    Schema(lambda name: parse_machine(name), {"name": TEXT, "words": shown("words")}),
-)
+_CONTEXT = Member(optional(CONTEXT), _context, "context")
+_SETTINGS = {
+    "schedule": Codec(lambda schedule, _: schedule.text, lambda wire, scope: parse_schedule(TEXT.read(wire, scope))),
+    "fma": Member(BOOLEAN, lambda made: isinstance(made.adder, Adder) and made.adder.fma, "fma"),
+    "products": Member(optional(FORMAT), _products, "products"),
+    "accumulator": Member(FORMAT, lambda made: made.adder.accumulator, "accumulator"),
+    "adder": Member(TEXT, _rule, "adder"),
+    "machine": optional(Schema(lambda name: parse_machine(name), {"name": TEXT, "words": shown("words")})),
+}
 
 
-# The terms: their codes, and what they were before they were read into their format.
-
-ORIGIN = optional(
-    Schema(
-        Origin,
-        {"from": field(optional(FORMAT), "format"), "inexact": INTEGER},
-    )
-)
+# The terms, or the factors: their codes, and what they were before they were read into their format.
 
 
-def source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
-    """Return data of one format as an array of codes."""
+def _source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
     formats = {datum.format for datum in data}
     if len(formats) != 1:
         raise FileFormatError(f"numbers of one format are expected, not of {len(formats)}")
@@ -109,76 +113,58 @@ def source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Sourc
     return Source(np.array([datum.code for datum in data], container(format)), format, None, origin)
 
 
-def _sides(reduction: Reduction) -> list[Source]:
-    return [side for side in (reduction.x, reduction.y) if side is not None]
-
-
-def _columns(reduction: Reduction) -> list[list[Datum]] | None:
-    if len(reduction) > MOST:
+def _data(made: Reduction | Product) -> list[list[Datum]] | None:
+    if max(side.codes.size for side in made.sides) > MOST:
         return None
-    return [[Datum(side.format, code) for code in side.codes.tolist()] for side in _sides(reduction)]
+    return [[Datum(side.format, code) for code in side.codes.reshape(-1).tolist()] for side in made.sides]
 
 
-# The error_contributions: terms, nodes, and what comes after the last one.
+_ORIGIN = optional(Schema(Origin, {"from": field(optional(FORMAT), "format"), "inexact": INTEGER}))
+_SIDES = {
+    "operands": Member(optional(listed(listed(DATUM))), _data, "operands"),
+    "read": Member(listed(_ORIGIN), lambda made: [side.origin for side in made.sides], "read"),
+}
 
 
-class _Line(Record):
-    entry: Contribution
-    result: Datum  # of the whole reduction, in whose ulps an error is where the entry has no value
+# Sums and dot products: terms, nodes, and what comes after the last one.
 
-    @property
-    def kind(self) -> str:
-        entry = self.entry
-        return "term" if entry.term is not None else entry.name if entry.id is None else "node"
-
-    @property
-    def arguments(self) -> list[int] | None:
-        return [*self.entry.arguments] if self.kind == "node" else None
-
-
-_LINES = listed(
-    Schema(
-        None,
-        {
-            "id": shown("entry.id"),
-            "kind": shown("kind"),
-            "arguments": shown("arguments").replace(is_optional=True),
-            "value": shown("entry.value", optional(DATUM)),
-            "error": shown(lambda line: error_in_ulps(line.entry.error, line.entry.value or line.result)),
-            "flags": shown("entry.flags", FLAGS),
-        },
-    )
+_LINE = Schema(  # of an entry, and the result, in whose ulps its error is where it has no value
+    None,
+    {
+        "id": shown(lambda line: line[0].id),
+        "kind": shown(lambda line: line[0].kind),
+        "arguments": Member(AS_IT_IS, lambda line: [*line[0].arguments] or None, is_optional=True),
+        "value": shown(lambda line: line[0].value, optional(DATUM)),
+        "error": shown(lambda line: error_in_ulps(line[0].error, line[0].value or line[1])),
+        "flags": shown(lambda line: line[0].flags, FLAGS),
+    },
 )
 
 
-def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Reduction], list[_Line]]:
-    return lambda reduction: [_Line(entry, reduction.result) for entry in entries(reduction)]
+def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Reduction], list[object]]:
+    return lambda reduction: [(entry, reduction.result) for entry in entries(reduction)]
 
 
 def _measure(name: str) -> Member:
     """Return a row for a bound: a decimal, rounded."""
 
     def text(reduction: Reduction) -> str | None:
-        measure: Fraction | None = getattr(reduction, name)
+        measure = getattr(reduction, name)
         return None if measure is None else rounded_decimal(measure, _DIGITS)
 
     return shown(text)
 
 
-def _reduction(
-    operands: Any, read: Any, accumulator: Format, machine: Machine | None, context: Any, fma: bool, products: Any,
-    adder: str, **fields: Any,
-) -> Reduction:  # fmt: skip
+def _reduction(operands: Operands, read: tuple[Origin | None, ...], **fields: Any) -> Reduction:
     if operands is None:
         raise FileFormatError(f"the terms were left out: of more than {MOST:,}, none are written")
     if len(operands) != len(read) or len(operands) not in (1, 2):
         raise FileFormatError(f"{len(operands)} operands, and {len(read)} in read")
-    x, *more = (source_of_data(*pair) for pair in zip(operands, read, strict=True))
-    y = more[0] if more else None
-    if y is not None and len(x.codes) != len(y.codes):
-        raise FileFormatError(f"{len(x.codes)} and {len(y.codes)} factors")
-    made = read_adder(context, fma, products, accumulator, adder, machine)
-    return Reduction(sides=(x, *more), adder=made, machine=machine, **fields)
+    sides = tuple(map(_source_of_data, operands, read))
+    if len(sides[0].codes) != len(sides[-1].codes):
+        raise FileFormatError(f"{len(sides[0].codes)} and {len(sides[1].codes)} factors")
+    adder = {name: fields.pop(name) for name in ("context", "fma", "products", "accumulator", "adder")}
+    return Reduction(sides=sides, adder=_read_adder(machine=fields["machine"], **adder), **fields)
 
 
 REDUCTION = Schema(
@@ -187,25 +173,83 @@ REDUCTION = Schema(
         "schema": constant(VERSION),
         "operation": TEXT,
         "format": shown("result.format", FORMAT),
-        "context": CONTEXT_ROW,
+        "context": _CONTEXT,
         "terms": shown(len),
-        "schedule": SCHEDULE,
-        "fma": FMA_ROW,
-        "products": PRODUCTS_ROW.replace(get=lambda made: made.y and PRODUCTS_ROW.get(made)),
-        "accumulator": Member(FORMAT, lambda made: made.accumulated.format, "accumulator"),
-        "adder": RULE_ROW,
-        "machine": MACHINE,
-        "operands": Member(optional(listed(listed(DATUM))), _columns, "operands"),
-        "read": Member(listed(ORIGIN), lambda made: [side.origin for side in _sides(made)], "read"),
-        "nodes": shown(lambda made: _lines(error_contributions)(made) if len(made) <= MOST else None, optional(_LINES)),
-        "worst": shown(_lines(worst_of), _LINES),
+        **_SETTINGS,
+        **_SIDES,
+        "nodes": shown(
+            lambda made: _lines(error_contributions)(made) if len(made) <= MOST else None, optional(listed(_LINE))
+        ),
+        "worst": shown(_lines(worst_of), listed(_LINE)),
         "accumulated": DATUM,
         "result": DATUM,
         "exact": shown("exact", optional(FRACTION)),
         "flags": shown(lambda made: made.flags if len(made) <= MAX_TRACED else None, optional(FLAGS)),
         "error": shown(lambda made: error_in_ulps(made.error, made.result)),
-        "bound": _measure("bound"),
-        "running_bound": _measure("running_bound"),
-        "condition": _measure("condition"),
+        **{name: _measure(name) for name in ("bound", "running_bound", "condition")},
     },
 )
+
+
+# Matrix products: the elements of small ones, and the worst of all.
+
+_ELEMENT = Schema(
+    lambda value: value,
+    {
+        "index": shown(lambda element: [*element.index]),
+        "value": DATUM,
+        "exact": shown("exact", optional(FRACTION)),
+        "error": shown(lambda element: error_in_ulps(element.error, element.value)),
+    },
+)
+
+
+class _Measured(Record):
+    product: Product
+    errors: ProductErrors
+
+
+def _elements(product: Product) -> list[ProductElement] | None:
+    count = prod(product.codes.shape)
+    return [product.element(place) for place in range(count)] if count <= MOST else None
+
+
+def _product(
+    shape: tuple[int, ...], terms: int, operands: Operands, read: tuple[Origin | None, ...],
+    elements: tuple[Datum, ...] | None, format: Format, schedule: Schedule, **adder: Any,
+) -> Product:  # fmt: skip
+    if operands is None or elements is None:
+        raise FileFormatError(f"the factors or elements were left out: of more than {MOST:,}, none are written")
+    if len(operands) != 2 or len(read) != 2:
+        raise FileFormatError("a product has two factors")
+    x, y = map(_source_of_data, operands, read)
+    codes = _source_of_data(elements).codes.reshape(shape)
+    rows, columns = x.codes.size // terms, y.codes.size // terms
+    if rows * columns != codes.size:
+        raise FileFormatError(f"factors of {rows} rows and {columns} columns do not make {codes.size} elements")
+    x, y = x.replace(codes=x.codes.reshape(rows, terms)), y.replace(codes=y.codes.reshape(terms, columns))
+    return Product(x, y, Settings(format, _read_adder(**adder), schedule, adder["machine"]), codes)
+
+
+SIZES_OF_ERRORS = {
+    "error": {"ulps_largest": shown("largest"), "ulps_rms": shown("rms")},
+    "q": {"largest": shown("q_largest"), "rms": shown("q_rms")},
+}
+_PRODUCT = {
+    **heading("matmul"),
+    **within("settings", {"format": FORMAT, "context": _CONTEXT}),
+    "shape": Member(listed(INTEGER), lambda product: product.codes.shape, "shape"),
+    "terms": INTEGER,
+    **within("settings", _SETTINGS),
+    **_SIDES,
+    "elements": Member(optional(listed(_ELEMENT)), _elements, "elements"),
+}
+_MEASURED = Schema(
+    _product,
+    {
+        **within("product", _PRODUCT),
+        "worst": shown(lambda made: [made.product.element(place) for place in made.errors.worst], listed(_ELEMENT)),
+        **within("errors", {**attributes("looked_at", "nearest"), **SIZES_OF_ERRORS}),
+    },
+)
+PRODUCT = Codec(lambda product, scope: _MEASURED.write(_Measured(product, product.errors()), scope), _MEASURED.read)

@@ -30,18 +30,12 @@ def _settle(question: Question) -> Question:
     return question
 
 
+_SCHEDULES = "serial (default), pairwise, blocked(128), ((0 1) (2 3)), …"
+_ACCUMULATOR = "the format of partial sums (default: the result's)"
 _ORDER = (
-    Option(
-        "schedule", "EXPR", "serial (default), pairwise, blocked(128), ((0 1) (2 3)), …", also=("order", "algorithm")
-    ),
+    Option("schedule", "EXPR", _SCHEDULES, also=("order", "algorithm")),
     Option("adder", "NAME", "rounded|kahan|neumaier|klein|double", default="rounded"),
-    Option(
-        "accumulator",
-        "F",
-        "the format of partial sums (default: the result's)",
-        read=one_format,
-        also=("acc", "accumulate"),
-    ),
+    Option("accumulator", "F", _ACCUMULATOR, read=one_format, also=("acc", "accumulate")),
 )
 _PRODUCTS = (
     Option("products", "F", "the format of products (default: the accumulator's)", read=one_format),
@@ -102,28 +96,18 @@ _TIMED = (
 
 
 def _reduction(
-    name: str,
-    summary: str,
-    examples: tuple[str, ...],
-    explanation: str,
-    order: tuple[Option, ...] = (),
-    cause: tuple[Option, ...] = (),
-    timed: tuple[Option, ...] = (),
+    name: str, summary: str, examples: tuple[str, str], explanation: str, **groups: tuple[Option, ...]
 ) -> Verb:
+    """Return a verb; `groups`, order, cause and timed, are options beside those of all three verbs."""
+    order, cause = (*_ORDER, *groups.get("order", ())), (*_OBSERVED, *groups.get("cause", ()))
+    options = (*grouped("order", *order), *grouped("cause", *cause))
     return Verb(
         name=name,
         summary=summary,
         examples=examples,
         explanation=explanation,
         takes=("ARRAY", "a list (1.5,-2), a file, random:…, or - for standard input"),
-        options=(
-            *grouped("order", *_ORDER, *order),
-            *grouped("cause", *_OBSERVED, *cause),
-            *grouped("on this machine", *timed),
-            FORMATS,
-            *ROUNDING,
-            *OUTPUT,
-        ),
+        options=(*options, *grouped("on this machine", *groups.get("timed", ())), FORMATS, *ROUNDING, *OUTPUT),
         one_format=f"{name} has one result, and -f names {{}}; --accumulator names that of partial sums",
         settle=_settle,
         needs_values=False,

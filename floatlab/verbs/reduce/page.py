@@ -1,24 +1,28 @@
-"""The page of `sum` and `dot`: the result beside the exact one, and where the error came from."""
+"""The pages of `sum`, `dot` and `matmul`: the result beside the exact one, and where the error came from."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from heapq import nlargest
 
+import numpy as np
+
 from floatlab.arrays.sources import Source
-from floatlab.errors import UnsupportedError
+from floatlab.errors import UnsupportedError, quoted
 from floatlab.numbers import Datum, Flags
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import rounded_decimal
 from floatlab.page.datum import coded
+from floatlab.page.measures import factors_text, number, percent
 from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line
 from floatlab.page.sums import decimal, few, format_row, machine_rows, origin_rows, signed, way_words
 from floatlab.page.words import counted, flags_line, plural
-from floatlab.reduce.results.reduction import MAX_TRACED, Reduction
-from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce import Adder, Reduction
+from floatlab.reduce.results.products import Product, ProductElement
+from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 
-SHORT = 16  # terms: of so many every rounding is shown
+SHORT = 16  # terms or elements: of so many every rounding, or element, is shown
 _TRACED = 1024  # terms: of so many the worst are found among products, too
 _SEARCHED = 1 << 21  # terms: the worst of more would take many seconds, and gigabytes, to find
 _WORST = 5
@@ -52,20 +56,14 @@ def reduction_page(found: Reduction, origin: str = "") -> Page:
       4   (3 2)  0x6802   2052   +0.5       +0.5
     """
     n = len(found)
-    title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {_way(found)}: {shortest(found.result)}"
+    order = way_words(found.schedule, found.adder)
+    title = f"{_NOUNS[found.operation]} of {counted(n, 'term')}, {order}: {shortest(found.result)}"
     blocks: list[Block] = [heading(title)]
-    if origin:
-        blocks.append(Row("terms", origin))
-    blocks += machine_rows(found.machine)
-    blocks += origin_rows(found.x, found.y)
-    blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found), *_formats(found)]
-    blocks += limit_rows(found)
-    blocks += _every(found) if n <= SHORT else _worst(found)
-    return Page(tuple(blocks), title)
-
-
-def _way(found: Reduction) -> str:
-    return way_words(found.schedule, found.adder)
+    blocks += [Row("terms", origin)] * bool(origin)
+    blocks += [*machine_rows(found.machine), *origin_rows(found.x, found.y)]
+    blocks += [Row("result", coded(found.result, shortest(found.result))), *truth_rows(found)]
+    blocks += [format_row(found.x, found.y, found.adder, found.result.format), *limit_rows(found)]
+    return Page((*blocks, *(_every(found) if n <= SHORT else _worst(found))), title)
 
 
 def truth_rows(found: Reduction) -> list[Block]:
@@ -84,10 +82,6 @@ def truth_rows(found: Reduction) -> list[Block]:
     relative = f", relative {few(abs(found.error / exact))}" if exact and found.error is not None else ""
     words = f"{signed(ulps, 6)} {plural(1 if abs(ulps) == 1 else 2, 'ulp')} of {found.result.format.name}{relative}"
     return [*rows, Row("error", line(words, raised))]
-
-
-def _formats(found: Reduction) -> list[Block]:
-    return [format_row(found.x, found.y, found.adder, found.result.format)]
 
 
 def limit_rows(found: Reduction) -> list[Block]:
@@ -141,21 +135,22 @@ def _every(found: Reduction) -> list[Block]:
     entries = error_contributions(found)
     strange = any(each.flags & ~Flags.INEXACT for each in entries)
     header = _HEADER + (("flags",) if strange else ())
-    rows = tuple(_cells(each, found, strange) for each in entries)
+    rows = [_cells(each, found, strange) for each in entries]
     head = "Every rounding: its error in its own ulps, and in those of the result"
     return [Gap(), heading(head), Table(header, rows, right=(3, 4, 5))]
 
 
 def _cells(entry: Contribution, found: Reduction, strange: bool) -> tuple[Line, ...]:
     id = line("=" if entry.id is None else str(entry.id))
-    flags = (flags_line(entry.flags & ~Flags.INEXACT) if entry.flags & ~Flags.INEXACT else (),) if strange else ()
+    flags = [flags_line(entry.flags & ~Flags.INEXACT) if entry.flags & ~Flags.INEXACT else ()] * strange
     of = entry.name or _adds(entry.arguments)
     if entry.term is not None and entry.term.y is not None:
-        of = f"{shortest(entry.term.x)} × {shortest(entry.term.y)}"
-    if entry.value is None:
-        return (id, line(of), (), line(Span("as it is", Role.HINT)), *missed(entry, found), *flags)
-    value = line(Span(shortest(entry.value), Role.VALUE))
-    return (id, line(of), line(Span(hexadecimal_code(entry.value), Role.CODE)), value, *missed(entry, found), *flags)
+        of = " × ".join(map(shortest, entry.term.factors))
+    code, value = line(), line(Span("as it is", Role.HINT))
+    if entry.value is not None:
+        code = line(Span(hexadecimal_code(entry.value), Role.CODE))
+        value = line(Span(shortest(entry.value), Role.VALUE))
+    return (id, line(of), code, value, *missed(entry, found), *flags)
 
 
 def _adds(arguments: tuple[int, ...]) -> str:
@@ -171,11 +166,7 @@ def missed(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
     if not entry.error or entry.value is None:
         return line(Span("exact", Role.HINT)), ()
     own = line(Span(signed(entry.error / entry.value.ulp.as_fraction()), Role.LOST))
-    return own, _in_result(entry.error, found)
-
-
-def _in_result(error: Fraction, found: Reduction) -> Line:
-    return line(signed(error / found.result.ulp.as_fraction())) if found.result.is_finite else ()
+    return own, line(signed(entry.error / found.result.ulp.as_fraction())) if found.result.is_finite else ()
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
@@ -201,3 +192,118 @@ def _worst(found: Reduction) -> list[Block]:
     many = plural(len(rows), "The rounding", f"The {len(rows)} roundings")
     head = f"{many} that missed most: by how many of their own ulps, and of the result's"
     return [Gap(), heading(head), Table(_HEADER, rows, right=(3, 4, 5))]
+
+
+# Matrix products: how far the elements are from the exact ones, and all of a small product.
+
+_OFFERED = 32  # elements to choose from
+_QUICK = 1 << 22  # products: of so many the worst are quickly found
+
+
+def product_page(found: Product) -> Page:
+    """Return the page of a matrix product.
+
+    >>> from floatlab.reduce.results.products import matrix_product
+    >>> from floatlab.page.layout import to_text
+    >>> print(to_text(product_page(matrix_product([[1, 2], [3, 2**-12]], [[3], [2]], format="fp16"))), end="")
+      matrix product (2 × 2) · (2 × 1), serial
+      a            4 binary64 numbers rounded into binary16, all exactly
+      b            2 numbers read into binary16, all exactly
+      rounded to   binary16 everywhere
+      nearest      2 of 2 elements (100 %) are at most half an ulp from the exact
+                   ones
+      error        largest 0.0625 ulps, root mean square 0.0442
+      q            largest 0.111, root mean square 0.0786: |error| / (u × sum of
+                   |a·b|)
+    <BLANKLINE>
+      Every element
+      index  code    value  exact             ulps
+      0, 0   0x4700      7  7                exact
+      1, 0   0x4880      9  9.00048828125  −0.0625
+    """
+    settings, errors = found.settings, found.errors()
+    sides = factors_text(found.x.codes.shape, found.y.codes.shape)
+    title = f"matrix product {sides}, {way_words(settings.schedule, settings.adder)}"
+    blocks: list[Block] = [heading(title), *machine_rows(settings.machine)]
+    blocks += origin_rows(found.x, found.y)
+    blocks.append(format_row(found.x, found.y, settings.adder, settings.format))
+    looked = errors.looked_at
+    if looked < found.codes.size:
+        blocks.append(Row("measured", f"{looked:,} of {counted(found.codes.size, 'element')}"))
+    if looked:
+        share = f"{errors.nearest:,} of {counted(looked, 'element')} ({percent(errors.nearest, looked)})"
+        verb = plural(errors.nearest, "is", "are")
+        q = f"largest {number(errors.q_largest)}, root mean square {number(errors.q_rms)}: "
+        blocks += [
+            Row("nearest", f"{share} {verb} at most half an ulp from the exact {plural(looked, 'one')}"),
+            Row("error", f"largest {number(errors.largest)} ulps, root mean square {number(errors.rms)}"),
+            Row("q", line(q, Span("|error| / (u × sum of |a·b|)", Role.HINT))),
+        ]
+    return Page((*blocks, *_elements(found, errors.worst)), title)
+
+
+def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
+    is_small = found.codes.size <= SHORT
+    places = range(found.codes.size) if is_small else worst
+    if not places:
+        return []
+    head = "Every element" if is_small else f"The {counted(len(places), 'element')} farthest from the exact product"
+    rows = [_element_cells(found.element(each)) for each in places]
+    return [Gap(), heading(head), Table(("index", "code", "value", "exact", "ulps"), rows, right=(2, 4))]
+
+
+def _element_cells(each: ProductElement) -> tuple[Line, ...]:
+    ulps = Span("·")
+    if each.error is not None:
+        missed = each.error / each.value.ulp.as_fraction()
+        ulps = Span(signed(missed), Role.LOST) if missed else Span("exact", Role.HINT)
+    return (
+        line(", ".join(map(str, each.index)) or "·"),
+        line(Span(hexadecimal_code(each.value), Role.CODE)),
+        line(Span(shortest(each.value), Role.VALUE)),
+        line("no number" if each.exact is None else decimal(each.exact, 17)),
+        line(ulps),
+    )
+
+
+def element_words(found: Product, place: int) -> str:
+    """Name an element by its indices, from its place in C order.
+
+    >>> from floatlab.reduce.results.products import matrix_product
+    >>> element_words(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
+    '1,0'
+    """
+    return ",".join(str(int(each)) for each in np.unravel_index(place, found.codes.shape)) or "0"
+
+
+def elements_of(found: Product) -> list[tuple[int, str]]:
+    """Return elements to choose from, their places and words: the worst of them, where they are quickly found."""
+    quick = found.codes.size * found.terms <= _QUICK
+    worst = found.errors(_OFFERED).worst if quick and found.codes.size > _OFFERED else ()
+    places = dict.fromkeys([*worst, *range(min(found.codes.size, _OFFERED))])
+    format = found.settings.format
+    codes = found.codes.reshape(-1)
+    marks = set(worst)
+    return [
+        (int(place), f"{element_words(found, place):<10} {shortest(Datum(format, int(codes[place])))}"
+         f"{'  far from exact' if place in marks else ''}")
+        for place in places
+    ]  # fmt: skip
+
+
+def place_of(found: Product, text: str) -> int:
+    """Return the place in C order of an element: `row,column`, or the place itself; raises UnsupportedError.
+
+    >>> from floatlab.reduce.results.products import matrix_product
+    >>> place_of(matrix_product([[1, 2], [3, 4]], [[5, 6], [7, 8]]), "1,0")
+    2
+    """
+    shape = found.codes.shape
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and len(part) < 10 for part in parts):
+        raise UnsupportedError(f"an element is row,column, not {quoted(text)}")
+    index = tuple(map(int, parts))
+    whole = (found.codes.size,) if len(index) == 1 != len(shape) else shape
+    if len(index) != len(whole) or any(i >= size for i, size in zip(index, whole, strict=True)):
+        raise UnsupportedError(f"there is no element {quoted(text)} in a product of shape {shape}")
+    return int(np.ravel_multi_index(index, whole))

@@ -16,9 +16,7 @@ from floatlab.page.model import Line, Role, Span, Table, line
 from floatlab.page.sums import decimal, signed
 from floatlab.page.words import counted
 from floatlab.record import Record
-from floatlab.reduce.plan.plan import Plan
-from floatlab.reduce.results.reduction import Reduction
-from floatlab.reduce.simulate.adders import Term
+from floatlab.reduce import Plan, Reduction
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import missed
 
@@ -63,29 +61,21 @@ class Tree:
         self.plan, self.found = plan, found
         self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms
-        self._size, self._low, self._high = [1] * n, list(range(n)), list(range(n))
+        self._size, self._low = plan.sizes, plan.first_terms
+        self._high = plan.accumulate(range(n), max)
         self._step = [0] * n  # that the terms below are a multiple of from each other
         self._parent = [-1] * (n + len(plan.nodes))
         for id, node in enumerate(plan.nodes, n):
-            low = min(self._low[each] for each in node)
-            step = 0
+            steps = (gcd(self._step[each], self._low[each] - self._low[id]) for each in node)
+            self._step.append(gcd(*steps))
             for each in node:
                 self._parent[each] = id
-                step = gcd(step, self._step[each], self._low[each] - low)
-            self._size.append(sum(self._size[each] for each in node))
-            self._low.append(low)
-            self._high.append(max(self._high[each] for each in node))
-            self._step.append(step)
         self._chains: dict[int, list[int]] = {}
         products = found is not None and found.y is not None
         self._apart = any(each.error for each in self.entries[:n])  # terms that were rounded alone
-        self.header: tuple[str, ...] = ("tree",)
-        if found is not None:
-            alone = ("product ulps" if products else "term ulps",) if self._apart else ()
-            last = ("term",) if products else ()
-            self.header += ("adds", "sum so far", "ulps", "in result", *alone, "code", "id", *last)
-        else:
-            self.header += ("id", "terms")
+        alone = ["product ulps" if products else "term ulps"] * self._apart
+        columns = ("adds", "sum so far", "ulps", "in result", *alone, "code", "id", *["term"] * products)
+        self.header: tuple[str, ...] = ("tree", *(("id", "terms") if found is None else columns))
 
     @property
     def right(self) -> tuple[int, ...]:
@@ -121,12 +111,10 @@ class Tree:
     def _chain(self, head: int) -> list[int]:
         """Return the nodes of a chain, in the order of time; `head` is the last of them."""
         if head not in self._chains:
-            found: list[int] = []
-            each: int | None = head
-            while each is not None:
-                found.append(each)
-                each = self._onward(each)
-            self._chains[head] = found[::-1]
+            chain = [head]
+            while (before := self._onward(chain[-1])) is not None:
+                chain.append(before)
+            self._chains[head] = chain[::-1]
         return self._chains[head]
 
     def rows(self, unfolded: frozenset[Key]) -> list[TreeRow]:
@@ -134,21 +122,18 @@ class Tree:
         root = self.plan.root
         label, is_open = counted(self.plan.terms, "term"), ("part", root) in unfolded
         found = [TreeRow(("all", root), 0, root, is_open, self._cells(0, is_open, "", label, node=root))]
-        if is_open:
-            found += self._inside(root, 1, unfolded)
-        for i, entry in enumerate(each for each in self.entries if each.id is None):
-            found.append(TreeRow(("after", i), 0, None, None, self._after(entry)))
-        return found
+        found += self._inside(root, 1, unfolded) if is_open else ()
+        last = [each for each in self.entries if each.id is None]
+        return found + [TreeRow(("after", i), 0, None, None, self._after(entry)) for i, entry in enumerate(last)]
 
     def _inside(self, head: int, depth: int, unfolded: frozenset[Key]) -> Iterator[TreeRow]:
         if head < self.plan.terms:
-            yield self._operand(head, depth, unfolded)
+            yield from self._operand(head, depth, unfolded)
             return
         chain = self._chain(head)
         first = self._node(chain[0])
         if len(first) == 2:
-            yield self._operand(first[0], depth, unfolded)
-            yield from self._below(first[0], depth, unfolded)
+            yield from self._operand(first[0], depth, unfolded)
         yield from self._links(head, 0, len(chain), depth, unfolded, top=True)
 
     def _links(
@@ -194,23 +179,17 @@ class Tree:
             yield TreeRow(("many", id), depth, id, many, self._cells(depth, many, "+ ", label, node=id))
             if many:
                 for each in adds:
-                    yield self._operand(each, depth + 1, unfolded)
-                    yield from self._below(each, depth + 1, unfolded)
+                    yield from self._operand(each, depth + 1, unfolded)
             return
-        is_part = adds[0] >= self.plan.terms
-        is_open = ("part", adds[0]) in unfolded if is_part else None
-        cells = self._cells(depth, is_open, "+ ", self._name(adds[0]), adds[0], id)
-        yield TreeRow(("link", id, adds[0]), depth, id, is_open, cells)
-        yield from self._below(adds[0], depth, unfolded)
+        yield from self._operand(adds[0], depth, unfolded, id)
 
-    def _operand(self, id: int, depth: int, unfolded: frozenset[Key]) -> TreeRow:
-        """Return the row of a number that is not added to one before."""
-        is_part = id >= self.plan.terms
-        is_open = ("part", id) in unfolded if is_part else None
-        return TreeRow(("part", id), depth, id, is_open, self._cells(depth, is_open, "  ", self._name(id), id))
-
-    def _below(self, id: int, depth: int, unfolded: frozenset[Key]) -> Iterator[TreeRow]:
-        if id >= self.plan.terms and ("part", id) in unfolded:
+    def _operand(self, id: int, depth: int, unfolded: frozenset[Key], node: int | None = None) -> Iterator[TreeRow]:
+        """Give the row of a number, which a node adds to the sum before it or which starts one, and what it unfolds."""
+        is_open = ("part", id) in unfolded if id >= self.plan.terms else None
+        key: Key = ("part", id) if node is None else ("link", node, id)
+        cells = self._cells(depth, is_open, "  " if node is None else "+ ", self._name(id), id, node)
+        yield TreeRow(key, depth, id if node is None else node, is_open, cells)
+        if is_open:
             yield from self._inside(id, depth + 1, unfolded)
 
     @staticmethod
@@ -247,9 +226,8 @@ class Tree:
     @property
     def worst(self) -> list[int]:
         """The nodes that missed most, the worst first."""
-        missed = [(abs(each.error), -each.id) for each in self.entries if each.error and each.id is not None]
-        n = self.plan.terms
-        return [-id for _, id in sorted(missed, reverse=True) if -id >= n or self.plan.root == 0][:100]
+        missed = [(-abs(each.error), each.id) for each in self.entries if each.error and each.id is not None]
+        return [id for _, id in sorted(missed) if id >= self.plan.terms or self.plan.root == 0][:100]
 
     # Cells.
 
@@ -258,22 +236,22 @@ class Tree:
         if id < self.plan.terms:
             return f"x{id}"
         low, high, size, step = self._low[id], self._high[id], self._size[id], self._step[id]
-        if high - low == size - 1:
-            return f"x{low} … x{high}" if size > 2 else f"x{low}, x{high}"
-        if (size - 1) * step == high - low:
-            return f"x{low}, x{low + step} … x{high}" if size > 2 else f"x{low}, x{high}"
-        return f"x{low} … ({size})"
+        if (size - 1) * step != high - low:
+            return f"x{low} … ({size})"
+        if size == 2:
+            return f"x{low}, x{high}"
+        return f"x{low} … x{high}" if step == 1 else f"x{low}, x{low + step} … x{high}"
 
     def _cells(
         self, depth: int, is_open: bool | None, sign: str, label: str, adds: int | None = None, node: int | None = None
     ) -> tuple[Line, ...]:
         mark = "  " if is_open is None else "▾ " if is_open else "▸ "
-        name: Line = line("  " * depth, mark if sign != "+ " else "", Span(sign, Role.LABEL) if sign.strip() else "")
-        name = line(name, mark if sign == "+ " and is_open is not None else "", label)
+        signs = (Span(sign, Role.LABEL), mark * (is_open is not None)) if sign == "+ " else (mark,)
+        name = line("  " * depth, *signs, label)
         shown = node if node is not None else adds
         if self.found is None:
-            below = node if node is not None and adds is None else adds
-            return (name, line(Span(str(shown), Role.HINT)), line(str(self._size[below]) if below is not None else ""))
+            below = node if adds is None else adds
+            return (name, line(Span(str(shown), Role.HINT)), line("" if below is None else str(self._size[below])))
         entry = None if node is None else self.entries[node]
         return (name, *self._numbers(adds, entry), *self._places(adds, shown))
 
@@ -282,9 +260,8 @@ class Tree:
         assert self.found is not None
         added = None if adds is None else self.entries[adds]
         first: Line = () if added is None else _value(added)
-        alone: list[Line] = [()] * self._apart
-        if self._apart and added is not None and added.term is not None and added.value is not None:
-            alone = [missed(added, self.found)[0]]
+        is_term = added is not None and added.term is not None and added.value is not None
+        alone = [missed(added, self.found)[0] if added is not None and is_term else ()] * self._apart
         if after is None or after.value is None:
             return (first, (), (), (), *alone, ())
         own, in_result = missed(after, self.found)
@@ -295,7 +272,7 @@ class Tree:
         cells = [line(Span("" if id is None else str(id), Role.HINT))]
         if self.found is not None and self.found.y is not None:
             term = self.entries[adds].term if adds is not None else None
-            cells.append(line(_factors(term)) if term is not None else ())
+            cells.append(line(" × ".join(map(shortest, term.factors))) if term is not None else ())
         return tuple(cells)
 
     def _run(self, key: Key, depth: int, is_open: bool) -> TreeRow:
@@ -306,13 +283,11 @@ class Tree:
         blank: tuple[Line, ...] = ((),) * (len(self.header) - 1)
         if self.found is None:
             return TreeRow(key, depth, None, is_open, (name, *blank))
-        cells = [name, ()]
-        last = self.entries[chain[-1]]
-        cells.append(line(Span(shortest(last.value), Role.VALUE)) if last.value is not None else ())
-        errors = [_in_ulps(self.entries[id]) for id in chain]
-        worst = max(errors, key=abs, default=Fraction(0))
-        cells.append(line(Span(f"to {signed(worst)}", Role.LOST)) if worst else line(Span("exact", Role.HINT)))
-        return TreeRow(key, depth, None, is_open, (*cells, *blank[len(cells) - 1 :]))
+        last = self.entries[chain[-1]].value
+        worst = max((_in_ulps(self.entries[id]) for id in chain), key=abs)
+        ulps = Span(f"to {signed(worst)}", Role.LOST) if worst else Span("exact", Role.HINT)
+        total = () if last is None else line(Span(shortest(last), Role.VALUE))
+        return TreeRow(key, depth, None, is_open, (name, (), total, line(ulps), *blank[3:]))
 
     def _after(self, entry: Contribution) -> tuple[Line, ...]:
         """Return the cells of what comes after the last node."""
@@ -332,10 +307,6 @@ def _in_ulps(entry: Contribution) -> Fraction:
     if not entry.error or entry.value is None:
         return Fraction(0)
     return entry.error / entry.value.ulp.as_fraction()
-
-
-def _factors(term: Term) -> str:
-    return shortest(term.x) if term.y is None else f"{shortest(term.x)} × {shortest(term.y)}"
 
 
 def tree_of(found: Reduction) -> Tree | None:

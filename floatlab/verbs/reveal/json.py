@@ -35,11 +35,6 @@ _REPLAY = Schema(
 )
 
 
-def _element(findings: Findings) -> list[int]:
-    """Return the index of the element that plan and claim are of: the first."""
-    return [0 for _ in findings.target.shape]
-
-
 FINDINGS = Schema(
     None,
     {
@@ -52,7 +47,7 @@ FINDINGS = Schema(
         "schedule": shown(_schedule),
         "claim": optional(_REPLAY),
         "shape": shown(lambda findings: [*findings.target.shape]),
-        "element": shown(_element),
+        "element": shown(lambda findings: [0] * len(findings.target.shape)),  # that plan and claim are of: the first
         "elements": shown("elements"),
         "elements_alike": shown("agreeing"),
         "replays": listed(_REPLAY),

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from floatlab.page.model import Block, Gap, Page, Role, Row, Span, Table, heading
 from floatlab.page.words import counted
-from floatlab.reduce.plan.matching import schedule_of
-from floatlab.reduce.plan.orders import Schedule
-from floatlab.reduce.plan.outline import OutlinePart, outline, subtree
-from floatlab.reduce.plan.plan import Plan
+from floatlab.reduce import Adder, Plan, Schedule
+from floatlab.reduce.plan.matching import OutlinePart, outline, schedule_of, subtree
 from floatlab.reduce.reveal.revelation import Findings
-from floatlab.reduce.simulate.adders import Adder, PartlyFused
+from floatlab.reduce.simulate.adders import PartlyFused
 
 _SHORT = 12  # terms: a tree of so many is written out
 _MOST_RANGES = 6
@@ -31,14 +29,18 @@ def reveal_page(found: Findings) -> Page:
       replayed     32 of 32 random sums have the same bits
       subnormals   kept
     """
-    n, name = found.plan.terms, _name(found)
+    name = "function" if "<lambda>" in found.target.name else found.target.name
     order = found.schedule.text if found.schedule is not None else "in an order without a name"
     if found.claim is None:
         order = "no order is claimed"
-    title = f"{name}: {counted(n, 'term')}, {order}"
-    blocks: list[Block] = [heading(title), *_order(found), *_replayed(found)]
-    blocks.append(Row("subnormals", "become zero" if found.flushes else "kept"))
-    blocks.append(Row("asked", f"{counted(found.probes, 'probe')} of {found.format.name}"))
+    title = f"{name}: {counted(found.plan.terms, 'term')}, {order}"
+    blocks = [
+        heading(title),
+        *_drawn("probed" if found.claim is None else "order", found.plan, found.schedule),
+        *_replayed(found),
+        Row("subnormals", "become zero" if found.flushes else "kept"),
+        Row("asked", f"{counted(found.probes, 'probe')} of {found.format.name}"),
+    ]
     return Page(tuple(blocks), title)
 
 
@@ -53,17 +55,7 @@ def plan_page(plan: Plan) -> Page:
                    ((0 1) (2 3))
     """
     title = f"order of {counted(plan.terms, 'term')}, depth {plan.depth}"
-    blocks = [heading(title), *_drawn("order", plan, schedule_of(plan))]
-    return Page(tuple(blocks), title)
-
-
-def _name(found: Findings) -> str:
-    name = found.target.name
-    return "function" if "<lambda>" in name else name
-
-
-def _order(found: Findings) -> list[Block]:
-    return _drawn("probed" if found.claim is None else "order", found.plan, found.schedule)
+    return Page((heading(title), *_drawn("order", plan, schedule_of(plan))), title)
 
 
 def _drawn(label: str, plan: Plan, schedule: Schedule | None) -> list[Block]:
@@ -118,8 +110,7 @@ def _ranges(terms: Sequence[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _listed(terms: Sequence[int]) -> str:
-    ranges = _ranges(terms)
+def _listed(ranges: list[tuple[int, int]]) -> str:
     words = [str(low) if low == high else f"{low}–{high}" for low, high in ranges[:_MOST_RANGES]]
     return ", ".join(words) + ", …" * (len(ranges) > _MOST_RANGES)
 
@@ -165,7 +156,7 @@ def _fusions(fused: set[int], terms: Sequence[int]) -> str:
         return f"with{'out' if outside else ''} fused multiply-add"
     sides = (outside, "rounded", "the others fused"), (inside, "fused", "the others rounded")
     named, verb, others = min(sides, key=lambda side: len(_ranges(side[0])))
-    return f"products of {counted(len(named), 'term')} {verb} ({_listed(named)}), {others}"
+    return f"products of {counted(len(named), 'term')} {verb} ({_listed(_ranges(named))}), {others}"
 
 
 def _one_way(way: Adder | PartlyFused, terms: Sequence[int]) -> str:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from floatlab.errors import FormatError, quoted
 from floatlab.formats import CATALOG, Format, parse_format
-from floatlab.numbers import Context, Datum, Direction, Literal, convert, decode, hexadecimal_code
-from floatlab.numbers.datum import shortest
-from floatlab.numbers.literals import Code
+from floatlab.numbers import Context, Direction, Literal, convert, decode
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.verbs.answer import Answer, answer_for
-from floatlab.verbs.question import as_code, read_operand, reversed_code
+from floatlab.verbs.question import Answer, answer_for, as_code, read_operand, reversed_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.page.model import Page
-    from floatlab.verbs.answer import Started
-    from floatlab.verbs.question import Question
+    from floatlab.verbs.question import Question, Started
 
 DEFAULT_FORMATS = ("fp16", "fp32")
 # What a bare code most likely is, by its width; other widths have no clear favourite.
@@ -88,7 +85,6 @@ def _directions(literal: Literal, formats: tuple[Format, ...], context: Context,
         [read_literal(literal, format, context.replace(rounding=direction)) for direction in Direction]
         for format in formats
     ]
-    flat = [each for group in found for each in group]
 
     def page() -> Page:
         from floatlab.page.model import joined
@@ -96,14 +92,7 @@ def _directions(literal: Literal, formats: tuple[Format, ...], context: Context,
 
         return joined([directions_table(group) for group in found])
 
-    return Answer(
-        page,
-        answer_for(flat).records,
-        lambda: [shortest(each.result) for each in flat],
-        lambda: [hexadecimal_code(each.result) for each in flat],
-        hints,
-        tuple(each.result for each in flat),
-    )
+    return answer_for([each for group in found for each in group], hints=hints).replace(page=page, parts=None)
 
 
 def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
@@ -115,7 +104,7 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
         title = f"every {typed.width}-bit format"
     else:
         title = "the formats named"
-    data: list[Datum] = [decode(typed.code, format) for format in formats]
+    data = [decode(typed.code, format) for format in formats]
     if not data:
         raise FormatError(f"{quoted(literal.text)}: no named format has {typed.width} bits; name some with -f")
 
@@ -124,14 +113,8 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
 
         return dialects_table(data, literal.text, title)
 
-    found = [read_literal(Literal(literal.text, typed.replace(binary=False)), d.format) for d in data]
-    return Answer(
-        page,
-        answer_for(found).records,
-        lambda: [shortest(d) for d in data],
-        lambda: [hexadecimal_code(d) for d in data],
-        results=tuple(data),
-    )
+    found = [read_literal(Literal(literal.text, typed.replace(binary=False)), format) for format in formats]
+    return answer_for(found).replace(page=page, parts=None)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.numbers import Datum, Derivation
 from floatlab.numbers.datum import hexadecimal_code
-from floatlab.page.datum import field_widths
+from floatlab.page.datum import fields_of
 from floatlab.page.model import Page, Role, Span, Table, heading, hint, line
 from floatlab.page.words import brief, error_words, flags_line, operand_text
 
@@ -37,17 +37,13 @@ def directions_table(derivations: list[Derivation]) -> Page:
 def dialects_table(data: list[Datum], text: str, title: str) -> Page:
     """Compare what one code means in several formats."""
     rows = tuple(
-        (datum.format.name, " ".join(text_of_fields(datum)), Span(brief(datum), Role.VALUE), datum.number_class.value)
+        (
+            datum.format.name,
+            " ".join(bits for _, _, bits in fields_of(datum)),
+            Span(brief(datum), Role.VALUE),
+            datum.number_class.value,
+        )
         for datum in data
     )
     title = f"{text} in {title}"
     return Page((heading(title), Table(("format", "bits", "value", "class"), rows)), title)
-
-
-def text_of_fields(datum: Datum) -> list[str]:
-    """Return the bits of each field."""
-    bits, taken, parts = f"{datum.code:0{datum.format.width}b}", 0, []
-    for _, _, width in field_widths(datum.format):
-        parts.append(bits[taken : taken + width])
-        taken += width
-    return parts

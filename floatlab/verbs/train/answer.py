@@ -2,17 +2,307 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
+from collections.abc import Callable, Sized
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
 
+from floatlab.arrays.sources import Source
+from floatlab.arrays.types import Array
+from floatlab.errors import FloatlabError, UnsupportedError
+from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
-from floatlab.verbs.train.forms import form_of
+from floatlab.numbers import Datum, encode, parse_literal
+from floatlab.numbers.datum import hexadecimal_code, shortest
+from floatlab.training.setup import Setup, parse_remedy
+from floatlab.training.validation import checked_number, exactly
+from floatlab.verbs.question import Answer, Question, Started, written
+from floatlab.verbs.train.options import form_of
+from floatlab.verbs.train.words import as_csv
+
+if TYPE_CHECKING:
+    from floatlab.training.laboratory import Training
+    from floatlab.training.learner import Learning
+    from floatlab.training.networks import Configuration
+    from floatlab.training.trace import UpdateTrace
+
+STEPS = 100  # unless the question says how many
+NETWORK_STEPS = 500
+NETWORKS = ("fp32", "fp16", "fp16+master+dynamic", "bf16", "bf16+stochastic", "fp8+master")
+Numbers = str | list[str] | Datum | Array | Source  # what a word names: text is read by its format
+_RECORDED = 1 << 20  # numbers that a run keeps of its weights
 
 
 @in_default_mode
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question in the form that its first value names, else as many updates; each form has its folder."""
-    home = import_module(f"floatlab.verbs.train.{form_of(question)}.answer")
-    answer: Answer = home.answer_question(question, started)
-    return [answer]
+    """Answer a question in the form that its first value names, else as many updates; raises FloatlabError."""
+    forms = {"run": _run, "step": _step, "network": _network, "underflow": _underflow, "check": _check}
+    return [forms[form_of(question)](question, started)]
+
+
+# What a question's words name.
+
+
+@in_default_mode
+def numbers_named(word: str) -> Numbers:
+    """Return what a word names: a number as text, so that nothing rounds it before its format does, or an array.
+
+    A list of numbers stays text, VALUE@FORMAT is read into that format, and a file or `random:…` is read as it is.
+    Raises FloatlabError.
+
+    >>> numbers_named("1/3"), numbers_named("0.1,2^-24"), numbers_named("0.1@fp16")
+    ('1/3', ['0.1', '2^-24'], Datum(binary16 0x2e66 = 0.1))
+    """
+    if _is_number(word):
+        return word
+    text, at, format = word.rpartition("@")
+    if at and _is_number(text):
+        return encode(text, format)
+    parts = [part.strip() for part in word.split(",")]
+    return parts if len(parts) > 1 and all(map(_is_number, parts)) else _array_named(word)
+
+
+def _array_named(word: str) -> Array | Source:
+    from floatlab.files import open_array
+
+    with open_array(word, "binary64") as source:
+        return source.whole()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        parse_literal(text)
+    except FloatlabError:
+        return False
+    return True
+
+
+@in_default_mode
+def setup_of(question: Question) -> Setup:
+    """Return the setup of a question, before any remedy."""
+    formats = _formats_of(question)
+    formats["update"] = formats.pop("update_format", None)  # its name where there is no update beside it
+    return Setup(**formats, context=question.context)
+
+
+def _formats_of(question: Question) -> dict[str, Any]:
+    """Return the formats of a setup as the question has them."""
+    names = ("grads", "accumulator", "state", "master", "update_format")
+    options = {name: question.option(name) for name in names if question.option(name) is not None}
+    return {"weights": question.option("weights") or next(iter(question.formats), "binary16"), **options}
+
+
+# Many steps.
+
+
+@in_default_mode
+def train_question(question: Question, started: Started | None = None) -> Training:
+    """Return the steps that a question asks for, done; raises FloatlabError.
+
+    >>> from floatlab.verbs.question import Question
+    >>> asked = Question("train", ("1.125",)).having(update="0.00041999", steps=101, remedies=("plain", "fp32"))
+    >>> [line.final for line in train_question(asked).lines]
+    [1.125, 1.1674174070358276]
+    """
+    from floatlab.training.gradients import Gradients
+    from floatlab.training.laboratory import train
+    from floatlab.training.trainer import MAX_VALUES
+
+    name = "update" if question.option("grad") is None else "gradient"
+    start, given = numbers_named(question.values[0]), numbers_named(_given(question))
+    _check_size(start, "start")
+    _check_size(given, name)
+    length = len(start) if isinstance(start, Sized) and not isinstance(start, str) else 0
+    count, steps = max(length, 1), question.option("steps")
+    if steps is None:
+        steps = Gradients(given, count, not length, name).length or STEPS
+    every = question.option("every") or max(1, -(-steps * count // _RECORDED))
+    if (kept := (steps // every + 1) * count) > max(MAX_VALUES, 2 * count):
+        raise UnsupportedError(f"recording every {every:,} steps keeps {kept:,} numbers; at most {MAX_VALUES:,} are")
+    training = train(
+        start, given if name == "gradient" else None, update=given if name == "update" else None, steps=0,
+        lr=question.option("lr"), optimizer=question.option("optimizer"), remedies=question.option("remedies"),
+        context=question.context, every=every, **_formats_of(question),
+    )  # fmt: skip
+    many = len(training.trainers) + (not training.reference.is_exact)
+    training.advance(steps, None if started is None else started(steps * many, "steps"))
+    return training
+
+
+def _given(question: Question) -> str:
+    grad = question.option("grad")
+    return str(question.option("update") if grad is None else grad)
+
+
+def _check_size(numbers: Numbers, name: str) -> None:
+    """Refuse numbers beyond binary64, which holds all those of a run; raises UnsupportedError."""
+    exact = [numbers] if isinstance(numbers, str | Datum) else numbers if isinstance(numbers, list) else []
+    for number in exact:
+        try:
+            float(exactly(number, name))
+        except OverflowError:
+            raise UnsupportedError(f"{name}, {number}, is beyond binary64, which holds the numbers of a run") from None
+
+
+@in_default_mode
+def training_answer(question: Question, training: Training) -> Answer:
+    """Return the answer to a question about many steps, as far as they are done; what it shows is as of then."""
+    from floatlab.verbs.train.run_page import training_page, training_table, values_chart
+
+    def final(word: Callable[[Datum], str]) -> list[str]:
+        lines = []
+        for run in training.runs:
+            fmt, values = run.setup.weights, run.values[-1].reshape(-1).tolist()
+            lines.append(",".join(word(encode(x, fmt)) if isinstance(fmt, Format) else f"{x!r}" for x in values))
+        return lines
+
+    return Answer(
+        lambda: training_page(training, _given(question), question.values[0]),
+        written(training),
+        lambda: final(shortest),
+        lambda: final(hexadecimal_code),
+        found=training,
+        table=lambda: training_table(training),
+        chart=lambda: values_chart(training),
+    )
+
+
+def _run(question: Question, started: Started | None) -> Answer:
+    return training_answer(question, train_question(question, started))
+
+
+# One step.
+
+
+@in_default_mode
+def trace_step(question: Question) -> UpdateTrace:
+    """Return the update that a question asks for; raises FloatlabError.
+
+    >>> from floatlab.verbs.question import Question
+    >>> trace_step(Question("train", ("step", "1.125", "0.00041999"))).why.value
+    'below half'
+    """
+    from floatlab.training.program import parse_optimizer
+    from floatlab.training.trace import step
+
+    _, weight, *rest = question.values
+    grad, update = question.option("grad"), question.option("update", rest[0] if rest else None)
+    setup = setup_of(question)
+    for word in question.option("remedies", ()):
+        setup = parse_remedy(word)(setup)
+    optimizer = None if grad is None else parse_optimizer(question.option("optimizer"), question.option("lr"), False)
+    return step(_single(weight), _single(update), grad=_single(grad), optimizer=optimizer, setup=setup)
+
+
+def _single(word: str | None) -> object:
+    number = None if word is None else numbers_named(word)
+    if isinstance(number, Sized) and not isinstance(number, str):
+        raise UnsupportedError(f"a step is of one number, and {word} names {len(number)}")
+    return number
+
+
+def _step(question: Question, started: Started | None) -> Answer:
+    from floatlab.verbs.train.step_page import step_page
+
+    trace = trace_step(question)
+    page, word = lambda: step_page(trace, bool(question.option("brief", False))), [shortest(trace.after)]
+    codes = lambda: [hexadecimal_code(trace.after)]  # noqa: E731
+    return Answer(page, written(trace), lambda: word, codes, results=(trace.after,), found=trace)
+
+
+# Networks.
+
+
+def _network(question: Question, started: Started | None) -> Answer:
+    from floatlab.training.learner import learn
+
+    chosen, seeds, steps, shape = network_of(question)
+    rows = learn(
+        question.option("problem", "network"), chosen, seeds=seeds, steps=steps, lr=question.option("lr"),
+        optimizer=question.option("optimizer"), every=max(steps // 100, 1),
+        tick=None if started is None else started(steps * len(seeds) * len(chosen), "steps"), **shape,
+    )  # fmt: skip
+    return network_answer(rows)
+
+
+def network_of(question: Question) -> tuple[list[Configuration], range, int, dict[str, Any]]:
+    """Return the configurations, seeds and steps of a question about networks, and the shape of network and data."""
+    from floatlab.training.networks import parse_configurations
+
+    first, seeds = question.context.seed, question.option("seeds", 1)
+    chosen = parse_configurations(question.option("configs", NETWORKS))
+    names = ("samples", "features", "hidden", "noise", "weight")
+    shape = {name: question.option(name) for name in names if question.option(name) is not None}
+    if "noise" in shape:
+        shape["noise"] = checked_number(shape["noise"], "noise", at_least=0)
+    return chosen, range(first, first + seeds), question.option("steps", NETWORK_STEPS), shape
+
+
+@in_default_mode
+def network_answer(rows: list[list[Learning]]) -> Answer:
+    """Return the answer that shows what networks learned: a row for each configuration, with one for each seed."""
+    from floatlab.verbs.train.network_page import Learnings, losses_chart, network_page
+
+    learnings = Learnings.of(rows)
+    finals = [",".join(f"{loss:.6g}" for loss in each.finals) for each in learnings.compared]
+    lines = (
+        (each.configuration.label, each.problem.seed, at, loss)
+        for row in rows
+        for each in row
+        for at, loss in zip(each.at.tolist(), each.losses.tolist(), strict=True)
+    )
+    return Answer(
+        lambda: network_page(learnings),
+        written(learnings),
+        lambda: finals,
+        lambda: finals,
+        found=rows,
+        table=lambda: as_csv(("configuration", "seed", "step", "loss"), lines),
+        chart=lambda: losses_chart(rows),
+    )
+
+
+# Gradients.
+
+
+def _underflow(question: Question, started: Started | None) -> Answer:
+    from floatlab.training.underflow import measure_underflow
+    from floatlab.verbs.train.underflow_page import underflow_page
+
+    word = question.values[1]
+    gradients = numbers_named(word)
+    if isinstance(gradients, str | list):
+        gradients = _array_named(word)
+    format = question.option("grads") or next(iter(question.formats), "binary16")
+    found = measure_underflow(gradients, format, question.option("scale", 1), rounding=question.context.rounding.value)
+    words = ["none" if found.safe_scale is None else f"{found.safe_scale:.17g}"]
+    page, table = lambda: underflow_page(found, word), lambda: as_csv(("exponent", "gradients"), found.histogram)
+    return Answer(page, written(found), lambda: words, lambda: words, found=found, table=table)
+
+
+def _check(question: Question, started: Started | None) -> Answer:
+    from floatlab.training.gradient_check import WAYS, check_gradient, sweep_steps
+    from floatlab.verbs.train.check_page import GradientCheck, check_page, errors_chart
+    from floatlab.verbs.train.functions import function_of
+
+    _, name, x = question.values
+    reported, derivative = question.option("reported"), question.option("derivative")
+    with redirect_stdout(sys.stderr):  # what the function prints is no part of the answer
+        target = function_of(name, x, next(iter(question.formats), None))
+        call, fmt, own = target.call, target.format, target.own
+        curves = [target.checked(sweep_steps(call, x, fmt, way, derivative=derivative, own=own)) for way in WAYS]
+        check = None if reported is None else check_gradient(call, x, reported, fmt, h=question.option("h"), own=own)
+    found = GradientCheck(name, tuple(curves), check)
+    words = [f"{curves[-1].best.h:.6g}" if check is None else check.verdict]
+    columns = curves[0].points[0]._fields
+    rows = ((curve.way, *(getattr(point, name) for name in columns)) for curve in curves for point in curve.points)
+    return Answer(
+        lambda: check_page(found),
+        written(found),
+        lambda: words,
+        lambda: words,
+        found=(curves, check),
+        status=1 if check is not None and check.verdict == "a bug" else 0,
+        table=lambda: as_csv(("difference", *columns), rows),
+        chart=lambda: errors_chart(curves),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floatlab.record import Record
 from floatlab.verbs.question import Question
+from floatlab.verbs.train.options import form_of
 
 # What each form is called, and where it starts when nothing has been asked in it yet.
 FORMS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -49,25 +50,11 @@ PARTS = (
 )
 
 
-def form_of(question: Question) -> str:
-    """Return which form of `train` a question has: step, network, underflow, check, or run, which is many steps.
-
-    >>> form_of(Question("train", ("1.125",)))
-    'run'
-    """
-    first = question.values[0] if question.values else ""
-    return first if first in FORMS else "run"
-
-
 def has(question: Question, part: FormPart) -> bool:
     """Say whether a question has a part: an update or a gradient, and with that a learning rate."""
     form = form_of(question)
-    if form in ("run", "step"):
-        given = question.option("grad") is not None
-        if part.name in ("grad", "lr"):
-            return given
-        if part.name == "update":
-            return not given
+    if form in ("run", "step") and part.name in ("grad", "lr", "update"):
+        return (question.option("grad") is None) == (part.name == "update")
     if part.name == "h":
         return form == "check" and question.option("reported") is not None
     return form in part.forms

@@ -6,21 +6,21 @@ Updates, gradients lost to underflow, and curves of gradient checks are read bac
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import itemgetter
 
 from floatlab.errors import FileFormatError
 from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, encode
-from floatlab.record import Record
 from floatlab.training.gradient_check import Check, Point, StepSweep
-from floatlab.training.network.learner import Learning, LearningComparison
-from floatlab.training.network.networks import Configuration
-from floatlab.training.optimizers import SGD, Adam, Updates
-from floatlab.training.run.laboratory import Training, Trajectory
-from floatlab.training.run.training_run import TrainingRun
-from floatlab.training.scaling import LossScale, Underflow
-from floatlab.training.setup import Setup
-from floatlab.training.update.program import Program
-from floatlab.training.update.trace import TracedStage, UpdateTrace
+from floatlab.training.laboratory import Training, Trajectory
+from floatlab.training.learner import Learning, LearningComparison
+from floatlab.training.networks import Configuration
+from floatlab.training.program import SGD, Adam, Optimizer, Program, Updates
+from floatlab.training.setup import LossScale, Setup
+from floatlab.training.thresholds import Threshold
+from floatlab.training.trace import TracedStage, UpdateTrace
+from floatlab.training.trainer import TrainingRun
+from floatlab.training.underflow import Underflow
 from floatlab.wire.derivations import CONTEXT, DATUM, DERIVATION
 from floatlab.wire.schema import (
     AS_IT_IS,
@@ -50,13 +50,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.verbs.train.records import Learnings
+    from floatlab.verbs.train.network_page import Learnings
     from floatlab.wire.schema import Scope
 
 _MANY = 64  # weights that are listed
 _LINE = ("error", "carried_error", "moves", "stalled", "still", "why", "skipped", "scale", "diverged")
+_PRODUCTS = ("forward", "backward", "outputs", "accumulator")
 _FRACTION = optional(FRACTION)
-_NUMBER = optional(NUMBER)
 _NUMBERS = listed(NUMBER)
 
 
@@ -76,16 +76,14 @@ _SETUP = Schema(
 
 _STAGE = Schema(
     lambda derivation: derivation,
-    {
-        "to": shown("stage.to"),
-        "operands": shown(lambda traced: list(traced.stage.operands)),
-        "derivation": DERIVATION,
-    },
+    {"to": shown("stage.to"), "operands": shown(lambda traced: [*traced.stage.operands]), "derivation": DERIVATION},
 )
 _OPTIMIZER = variant("optimizer", {kind.__name__.lower(): schema_of(kind) for kind in (Updates, SGD, Adam)})
 
 
-def _update(setup: Setup, optimizer: Any, readings: dict[str, Derivation], stages: Any, **fields: Any) -> UpdateTrace:
+def _update(
+    setup: Setup, optimizer: Optimizer, readings: dict[str, Derivation], stages: list[Derivation], **fields: Any
+) -> UpdateTrace:
     program = Program.of(setup, optimizer)
     if len(program.stages) != len(stages):
         raise FileFormatError(f"the program has {len(program.stages)} stages, not {len(stages)}")
@@ -108,7 +106,7 @@ UPDATE = Schema(
         "update_ulps": shown("update_ulps", _FRACTION),
         "ratio": shown("ratio", _FRACTION),
         "chance": shown("chance", _FRACTION),
-        "counts": rows_of(UpdateTrace, "up", "down"),
+        "counts": {name: shown(name, schema_of(Threshold)) for name in ("up", "down")},
     },
 )
 
@@ -116,22 +114,20 @@ UPDATE = Schema(
 # Many steps: each remedy, where it ends, and why; values step by step are for CSV.
 
 
-class _Remedy(Record):
-    run: TrainingRun
-    line: Trajectory
-
-    @property
-    def final(self) -> list[Any]:
-        format, final = self.run.setup.weights, self.run.values[-1].reshape(-1)[:_MANY].tolist()
-        return [encode(x, format) for x in final] if isinstance(format, Format) else final
-
-    @property
-    def carried(self) -> list[float] | None:
-        is_shown = self.line.carried_error is not None
-        return self.run.carried[-1].reshape(-1)[:_MANY].tolist() if is_shown else None
+def _rows_of_remedies(training: Training) -> list[tuple[Trajectory, TrainingRun]]:
+    return list(zip(training.lines, training.runs, strict=True))
 
 
-def _write_final(x: Any, scope: Scope) -> object:
+def _final(row: tuple[Trajectory, TrainingRun]) -> list[Datum] | list[float]:
+    fmt, final = row[1].setup.weights, row[1].values[-1].reshape(-1)[:_MANY].tolist()
+    return [encode(x, fmt) for x in final] if isinstance(fmt, Format) else final
+
+
+def _carried(row: tuple[Trajectory, TrainingRun]) -> list[float] | None:
+    return None if row[0].carried_error is None else row[1].carried[-1].reshape(-1)[:_MANY].tolist()
+
+
+def _write_final(x: Fraction | Datum | float, scope: Scope) -> object:
     return (FRACTION if isinstance(x, Fraction) else DATUM if isinstance(x, Datum) else NUMBER).write(x, scope)
 
 
@@ -139,18 +135,13 @@ _FINALS = listed(Codec(_write_final, AS_IT_IS.read))
 _REMEDY = Schema(
     None,
     {
-        "name": shown("line.label"),
-        "setup": shown("run.setup", _SETUP),
-        "final": _FINALS,
-        "carried": optional(_NUMBERS),
-        **within("line", rows_of(Trajectory, *_LINE)),
+        **within(itemgetter(0), {"name": field(TEXT, "label")}),
+        "setup": shown(lambda row: row[1].setup, _SETUP),
+        "final": shown(_final, _FINALS),
+        "carried": shown(_carried, optional(_NUMBERS)),
+        **within(itemgetter(0), rows_of(Trajectory, *_LINE)),
     },
 )
-
-
-def _reference(training: Training) -> list[object]:
-    final: list[object] = list(training.reference.final(training.steps)[:_MANY])
-    return final
 
 
 TRAINING = Schema(
@@ -161,11 +152,11 @@ TRAINING = Schema(
         "weights": shown(lambda training: training.trainers[0].count),
         "optimizer": shown(lambda training: training.trainers[0].optimizer.name),
         "seed": INTEGER,
-        "reference": {"kind": shown("reference.kind"), "final": shown(_reference, _FINALS)},
-        "remedies": shown(
-            lambda training: [_Remedy(*pair) for pair in zip(training.runs, training.lines, strict=True)],
-            listed(_REMEDY),
-        ),
+        "reference": {
+            "kind": shown("reference.kind"),
+            "final": shown(lambda run: run.reference.final(run.steps)[:_MANY], _FINALS),
+        },
+        "remedies": shown(_rows_of_remedies, listed(_REMEDY)),
     },
 )
 
@@ -173,33 +164,23 @@ TRAINING = Schema(
 # Networks: losses seed by seed, and how the configurations compare.
 
 
-class _Configured(Record):
-    line: LearningComparison
-    learnings: list[Learning]  # one for each seed
-
-    @property
-    def configuration(self) -> Any:
-        return self.learnings[0].configuration
-
-
 def _first(learnings: Learnings) -> Learning:
     return learnings.rows[0][0]
 
 
-def _configured(learnings: Learnings) -> list[_Configured]:
-    return [_Configured(*pair) for pair in zip(learnings.compared, learnings.rows, strict=True)]
+def _rows_of_configurations(learnings: Learnings) -> list[tuple[LearningComparison, list[Learning]]]:
+    return list(zip(learnings.compared, learnings.rows, strict=True))
 
 
 _CONFIGURATION = Schema(
     None,
     {
-        "name": shown("line.label"),
-        "setup": shown("configuration.setup", _SETUP),
-        **within("configuration", rows_of(Configuration, "forward", "backward", "outputs", "accumulator")),
-        "losses": shown("line.finals", _NUMBERS),
-        **within("line", rows_of(LearningComparison, "ratio", "spread", "worse", "diverged")),
-        "unmoved": shown(lambda configured: [learning.unmoved for learning in configured.learnings]),
-        "skipped": shown(lambda configured: [len(learning.skipped) for learning in configured.learnings]),
+        **within(itemgetter(0), {"name": field(TEXT, "label")}),
+        **within(lambda row: row[1][0].configuration, {"setup": _SETUP, **rows_of(Configuration, *_PRODUCTS)}),
+        **within(itemgetter(0), {"losses": field(_NUMBERS, "finals")}),
+        **within(itemgetter(0), rows_of(LearningComparison, "ratio", "spread", "worse", "diverged")),
+        "unmoved": shown(lambda row: [learning.unmoved for learning in row[1]]),
+        "skipped": shown(lambda row: [len(learning.skipped) for learning in row[1]]),
     },
 )
 LEARNINGS = Schema(
@@ -212,7 +193,7 @@ LEARNINGS = Schema(
         "steps": shown(lambda learnings: _first(learnings).steps),
         "seeds": shown(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
         "reference": TEXT,
-        "configurations": shown(_configured, listed(_CONFIGURATION)),
+        "configurations": shown(_rows_of_configurations, listed(_CONFIGURATION)),
     },
 )
 
@@ -241,10 +222,7 @@ UNDERFLOW = Schema(
 
 
 _POINT = schema_of(Point)
-_CURVE = Schema(
-    dict,
-    {"way": TEXT, "advised": NUMBER, "best": shown("best", _POINT), "points": listed(_POINT)},
-)
+_CURVE = Schema(dict, {"way": TEXT, "advised": NUMBER, "best": shown("best", _POINT), "points": listed(_POINT)})
 
 
 def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> StepSweep:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from floatlab.errors import guess, quoted
 from floatlab.fpmode import in_default_mode
-from floatlab.verbs.answer import Answer
 from floatlab.verbs.option import (
-    DIRECTION,
     FORMATS,
     OUTPUT,
     ROUNDING,
@@ -17,7 +15,7 @@ from floatlab.verbs.option import (
     listed,
     whole,
 )
-from floatlab.verbs.question import Question, Verb
+from floatlab.verbs.question import Answer, Question, Verb
 
 # The forms, as they are typed: many steps begin with the weight.
 _MANY, _STEP, _NETWORK, _UNDERFLOW, _CHECK = FORMS = ("W", "step", "network", "underflow", "check")
@@ -32,11 +30,24 @@ _TAKES = {
 }
 _MOST_STEPS, _MOST_NETWORK_STEPS = 10**9, 10**7
 _MOST_SIZE = 1 << 12
+_STEPS = whole(0, _MOST_STEPS)
+_TABLES = (_MANY, _NETWORK, _UNDERFLOW, _CHECK)
+_DIRECTION, _SEED, *_RULES = ROUNDING
 
 
 def _form(values: tuple[str, ...]) -> str:
     first = _without_run(values)[:1]
     return first[0] if first and first[0] in FORMS else _MANY
+
+
+def form_of(question: Question) -> str:
+    """Return which form of `train` a question has: step, network, underflow, check, or run, which is many steps.
+
+    >>> form_of(Question("train", ("1.125",)))
+    'run'
+    """
+    form = _form(question.values)
+    return "run" if form == _MANY else form
 
 
 def _without_run(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -124,13 +135,7 @@ VERB = Verb(
             Option("grad", "G", "or a gradient: w ← w − lr·g", forms=_UPDATES),
             Option("lr", "L", "the learning rate", forms=(*_UPDATES, _NETWORK)),
             Option("optimizer", "NAME", "sgd (default), momentum, adam, adamw", forms=(*_UPDATES, _NETWORK)),
-            Option(
-                "steps",
-                "N",
-                "how many steps (default 100; network: 500)",
-                read=whole(0, _MOST_STEPS),
-                forms=(_MANY, _NETWORK),
-            ),
+            Option("steps", "N", "how many steps (default 100; network: 500)", read=_STEPS, forms=(_MANY, _NETWORK)),
             Option(
                 "remedies",
                 "LIST",
@@ -188,19 +193,14 @@ VERB = Verb(
         *grouped(
             "what to show",
             Option("plot", "FILE", "draw the chart with matplotlib: .png, .pdf, .svg", forms=(_MANY, _NETWORK, _CHECK)),
-            Option(
-                "csv",
-                "FILE",
-                "write the numbers as CSV (- for standard output, instead of text)",
-                forms=(_MANY, _NETWORK, _UNDERFLOW, _CHECK),
-            ),
+            Option("csv", "FILE", "write the numbers as CSV (- for standard output, instead of text)", forms=_TABLES),
             part="output",
         ),
         FORMATS,
         # The other forms round to nearest in their own ways.
-        DIRECTION[0].replace(forms=(*_UPDATES, _UNDERFLOW)),
-        DIRECTION[1].replace(forms=(*_UPDATES, _UNDERFLOW, _NETWORK)),
-        *in_forms(_UPDATES, *ROUNDING[len(DIRECTION) :]),
+        *in_forms((*_UPDATES, _UNDERFLOW), _DIRECTION),
+        *in_forms((*_UPDATES, _UNDERFLOW, _NETWORK), _SEED),
+        *in_forms(_UPDATES, *_RULES),
         *OUTPUT,
     ),
     one_format="train takes one format, and -f names {}; remedies such as bf16 name others",

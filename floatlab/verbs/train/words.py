@@ -1,17 +1,15 @@
-"""What a step of training did to a weight, and why, in words; setups in words."""
+"""What a step of training did to a weight, and why, in words; setups and optimizers in words; tables as CSV."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.decimals import rounded_decimal, terminating_decimal
-from floatlab.training.optimizers import SGD, Optimizer, Updates
+from floatlab.training.program import SGD, Optimizer, Updates
 from floatlab.training.setup import REMEDIES, Setup
-from floatlab.training.update.trace import Why
-
-_SHORT = 12  # characters of a fraction that is written out
-_LONG = 40  # where it has a row for itself
+from floatlab.training.trace import Why
 
 # What keeps a weight where it is, or what moves it, in a table.
 CAUSES = {
@@ -31,29 +29,26 @@ CAUSES = {
 }
 
 
-def figures(x: Fraction | float, digits: int = 4) -> str:
-    """Return a number in a few digits, all of them where there are not many.
+def figures(x: Fraction | float, digits: int = 4, room: int = 13) -> str:
+    """Return a number with all its digits where they fit into so many characters, else rounded to a few.
 
     >>> figures(Fraction(1, 2048)), figures(Fraction(1, 3)), figures(-0.5)
     ('0.00048828125', '0.3333', '−0.5')
     """
     value = Fraction(x)
-    text = terminating_decimal(abs(value), _SHORT + 2)
-    if text is None or len(text) > _SHORT + 1:
+    text = terminating_decimal(abs(value), room + 1)
+    if text is None or len(text) > room:
         text = rounded_decimal(abs(value), digits)
     return f"{'−' if value < 0 else ''}{text}"
 
 
-def exactly_shown(x: Fraction) -> str:
+def long_figures(x: Fraction) -> str:
     """Return a number with all its digits where they fit into a row, else rounded.
 
-    >>> exactly_shown(Fraction(1, 3)), exactly_shown(Fraction(1, 1 << 20))
+    >>> long_figures(Fraction(1, 3)), long_figures(Fraction(1, 1 << 20))
     ('0.3333333333', '9.5367431640625e-7')
     """
-    text = terminating_decimal(abs(x), _LONG)
-    if text is None or len(text) > _LONG:
-        text = rounded_decimal(abs(x), 10)
-    return f"{'−' if x < 0 else ''}{text}"
+    return figures(x, 10, 40)
 
 
 def setup_words(setup: Setup) -> str:
@@ -62,27 +57,22 @@ def setup_words(setup: Setup) -> str:
     >>> setup_words(Setup("fp16", master="fp32"))
     'weights in binary16, a master copy in binary32'
     """
-    words = [f"weights in {setup.weights.name}"]
-    own = setup.weights.name if isinstance(setup.weights, Format) else ""
-    if setup.grads.name != own:
-        words.append(f"gradients in {setup.grads.name}")
-    if setup.master is not None:
-        words.append(f"a master copy in {setup.master.name}")
-    usual = setup.kept.name
-    if setup.update.name != usual:
-        words.append(f"updates computed in {setup.update.name}")
-    if setup.accumulator.name != usual:
-        words.append(f"sums in {setup.accumulator.name}")
-    if setup.state.name != setup.update.name:
-        words.append(f"state in {setup.state.name}")
-    if setup.compensated:
-        words.append("compensated after Kahan")
-    if setup.scaling is not None:
-        kind = "a loss scale that adapts, from" if setup.scaling.is_dynamic else "loss scale"
-        words.append(f"{kind} {setup.scaling.scale:g}")
-    if setup.stochastic:
-        words.append("weights round stochastically")
-    return ", ".join(words)
+    kept, scaling = setup.kept.name, setup.scaling
+    plain = setup.weights.name if isinstance(setup.weights, Format) else ""
+    parts = [
+        ("weights in", setup.weights.name, ""),
+        ("gradients in", setup.grads.name, plain),
+        ("a master copy in", "" if setup.master is None else setup.master.name, ""),
+        ("updates computed in", setup.update.name, kept),
+        ("sums in", setup.accumulator.name, kept),
+        ("state in", setup.state.name, setup.update.name),
+    ]
+    words = [f"{what} {name}" for what, name, usual in parts if name not in ("", usual)]
+    words += ["compensated after Kahan"] if setup.compensated else []
+    if scaling is not None:
+        kind = "a loss scale that adapts, from" if scaling.is_dynamic else "loss scale"
+        words.append(f"{kind} {scaling.scale:g}")
+    return ", ".join(words + ["weights round stochastically"] * setup.stochastic)
 
 
 def remedy_words(label: str) -> str:
@@ -124,3 +114,20 @@ def optimizer_words(optimizer: Optimizer) -> str:
         words[0] = "AdamW" if optimizer.weight_decay and optimizer.decoupled else "Adam"
     words += [f"weight decay {optimizer.weight_decay:g}"] if optimizer.weight_decay else []
     return ", ".join(words)
+
+
+def as_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table as CSV.
+
+    >>> print(as_csv(("step", "weight"), [(0, 1.125)]), end="")
+    step,weight
+    0,1.125
+    """
+    from csv import writer
+    from io import StringIO
+
+    out = StringIO()
+    table = writer(out, lineterminator="\n")
+    table.writerow(header)
+    table.writerows(rows)
+    return out.getvalue()

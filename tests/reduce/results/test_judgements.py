@@ -10,7 +10,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.formats import parse_format
 from floatlab.reduce.results.judgements import DifferenceCause, judge_difference
 from floatlab.reduce.results.product_error import quotients
-from floatlab.reduce.results.totals import matmul
+from floatlab.reduce.results.products import matmul
 
 
 def pair(name, n, side=64):

@@ -13,8 +13,7 @@ from floatlab import Context, PlanError, UnsupportedError, dot, matmul, parse_fo
 from floatlab import sum as total
 from floatlab.arrays.sources import Source
 from floatlab.reduce import PRESETS, Adder, Compensated, Term, parse_schedule
-from floatlab.reduce.results.reduction import MAX_TRACED
-from floatlab.reduce.results.worst_nodes import worst_nodes
+from floatlab.reduce.results.reduction import MAX_TRACED, worst_nodes
 from floatlab.reduce.simulate.compensated import RULES
 from floatlab.reduce.simulate.exact_sum import exact_totals, matrix_totals
 from tests.reduce.plan.test_schedules import schedules

@@ -9,7 +9,7 @@ import pytest
 from floatlab import Context, dot, parse_format
 from floatlab import sum as add_up
 from floatlab.arrays.conversion import quantize
-from floatlab.arrays.lanes.reading import container
+from floatlab.arrays.lanes.parameters import container
 from floatlab.arrays.sources import Source
 from floatlab.reduce import Adder, parse_machine, parse_schedule
 from floatlab.reduce.simulate.simulation import simulate

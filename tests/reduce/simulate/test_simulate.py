@@ -14,7 +14,7 @@ from floatlab.arrays.lanes import compiled
 from floatlab.arrays.sources import Source
 from floatlab.errors import PlanError, UnsupportedError
 from floatlab.reduce import Adder, Compensated, Plan, TensorCore, parse_schedule
-from floatlab.reduce.plan.outline import subtree
+from floatlab.reduce.plan.matching import subtree
 from floatlab.reduce.simulate.adders import Joined, PartlyFused
 from floatlab.reduce.simulate.code_engine import CodeEngine
 from floatlab.reduce.simulate.compensated import RULES

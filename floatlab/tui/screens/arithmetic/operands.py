@@ -1,77 +1,64 @@
-"""The operands of an operation: a box and a row of bits for each, and the questions that editing them asks."""
+"""The operands of an operation: a box and a row of bits for each, and the search for a witness among them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from threading import Event
 
-from textual import on
+from textual import work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
-from textual.message import Message
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
-from textual.widgets import Input, Label
+from textual.widgets import Input, Label, ProgressBar
 
 from floatlab.errors import FloatlabError
-from floatlab.formats.names import short_name
+from floatlab.formats import Format
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Strip
-from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets import BitRow, ChoiceBar, Window
 from floatlab.tui.widgets.boxes import fill
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.edits import edited, literal_of, with_bit
-from floatlab.verbs.question import Question
+from floatlab.verbs.arithmetic.operands import no_witness, witness
+from floatlab.verbs.edits import literal_of
+from floatlab.verbs.question import Answer, Question
 
 _NAMES = ("a", "b", "c")
 
 
 class Operands(Horizontal):
-    """Up to three operands: a line of boxes, and rows of bits that the screen composes elsewhere."""
+    """Up to three operands: a line of boxes, and rows of bits that the screen composes elsewhere.
 
-    DEFAULT_CSS = """
-    Operands {
-        #verb { display: none; width: auto; padding: 0; color: $text; text-style: bold; }
-    }
+    `pick_verb` is called by a click on the name of the operation, which only small screens show.
     """
 
-    @dataclass
-    class Asked(Message):
-        """An edit asks another question, in a box if one is given."""
+    DEFAULT_CSS = """
+    Operands #verb { display: none; width: auto; padding: 0; color: $text; text-style: bold; }
+    """
 
-        question: Question
-        kind: str = ""
-        box: Input | None = None
-
-    @dataclass
-    class Refused(Message):
-        """An edit cannot be done, for this reason."""
-
-        reason: str
-
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, question: Question, pick_verb: Callable[[str], object], *, id: str | None = None) -> None:
         """Start empty."""
         super().__init__(id=id, classes="entry")
         self.rows = tuple(BitRow(id=f"bits-{name}") for name in _NAMES)
-        self._question: Question | None = None
-        self._answer: Answer | None = None
+        self._question = question
+        self._operands: tuple[Datum, ...] = ()
+        self._pick_verb = pick_verb
         self._last: dict[str, str] = {}  # the text of each box, which survives operations with fewer operands
         self._chosen = 0  # the operand that keys edit
 
     def compose(self) -> ComposeResult:
         """Compose the boxes."""
-        yield ChoiceBar(id="verb")
+        yield ChoiceBar(self._pick_verb, id="verb")
         for name in _NAMES:
             yield Label(name, id=f"name-{name}")
             yield Input(id=f"operand-{name}", compact=True)
 
     def show(self, question: Question, answer: Answer) -> None:
         """Show a question's operands, as they were read."""
-        self._question, self._answer = question, answer
+        self._question, self._operands = question, answer.operands
         strips = [block for block in answer.page().blocks if isinstance(block, Strip)]
         self.query_one("#verb", ChoiceBar).options = (("operation", f"{question.verb} ▾"),)
-        for place, name in enumerate(_NAMES):
-            box, row = self.query_one(f"#operand-{name}", Input), self.rows[place]
+        for place, (name, box, row) in enumerate(zip(_NAMES, self.query(Input), self.rows, strict=True)):
             row.leads = place == self._chosen
             used = place < len(question.values)
             box.display = self.query_one(f"#name-{name}").display = row.display = used
@@ -84,24 +71,6 @@ class Operands(Horizontal):
         """Return values for an operation of this many operands: those that stand in the boxes, or did."""
         return tuple(self._last.get(name, "1") for name in _NAMES[:count])
 
-    def edit(self, name: str) -> None:
-        """Do an edit of EDITS to the operand that has, or had, the focus."""
-        if self._question is not None:
-            self._change(min(self._chosen, len(self._question.values) - 1), lambda datum: edited(datum, name))
-
-    @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-        name = (event.input.id or "")[-1]
-        if self._question is not None:
-            question = self._with(self._question, _NAMES.index(name), event.value)
-            self.post_message(self.Asked(question, f"operand {name}", event.input))
-
-    def flip(self, event: BitRow.Flipped) -> None:
-        """Flip a bit of a row, or set it."""
-        self.follow(event.widget)
-        self._change(self._chosen, lambda datum: with_bit(datum, event.bit, event.value))
-
     def follow(self, focused: Widget | None) -> None:
         """Let keys edit the operand that has the focus."""
         places = [*self.rows, *self.query(Input)]
@@ -110,26 +79,73 @@ class Operands(Horizontal):
         for place, row in enumerate(self.rows):
             row.leads = place == self._chosen
 
-    @staticmethod
-    def _with(question: Question, place: int, value: str) -> Question:
-        values = question.values
-        return question.replace(values=(*values[:place], value, *values[place + 1 :]))
+    def typed(self, box: Input) -> Question:
+        """Return the question with what stands in a box."""
+        return self._with(_NAMES.index((box.id or "")[-1]), box.value)
 
-    def _change(self, place: int, change: Callable[[Datum], Datum]) -> None:
-        """Ask about a changed operand. It keeps its format, which the question names if it named none."""
-        question, answer = self._question, self._answer
-        if question is None or answer is None or place >= len(answer.operands):
-            return
-        operands = answer.operands
-        try:
-            value = literal_of(change(operands[place]))
-        except FloatlabError as error:
-            self.post_message(self.Refused(str(error)))
-            return
-        format = operands[place].format
+    def _with(self, place: int, value: str) -> Question:
+        values = self._question.values
+        return self._question.replace(values=(*values[:place], value, *values[place + 1 :]))
+
+    def edited(self, change: Callable[[Datum], Datum]) -> Question:
+        """Return the question with an edit of the operand that has, or had, the focus; raises FloatlabError.
+
+        The operand keeps its format, which the question names if it named none.
+        """
+        question, operands = self._question, self._operands
+        place = min(self._chosen, len(operands) - 1)
+        value, format = literal_of(change(operands[place])), operands[place].format
         if len({operand.format for operand in operands} | set(question.formats)) > 1 and "@" not in value:
             value += f"@{short_name(format)}"
-        changed = self._with(question, place, value)
+        changed = self._with(place, value)
         if not question.formats and not any("@" in other for other in question.values):
             changed = changed.replace(formats=(format,))
-        self.post_message(self.Asked(changed))
+        return changed
+
+
+class WitnessSearch(Window["tuple[str, ...] | str | None"]):
+    """A progress bar. Dismissed with operands, with a message if there are none, or with None."""
+
+    DEFAULT_CSS = """
+    WitnessSearch > Vertical { width: 60; }
+    """
+    BINDINGS = [Binding("escape", "give_up", "Give up", id="witness.cancel")]
+
+    def __init__(self, question: Question, format: Format) -> None:
+        """Search near the operands of a question, in one format."""
+        super().__init__()
+        self._question, self._format = question, format
+        self._ended = Event()
+
+    def compose(self) -> ComposeResult:
+        """Compose the bar."""
+        with Vertical():
+            yield Label("Looking for operands where fused and separate differ", markup=False)
+            yield ProgressBar(show_eta=False)
+            yield Label("Escape gives up", markup=False)
+
+    @work(thread=True)
+    def on_mount(self) -> None:
+        """Search on a worker thread."""
+        try:
+            result: tuple[str, ...] | str | None = witness(
+                self._format, self._question.context, near=self._question.values, progress=self._tell
+            )
+        except FloatlabError as error:
+            result = str(error)
+        if not self._ended.is_set():
+            self.app.call_from_thread(self.dismiss, result or no_witness(self._format))
+
+    def _tell(self, done: int, total: int) -> bool:
+        if not self._ended.is_set():
+            self.app.call_from_thread(self.query_one(ProgressBar).update, total=total, progress=done)
+        return not self._ended.is_set()
+
+    def action_give_up(self) -> None:
+        """End the search."""
+        self._ended.set()
+        self.dismiss(None)
+
+    def on_unmount(self) -> None:
+        """End the search with the screen."""
+        self._ended.set()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
@@ -14,24 +14,19 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from floatlab.formats import Format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
+from floatlab.numbers.datum import Datum
 from floatlab.page.model import Note, Page
 from floatlab.page.words import flags_blocks
-from floatlab.tui.screens.arithmetic.operands import Operands
-from floatlab.tui.screens.arithmetic.practice import Practice
-from floatlab.tui.screens.arithmetic.step_player import StepPlayer
-from floatlab.tui.screens.arithmetic.witness import WitnessSearch
+from floatlab.tui.screens.arithmetic.operands import Operands, WitnessSearch
+from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, TaskScreen
-from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets import ChoiceBar, Pick, StaticPage
 from floatlab.tui.widgets.boxes import mark_valid
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import StaticPage
-from floatlab.tui.widgets.pickers import Choice, choices_of
-from floatlab.verbs.answer import Scene
 from floatlab.verbs.arithmetic.answer import DEFAULT_INTEGER, INTEGERS
 from floatlab.verbs.arithmetic.operands import ARITIES
 from floatlab.verbs.edits import EDITS
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Question, Scene
 from floatlab.verbs.registry import verb_named
 
 _PRINTED = ("steps", "brief", "why")  # options that say how much is printed
@@ -40,8 +35,6 @@ _PRINTED = ("steps", "brief", "why")  # options that say how much is printed
 class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     """One operation, step by step, forward and back."""
 
-    NAME = "arithmetic"
-    PLACE = "In Arithmetic"
     AUTOMATIC_FORMAT = "the first usual one that holds all operands"
     CONTROLS = {"back": "step(-1)", "next": "step(1)"}
     HELP = (
@@ -52,7 +45,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         Binding("n", "step(1)", "Next", id="step.next"),
         Binding("p", "step(-1)", "Previous", id="step.back"),
         Binding("space", "play", "Play", id="play"),
-        Binding("o", "operation", "Operation", id="operation"),
+        Binding("o", "pick('operation')", "Operation", id="operation"),
         Binding("x", "practice", "Practice", id="practice"),
         Binding("w", "witness", "Witness", id="witness"),
         Binding("home", "jump(0)", "First step", id="step.first", show=False),
@@ -60,7 +53,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         *(Binding(str(i), f"jump({i - 1})", f"Step {i}", id=f"step.{i}", show=False) for i in range(1, 10)),
         Binding("less_than_sign", "speed(-1)", "Slower", id="slower", show=False),
         Binding("greater_than_sign", "speed(1)", "Faster", id="faster", show=False),
-        Binding("i", "integer", "Integer type", id="integer", show=False),
+        Binding("i", "pick('integer')", "Integer type", id="integer", show=False),
         Binding("N", "exercise", "New exercise", id="exercise", show=False),
         Binding("plus", "edit('up')", EDITS["up"].summary, id="operand.up", show=False),
         Binding("minus", "edit('down')", EDITS["down"].summary, id="operand.down", show=False),
@@ -69,58 +62,41 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     ArithmeticScreen {
-        #body { height: 1fr; overflow-y: hidden; }
+        #body { overflow-y: hidden; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
-        #title, #why, #flags { height: auto; scrollbar-size: 0 0; }
         #why { max-height: 6; }
-        #player { height: 1fr; }
-        &.-short #verbs, &.-narrow #verbs { display: none; }
-        &.-short #verb, &.-narrow #verb { display: block; }
-        &.-short #body, &.-narrow #body { overflow-y: auto; scrollbar-size-vertical: 1; }
-        &.-short #rows, &.-narrow #rows { max-height: 999; }
-        &.-short #player, &.-narrow #player { height: auto; }
-        &.-short #why, &.-narrow #why { max-height: 999; }
+        &.-short, &.-narrow {
+            #verbs { display: none; }
+            #verb { display: block; }
+            #body { overflow-y: auto; scrollbar-size-vertical: 1; }
+            #rows, #why { max-height: 999; }
+            #player { height: auto; }
+        }
     }
     """
 
     scene: reactive[int] = reactive(0, init=False)  # the step that is shown
-
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self.scenes: tuple[Scene, ...] = ()
+    verbs, steps = getters.query_one("#verbs", ChoiceBar), getters.query_one("#steps", ChoiceBar)
+    operands, player = getters.query_one(Operands), getters.query_one(StepPlayer)
+    practice = getters.query_one(Practice)
+    scenes: tuple[Scene, ...] = ()
 
     def compose_task(self) -> ComposeResult:
         """Compose the operation, its operands, the steps and the flags."""
-        yield ChoiceBar(tuple((verb, verb) for verb in ARITIES), id="verbs")
-        operands = Operands(id="operands")
+        yield ChoiceBar(self.take_verb, tuple((verb, verb) for verb in ARITIES), id="verbs")
+        operands = Operands(self.question, self.action_pick, id="operands")
         yield operands
         yield Static(id="complaint", markup=False)
         with VerticalScroll(id="body", can_focus=False):
             yield StaticPage(id="title")
             with VerticalScroll(id="rows", can_focus=False):
                 yield from operands.rows
-            yield ChoiceBar(id="steps")
-            yield StepPlayer(id="player")
+            yield ChoiceBar(lambda step: self.action_jump(int(step)), id="steps")
+            yield StepPlayer(self._tick, id="player")
             yield StaticPage(id="why")
             yield StaticPage(id="flags")
-        yield Practice(id="practice")
-        yield ChoiceBar(id="controls")
-
-    @property
-    def player(self) -> StepPlayer:
-        """The page of the step."""
-        return self.query_one(StepPlayer)
-
-    @property
-    def practice(self) -> Practice:
-        """The questions about steps."""
-        return self.query_one(Practice)
-
-    @property
-    def operands(self) -> Operands:
-        """The operands."""
-        return self.query_one(Operands)
+        yield Practice(self._practised, id="practice")
+        yield ChoiceBar(self.control, id="controls")
 
     # The question.
 
@@ -137,9 +113,8 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.scenes = scenes
         self.operands.show(question, answer)
         self.show_page("title", Page(answer.page().blocks[:1]))
-        self.query_one("#verbs", ChoiceBar).current = question.verb
-        steps = tuple((str(i), f"{i + 1} {scene.name}") for i, scene in enumerate(scenes))
-        self.query_one("#steps", ChoiceBar).options = steps
+        self.verbs.current = question.verb
+        self.steps.options = tuple((str(i), f"{i + 1} {scene.name}") for i, scene in enumerate(scenes))
         self.practice.prepare(answer)
         at = self.practice.first if self.practice.on else self.scene if same else len(scenes) - 1
         self.player.stop()
@@ -160,7 +135,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         options += [("integer", f"to {question.option('integer', DEFAULT_INTEGER)}")] * (question.verb == "toint")
         options += [("witness", "find where they differ")] * (question.verb == "fma")
         options += [("practice", practice.label), *([("exercise", "new exercise")] * practice.on)]
-        self.query_one("#controls", ChoiceBar).options = tuple(options)
+        self.controls.options = tuple(options)
 
     def _format_text(self) -> str:
         """Return the format of the result, and whether it is automatic."""
@@ -181,7 +156,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.player.page = scene.page
         self.show_page("why", Page((Note(scene.reason),)))
         self.show_page("flags", Page(flags_blocks(scene.flags, scene.separate_flags)))
-        self.query_one("#steps", ChoiceBar).current = str(self.scene)
+        self.steps.current = str(self.scene)
 
     def watch_scene(self, before: int, now: int) -> None:
         """Show a step; if its digits move one place at a time, slide to it from the step before."""
@@ -240,69 +215,49 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.player.change_speed(by)
         self._draw_controls()
 
-    @on(StepPlayer.Ticked)
-    def _ticked(self) -> None:
+    def _tick(self) -> None:
+        """Play the next step."""
         if self.scene + 1 < len(self.scenes):
             self.scene += 1
         if self.scene + 1 == len(self.scenes):
             self.player.stop()
             self._draw_controls()
 
-    @on(ChoiceBar.Chosen, "#steps")
-    def _step_chosen(self, event: ChoiceBar.Chosen) -> None:
-        self.action_jump(int(event.name))
-
     # Operations and operands.
 
-    @on(ChoiceBar.Chosen, "#verbs")
-    def _verb_chosen(self, event: ChoiceBar.Chosen) -> None:
-        self.take_verb(event.name)
-
-    @on(ChoiceBar.Chosen, "#verb")
-    def action_operation(self) -> None:
-        """Pick an operation."""
-        rows = choices_of({verb: verb_named(verb).summary for verb in ARITIES})
-        self.pick("Operation", rows, self.take_verb, (self.question.verb,))
+    def picks(self) -> dict[str, Pick]:
+        """Return the lists of operations, and of integer types that toint converts to."""
+        verbs = {verb: verb_named(verb).summary for verb in ARITIES}
+        integer = self.question.option("integer", DEFAULT_INTEGER)
+        return super().picks() | {
+            "operation": Pick("Operation", verbs, self.take_verb, (self.question.verb,), group="Operation"),
+            "integer": Pick("Integer type", dict.fromkeys(INTEGERS, ""), self._take_integer, (integer,)),
+        }
 
     def take_verb(self, verb: str) -> None:
         """Do another operation on the same operands."""
         self.open(self.question.replace(verb=verb, values=self.operands.values(ARITIES[verb]), options=()))
 
-    def action_integer(self) -> None:
-        """Pick the integer type that toint converts to."""
-        rows = [Choice(name, name) for name in INTEGERS]
-        self.pick("Integer type", rows, self._take_integer, (self.question.option("integer", DEFAULT_INTEGER),))
-
     def _take_integer(self, name: str) -> None:
         self.change(integer=None if name == DEFAULT_INTEGER else name)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide what does not belong to this operation."""
-        verb = {"witness": "fma", "integer": "toint"}.get(action)
-        return super().check_action(action, parameters) if verb is None else self.question.verb == verb
+    def possible(self) -> dict[str, bool]:
+        """Return what belongs to this operation, too."""
+        verb = self.question.verb
+        return super().possible() | {"witness": verb == "fma", "integer": verb == "toint"}
 
-    @on(Operands.Asked)
-    def _asked(self, event: Operands.Asked) -> None:
-        valid = self.open(event.question, event.kind)
-        if event.box is not None:
-            mark_valid(event.box, valid)
-            self.call_after_refresh(self.player.show_newest)
+    @on(Input.Changed, "#operands Input")
+    def _typed(self, event: Input.Changed) -> None:
+        mark_valid(event.input, self.open(self.operands.typed(event.input), event.input.id or ""))
+        self.call_after_refresh(self.player.show_newest)
 
-    @on(BitRow.Flipped)
-    def _flipped(self, event: BitRow.Flipped) -> None:
-        self.operands.flip(event)
-
-    def on_descendant_focus(self) -> None:
+    def follow(self, focused: Widget | None) -> None:
         """Let keys edit the operand that has the focus."""
-        self.operands.follow(self.focused)
+        self.operands.follow(focused)
 
-    @on(Operands.Refused)
-    def _refused(self, event: Operands.Refused) -> None:
-        self.complain(event.reason)
-
-    def action_edit(self, name: str) -> None:
-        """Do an edit of EDITS to the chosen operand."""
-        self.operands.edit(name)
+    def edited(self, change: Callable[[Datum], Datum]) -> Question:
+        """Return the question with an edit of this operand."""
+        return self.operands.edited(change)
 
     def boxes(self) -> Iterator[Widget]:
         """Return the operands' boxes."""
@@ -333,9 +288,9 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.scene = self.practice.first
         self._advance(1)
 
-    @on(Practice.Answered)
-    def _answered(self, event: Practice.Answered) -> None:
-        self.scene = event.scene
+    def _practised(self, scene: int) -> None:
+        """Show a step, now that the question about it has been answered."""
+        self.scene = scene
         self.action_leave()
         self._draw_controls()
 
@@ -374,8 +329,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
 
     def commands(self) -> Iterator[Command]:
         """Return the operations, the steps and the rest."""
-        for verb in ARITIES:
-            yield f"Operation: {verb}", verb_named(verb).summary, partial(self.take_verb, verb)
+        yield from super().commands()
         for step, scene in enumerate(self.scenes):
             yield f"Step {step + 1}: {scene.name}", "go there", partial(self.action_jump, step)
         yield "Play the steps", "one after the other", self.action_play

@@ -5,35 +5,73 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
-from textual.widget import Widget
+from textual.containers import Horizontal, HorizontalGroup, Vertical, VerticalGroup
 from textual.widgets import Input, Label, Static
 
 from floatlab.arrays.compare.differences import ComparedElement, Differences
 from floatlab.errors import FloatlabError
 from floatlab.files.readers import kind_of
-from floatlab.formats.names import short_name
-from floatlab.page.model import Axis, Gap, Page
-from floatlab.tui.screens.compare.bars import HistogramBars
+from floatlab.formats.catalog import short_name
+from floatlab.page.layout import set_page
+from floatlab.page.model import Axis, Gap, Line, Page
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.tui.widgets import EMPTY, Cells, ChoiceBar, ColumnTable, PageView, StaticPage, cursor_keys, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.column_table import ColumnTable
-from floatlab.tui.widgets.page_view import EMPTY, PageView, StaticPage, note_page
 from floatlab.verbs.compare.answer import element_codes
 from floatlab.verbs.compare.difference_map import map_page
 from floatlab.verbs.compare.page import bin_page, elements_table, histogram_blocks, summary_page, verdict_words
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import answer_question, command_of
+from floatlab.verbs.registry import answer_question
 
 _LISTED = 100  # worst elements, if the question does not say how many
 _TOLERANCES = {"rtol": "1e-5", "atol": "1e-8"}  # and their defaults
+_PAGE = 8  # bars that a page key moves by
 _ARRAYS, _INPUTS = ("actual", "expected"), ("x", "y")
+
+
+class HistogramBars(Cells):
+    """One bar for each lane of an axis, as wide as the widget."""
+
+    PLACE = "On the bars"  # its name in the list of keys
+    HELP = "Arrows move over the bars; the line above says how many elements the bar under the cursor counts."
+    BINDINGS = [*cursor_keys("bars", "Bar")]
+
+    @property
+    def axis(self) -> Axis | None:
+        """The bars, if there are any."""
+        return next((block for block in self.page.blocks if isinstance(block, Axis)), None)
+
+    @property
+    def count(self) -> int:
+        """How many bars there are."""
+        return len(self.axis.lanes) if self.axis else 0
+
+    def show(self, axis: Axis | None) -> None:
+        """Show other bars. The cursor starts on the last one, which holds the largest differences."""
+        fresh = not self.count
+        self.page = Page(() if axis is None else (axis,))
+        self.set_cursor(self.count - 1 if fresh else self.cursor)
+
+    def set_lines(self, width: int) -> list[Line]:
+        """Set one bar after the other; in a narrow widget the label of each stands above it."""
+        lines: list[Line] = []
+        places = []
+        for lane in self.axis.lanes if self.axis else ():
+            lines += set_page(Page((Axis((lane,)),)), width)
+            places.append((len(lines) - 1, 0, width))
+        self.places = places
+        return lines
+
+    def clicked(self, cell: int, column: int, times: int) -> None:
+        """Do nothing more than move there."""
+
+    def action_page(self, pages: int) -> None:
+        """Move by some bars."""
+        self.cursor += pages * _PAGE
 
 
 class ElementTable(ColumnTable):
@@ -49,15 +87,9 @@ class ElementTable(ColumnTable):
 class CompareScreen(TaskScreen, inherit_bindings=False):
     """Two arrays and their differences. Each part of the page of `compare` is a view."""
 
-    NAME = "compare"
-    PLACE = "In Compare"
-    VIEWS = (
-        ("summary", "Summary"),
-        ("histogram", "Ulps"),
-        ("worst", "Worst"),
-        ("where", "Where"),
-        ("cause", "Cause"),
-    )
+    VIEWS = (("summary", "Summary"), ("histogram", "Ulps"), ("worst", "Worst"), ("where", "Where"), ("cause", "Cause"))
+    PARTS = "#body > *, #bar, #inputs"
+    WALKS = True
     ROUNDS = False
     AUTOMATIC_FORMAT = "that of the narrower array"
     HELP = (
@@ -66,8 +98,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         "|actual − expected| <= atol + rtol × |expected|."
     )
     BINDINGS = [
-        Binding("o", "pick('actual')", "Open", id="compare.actual", tooltip="Pick a file: actual"),
-        Binding("p", "pick('expected')", "Pick a file: expected", id="compare.expected", show=False),
+        Binding("o", "file('actual')", "Open", id="compare.actual", tooltip="Pick a file: actual"),
+        Binding("p", "file('expected')", "Pick a file: expected", id="compare.expected", show=False),
         Binding("s", "swap", "Swap the arrays", id="compare.swap", show=False),
         Binding("n", "nan", "Two NaNs are equal, or not", id="compare.nan", show=False),
         Binding("e", "inspect('expected')", "Inspect expected", id="compare.inspect"),
@@ -75,46 +107,39 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     CompareScreen {
-        #arrays, #inputs, #near { height: auto; }
-        &.-wide #arrays, &.-wide #inputs { layout: horizontal; }
-        &.-wide ArrayBox { width: 1fr; }
-        #near { layout: horizontal; }
-        &.-narrow #near { layout: vertical; }
+        &.-wide #arrays, &.-wide #inputs, &.-wide #body { layout: horizontal; }
         #tolerances { width: 42; }
-        &.-narrow #tolerances { width: 1fr; }
         #controls { width: 1fr; }
-        #body { height: 1fr; layout: vertical; }
-        &.-wide #body { layout: horizontal; }
+        &.-narrow #near { layout: vertical; }
+        &.-narrow #tolerances { width: 1fr; }
         #bar { max-height: 5; }
-        #bars, #details, #elements, #element { height: 1fr; }
         #element { border-top: hkey $panel; }
-        &.-wide #elements { width: 1fr; }
-        &.-wide #element { width: 1fr; border-top: none; border-left: vkey $panel; }
+        &.-wide #element { border-top: none; border-left: vkey $panel; }
     }
     """
 
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        if question.option("inputs"):
-            self.set_reactive(TaskScreen.view, "cause")
+    bars, elements = getters.query_one(HistogramBars), getters.query_one(ElementTable)
+
+    def first_view(self, question: Question) -> str:
+        """Return the causes if inputs are named, else the summary."""
+        return "cause" if question.option("inputs") else "summary"
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes and the views."""
-        with Vertical(id="arrays"):
+        with VerticalGroup(id="arrays"):
             for name in _ARRAYS:
-                yield ArrayBox(name, name, len(_ARRAYS[1]))
-        with Horizontal(id="near"):
+                yield ArrayBox(name, name, self._array_changed, len(_ARRAYS[1]))
+        with HorizontalGroup(id="near"):
             with Horizontal(id="tolerances", classes="entry"):
                 for name, default in _TOLERANCES.items():
                     yield Label(name)
                     yield Input(id=name, compact=True, placeholder=default)
-            yield ChoiceBar(id="controls")
+            yield ChoiceBar(self.control, id="controls")
         yield Static(id="complaint", markup=False)
-        yield ChoiceBar(self.VIEWS, self.view, id="views")
-        with Vertical(id="inputs"):
+        yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
+        with VerticalGroup(id="inputs"):
             for name in _INPUTS:
-                yield ArrayBox(name.upper(), name)
+                yield ArrayBox(name.upper(), name, self._array_changed)
         yield StaticPage(id="bar")
         with Vertical(id="body"):
             yield PageView(id="details")
@@ -127,16 +152,6 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         """How the arrays differ, once there is an answer."""
         model = self.answers[0].found if self.answers else None
         return model if isinstance(model, Differences) else None
-
-    @property
-    def bars(self) -> HistogramBars:
-        """The histogram."""
-        return self.query_one(HistogramBars)
-
-    @property
-    def elements(self) -> ElementTable:
-        """The worst elements."""
-        return self.query_one(ElementTable)
 
     @property
     def element(self) -> ComparedElement | None:
@@ -176,7 +191,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
                 fill(box, inputs[place] if inputs else "")
         ulps = differences.ulps if differences is not None else None
         format = next(iter(question.formats), ulps.format if ulps is not None else None)
-        self.query_one("#controls", ChoiceBar).options = (
+        self.controls.options = (
             ("nan", "NaNs equal" if question.option("equal_nan") else "NaNs differ"),
             ("format", f"ulps of {short_name(format)}" if format is not None else "ulps"),
             ("swap", "swap"),
@@ -207,16 +222,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         value: float = self.app.read_question(["compare", "0", "0", f"--{name}={text.strip()}"]).option(name)
         return value
 
-    @on(ArrayBox.Changed)
-    def _array_changed(self, event: ArrayBox.Changed) -> None:
-        box = event.box
+    def _array_changed(self, box: ArrayBox, picked: bool) -> None:
         if box.id in _INPUTS:
             valid = self._ask_inputs()
         else:
             values = tuple(self._array(name).word for name in _ARRAYS)
-            valid = self.open(self.question.replace(values=values), "" if event.picked else f"{box.id}")
+            valid = self.open(self.question.replace(values=values), "" if picked else f"{box.id}")
         mark_valid(box.input, valid)
-        if event.picked and not valid:
+        if picked and not valid:
             box.input.focus()  # to correct it
 
     def _ask_inputs(self) -> bool:
@@ -232,13 +245,8 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
     @on(Input.Changed, "#rtol, #atol")
     def _tolerance_typed(self, event: Input.Changed) -> None:
         name = event.input.id or ""
-        try:
-            value = self._tolerance(name, event.value)
-        except FloatlabError as error:
-            self.complain(str(error))
-            mark_valid(event.input, False)
-        else:
-            mark_valid(event.input, self.open(self.question.having(**{name: value}), name))
+        valid = self.attempt(lambda: self.question.having(**{name: self._tolerance(name, event.value)}), name)
+        mark_valid(event.input, valid)
 
     def action_nan(self) -> None:
         """Count two NaNs as equal, or not."""
@@ -248,33 +256,26 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         """Swap the actual and the expected array."""
         self.open(self.question.replace(values=self.question.values[::-1]))
 
-    def action_pick(self, name: str) -> None:
+    def action_file(self, name: str) -> None:
         """Pick a file for an array."""
         if name in _INPUTS:
             self.view = "cause"
-        self._array(name).pick()
+        self._array(name).action_pick()
 
     # The views.
 
     def draw_view(self) -> None:
         """Show one view, and hide the others."""
         differences, view = self.differences, self.view
-        has_bars = view == "histogram" and bool(self.bars.count)
-        has_rows = view == "worst" and bool(self.elements.count)
-        for name, shown in (
-            ("bars", has_bars),
-            ("bar", has_bars),
-            ("elements", has_rows),
-            ("element", has_rows),
-            ("inputs", view == "cause"),
-            ("details", not (has_bars or has_rows)),
-        ):
-            self.query_one(f"#{name}").display = shown
-        has_page = differences is not None and not (has_bars or has_rows)
-        self.show_page("details", self._page_of(differences) if has_page and differences is not None else EMPTY)
+        if view == "histogram" and self.bars.count:
+            self.show_only("bars", "bar")
+        elif view == "worst" and self.elements.count:
+            self.show_only("elements", "element")
+        else:
+            self.show_only("details", "inputs" if view == "cause" else "")
+            self.details.page = EMPTY if differences is None else self._page_of(differences)
         self._draw_bar()
         self._draw_element()
-        self.move_hidden_focus()
 
     def _page_of(self, differences: Differences) -> Page:
         if self.view == "cause":
@@ -308,12 +309,6 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             self.show_page("element", answer_question(Question("cmp", tuple(codes.values())))[0].page())
         self.refresh_bindings()
 
-    def watch_view(self) -> None:
-        """Draw another view, and focus it."""
-        super().watch_view()
-        if self.answers:
-            self.walk_view()
-
     @on(Cells.Chosen, "#elements")
     def _element_chosen(self) -> None:
         self.action_inspect("actual")
@@ -335,13 +330,14 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     # What the frame asks.
 
+    def printed(self) -> Question:
+        """Return the question with the default number of elements, unless they are in sight."""
+        short = self.view != "worst" and self.question.option("worst") == _LISTED
+        return self.question.having(worst=None) if short else self.question
+
     def copies(self) -> Copies:
-        """Copy what is in sight. The command prints its default number of elements, unless they are in sight."""
+        """Copy what is in sight."""
         copies, differences, element = super().copies(), self.differences, self.element
-        question = self.question
-        if self.view != "worst" and question.option("worst") == _LISTED:
-            question = question.having(worst=None)
-        copies["command"] = (copies["command"][0], lambda: command_of(question))
         if element is None:
             copies["value"] = ("the verdict", lambda: "" if differences is None else verdict_words(differences))
             del copies["code"]
@@ -350,21 +346,16 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
             copies["code"] = ("both codes", lambda: " ".join(self.element_codes.values()))
         return copies
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide what cannot be done now."""
-        if action in ("pin", "inspect"):
-            return self.is_mounted and self.element is not None
-        return super().check_action(action, parameters)
-
-    def home(self) -> Iterator[Widget]:
-        """Return the views."""
-        yield from (self.bars, self.elements, self.query_one("#details"))
+    def possible(self) -> dict[str, bool]:
+        """Return what depends on an element in sight, too."""
+        has_element = self.is_mounted and self.element is not None
+        return super().possible() | {"pin": has_element, "inspect": has_element}
 
     def commands(self) -> Iterator[Command]:
         """Return the views, files, and the rest."""
         yield from super().commands()
         for name in (*_ARRAYS, *_INPUTS):
-            yield f"Open: {self._array(name).label}", "pick a file for this array", partial(self.action_pick, name)
+            yield f"Open: {self._array(name).label}", "pick a file for this array", partial(self.action_file, name)
         yield "Swap the arrays", "actual for expected", self.action_swap
         yield "NaNs are equal, or differ", "in both definitions of close enough", self.action_nan
         yield "Ulps: automatic", "of the narrower array", partial(self.take_format, AUTOMATIC)

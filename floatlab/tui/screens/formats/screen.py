@@ -4,35 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from textual import on
+from rich.segment import Segment
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from floatlab.formats import CATALOG, Format, catalog_row, parse_format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Grid, Page, joined
-from floatlab.tui.screens.formats.code_page import CodePage
-from floatlab.tui.screens.formats.format_table import FormatTable
+from floatlab.tui.screens.formats.codes import CodePage
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies, TaskScreen
+from floatlab.tui.widgets import MARGIN, Cells, ChoiceBar, ColumnTable, PageView, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import PageView, note_page
 from floatlab.verbs.formats.page import formats_table
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import answer_question, command_of
+from floatlab.verbs.registry import answer_question
+
+_MARK = "•"
+_EXAMPLES = "fp16 bf16  e4m3  e5m10  p3109_k8p3se"
+
+
+class FormatTable(ColumnTable):
+    """Rows of formats; a click before a name marks it."""
+
+    PLACE = "On the table of formats"  # its name in the list of keys
+    HELP = "Arrows move over the formats and turn to other columns; space marks one to compare. Enter opens its 1."
+
+    marked: reactive[frozenset[int]] = reactive(frozenset)
+
+    def segments(self, y: int) -> list[Segment]:
+        """Draw the mark into the margin of a marked row."""
+        pieces = super().segments(y)
+        if y - self.FROZEN in self.marked:
+            first = pieces[0]
+            pieces[0] = Segment(_MARK + first.text[1:], first.style)
+        return pieces
+
+    def clicked(self, cell: int, column: int, times: int) -> None:
+        """Mark a row by a click in the margin; a double click elsewhere opens it."""
+        if column < MARGIN:
+            self.call_next(self.screen.run_action, "mark")
+        else:
+            super().clicked(cell, column, times)
 
 
 class FormatsScreen(TaskScreen, inherit_bindings=False):
     """The formats. The question holds the marked ones, which are compared; the cursor chooses the one in full."""
 
-    NAME = "formats"
-    PLACE = "In Formats"
     VIEWS = (("format", "Format"), ("codes", "Codes"), ("compare", "Compare"))
+    PARTS = "#side > #codes, #details"
     ROUNDS = False
     HELP = (
         "The row with the cursor is shown in full; space marks rows to compare, and f adds any format by its name. "
@@ -46,10 +71,8 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     FormatsScreen {
-        #body { height: 1fr; layout: vertical; }
         #table { height: 9fr; }
         #side { height: 11fr; }
-        #details, #codes { height: 1fr; }
         &.-codes #table { height: 4; }
         &.-compare #table { height: 7; }
         &.-compare.-short #table { height: 5; }
@@ -57,9 +80,12 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         &.-wide #body { layout: horizontal; }
         &.-wide #table { width: 44%; min-width: 51; height: 1fr; }
         &.-wide.-codes #table, &.-wide.-compare #table { width: 34; min-width: 34; height: 1fr; }
-        &.-wide #side { width: 1fr; height: 1fr; border-left: vkey $panel; }
+        &.-wide #side { height: 1fr; border-left: vkey $panel; }
     }
     """
+
+    table, codes = getters.query_one(FormatTable), getters.query_one(CodePage)
+    names = getters.query_one("#names", Input)
 
     def __init__(self, question: Question) -> None:
         """Open at a question."""
@@ -71,28 +97,15 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     def compose_task(self) -> ComposeResult:
         """Compose the box of names, the table, and the views."""
-        with Horizontal(classes="entry"):
-            yield Label("compare")
-            yield Input(
-                id="names", compact=True, select_on_focus=False, placeholder="fp16 bf16  e4m3  e5m10  p3109_k8p3se"
-            )
+        names = Input(id="names", compact=True, select_on_focus=False, placeholder=_EXAMPLES)
+        yield Horizontal(Label("compare"), names, classes="entry")
         yield Static(id="complaint", markup=False)
         with Vertical(id="body"):
             yield FormatTable(id="table")
             with Vertical(id="side"):
-                yield ChoiceBar(self.VIEWS, self.view, id="views")
+                yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
                 yield CodePage(id="codes")
                 yield PageView(id="details")
-
-    @property
-    def table(self) -> FormatTable:
-        """The table."""
-        return self.query_one(FormatTable)
-
-    @property
-    def codes(self) -> CodePage:
-        """The codes."""
-        return self.query_one(CodePage)
 
     @property
     def current(self) -> Format:
@@ -125,9 +138,8 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
             self._go(new)
         if len(marked) < 2 <= len(self.marked):
             self.view = "compare"
-        box = self.query_one("#names", Input)
-        if not box.has_focus or is_wrong(box):  # else it is being edited
-            fill(box, " ".join(question.values))
+        if not self.names.has_focus or is_wrong(self.names):  # else it is being edited
+            fill(self.names, " ".join(question.values))
         self.draw_view()
 
     def _go(self, format: Format) -> None:
@@ -163,8 +175,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         page = self._pages()[-1]
         grid = next((block for block in page.blocks if isinstance(block, Grid)), None)
         has_codes = self.view == "codes" and grid is not None
-        self.codes.display = has_codes
-        self.query_one("#details").display = not has_codes
+        self.show_only("codes" if has_codes else "details")
         if has_codes and grid is not None:
             self.codes.show(self.current, grid)
         elif self.view == "codes":
@@ -177,16 +188,15 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
                 f"{first}Move to another row to compare it with this one; space marks rows, which are then compared."
             )
         if not has_codes:
-            self.show_page("details", page)
+            self.details.page = page
         self.set_class(has_codes, "-codes")
         self.set_class(self.view == "compare", "-compare")
-        self.move_hidden_focus()
 
     def watch_view(self) -> None:
         """Draw another view, from its top, and focus the codes."""
         super().watch_view()
         if self.formats:
-            self.query_one("#details").scroll_home(animate=False)
+            self.details.scroll_home(animate=False)
             if self.codes.display and not isinstance(self.focused, Input):
                 self.codes.table.focus()
             self.refresh_bindings()
@@ -196,14 +206,13 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
     @on(Cells.Moved, "#table")
     def _moved(self) -> None:
         self.draw_view()
-        self.query_one("#details").scroll_home(animate=False)
+        self.details.scroll_home(animate=False)
         self.refresh_bindings()
 
     @on(Cells.Chosen, "#table")
     def _format_chosen(self) -> None:
         self.inspect("1", (self.current,))
 
-    @on(FormatTable.MarkWanted)
     def action_mark(self) -> None:
         """Mark or unmark the row under the cursor; a row that was added stays."""
         format = self.current
@@ -230,21 +239,30 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
 
     # The codes.
 
-    @on(CodePage.Missed)
-    def _code_missed(self, event: CodePage.Missed) -> None:
-        self.complain(event.reason)
+    @on(Input.Changed, "#code")
+    def _code_typed(self) -> None:
+        self.complain(self.codes.find())
 
-    @on(CodePage.Chosen)
-    def _code_chosen(self, event: CodePage.Chosen) -> None:
+    @on(Input.Blurred, "#code")
+    def _code_left(self) -> None:
+        self.complain("")
+        self.codes.draw()
+
+    @on(Cells.Chosen, "CodeTable")
+    def _code_chosen(self) -> None:
         """Open a code in Inspect, before the formats that it shows already."""
         others = (format for format in self.app.standing("inspect").formats if format != self.current)
-        self.inspect(event.literal, (self.current, *others))
+        self.inspect(self.codes.literal, (self.current, *others))
 
     # What the frame asks.
 
     def subject(self) -> Datum | None:
         """Return the code under the cursor."""
         return self.codes.datum if self.codes.display else None
+
+    def printed(self) -> Question:
+        """Return the question of the page."""
+        return Question("formats", self._names())
 
     def copies(self) -> Copies:
         """Copy the code under the cursor, else the formats on the page."""
@@ -255,21 +273,17 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         else:
             copies["value"] = ("the name", lambda: " ".join(self._names()))
             del copies["code"]
-        command = command_of(Question("formats", self._names()))
-        return copies | {"command": (copies["command"][0], lambda: command)}
+        return copies
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide what cannot be done now."""
-        if action == "pin":
-            return bool(self.formats) and self.codes.display
-        if action == "drop":
-            return bool(self.formats) and self.current.name in self._added | self.marked
-        return super().check_action(action, parameters)
+    def possible(self) -> dict[str, bool]:
+        """Return what depends on the row under the cursor, too."""
+        goes = bool(self.formats) and self.current.name in self._added | self.marked
+        return super().possible() | {"pin": bool(self.formats) and self.codes.display, "drop": goes}
 
     def boxes(self) -> Iterator[Widget]:
         """Return the box of the code if it is shown, and the box of names."""
-        yield from self.query("#code") if self.codes.display else ()
-        yield from self.query("#names")
+        yield from (self.codes.box,) if self.codes.display else ()
+        yield self.names
 
     def home(self) -> Iterator[Widget]:
         """Return the table of codes if the focus is beside it, and the table of formats."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -14,43 +14,76 @@ from textual.widgets import Input, Label, Static
 
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Page
-from floatlab.tui.background import run_once
-from floatlab.tui.screens.inspect.field_box import FieldBox
+from floatlab.tui.base import run_once
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies, TaskScreen
-from floatlab.tui.widgets.bit_row import BitRow
+from floatlab.tui.widgets import BitRow, ChoiceBar, PageView, note_page
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import PageView, note_page
-from floatlab.verbs.edits import EDITS, code_of, edited, literal_of, with_bit, with_field
-from floatlab.verbs.question import Question
-from floatlab.verbs.registry import answer_question, command_of
+from floatlab.verbs.edits import EDITS, fields, literal_of, with_field
+from floatlab.verbs.question import Question, code_of
+from floatlab.verbs.registry import answer_question
 
+_EXAMPLES = "1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
 _LIBRARIES = ("numpy", "ml_dtypes", "torch")
 _VIEW_OPTIONS = ("interval", "directions", "dialects", "like")  # options of `show` that are views here
-EDIT_KEYS = {
-    "down": "minus",
-    "up": "plus",
-    "negate": "s",
-    "halve": "less_than_sign",
-    "double": "greater_than_sign",
-    "zero": "z",
-    "one": "o",
-    "infinity": "i",
-    "nan": "n",
-    "largest": "m",
-    "normal": "w",
-    "subnormal": "g",
-}
+_KEYS = ["minus", "plus", "s", "less_than_sign", "greater_than_sign", "z", "o", "i", "n", "m", "w", "g"]
+EDIT_KEYS = dict(zip(EDITS, _KEYS, strict=True))
+
+
+class FieldBox(Horizontal):
+    """The fields, and a box for the one that is being edited."""
+
+    DEFAULT_CSS = """
+    FieldBox {
+        height: auto;
+        #names { width: auto; max-width: 100%; }
+        #field { width: 24; display: none; }
+        #field.-open { display: block; }
+    }
+    """
+
+    names, box = getters.query_one(ChoiceBar), getters.query_one(Input)
+
+    def compose(self) -> ComposeResult:
+        """Put the box after the fields."""
+        yield ChoiceBar(self.open, id="names")
+        yield Input(id="field", compact=True)
+
+    def show(self, datum: Datum) -> None:
+        """Show the fields of a datum. A box that has the focus keeps its text."""
+        texts = fields(datum)
+        self.names.options = tuple((name, f"{name} {text}") for name, text in texts.items())
+        if self.names.current and self.names.current not in texts:
+            self._close()
+        elif self.names.current and not self.box.has_focus:
+            fill(self.box, texts[self.names.current])
+
+    def open(self, name: str) -> None:
+        """Open the box for a field."""
+        self.names.current = name
+        fill(self.box, dict(self.names.options)[name].partition(" ")[2])
+        self.box.add_class("-open")
+        self.box.focus()
+        self.box.select_all()
+
+    def open_next(self) -> None:
+        """Open the first field, or the one after the field that is open."""
+        names = [name for name, _ in self.names.options]
+        current = self.names.current
+        self.open(names[(names.index(current) + 1) % len(names) if current else 0])
+
+    def _close(self) -> None:
+        self.names.current = ""
+        self.box.remove_class("-open")
+
+    on_input_blurred = _close
 
 
 class InspectScreen(TaskScreen, inherit_bindings=False):
     """One value in several formats. The row with the focus leads: edits change its datum."""
 
-    NAME = "inspect"
-    PLACE = "In Inspect"
     VIEWS = (
         ("details", "Details"),
         ("directions", "Directions"),
@@ -74,19 +107,21 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     InspectScreen {
-        #body { height: 1fr; layout: vertical; }
         #left { height: auto; }
         #rows { height: auto; max-height: 10; scrollbar-size-vertical: 1; }
-        #side, #details { height: 1fr; }
-        &.-narrow #body, &.-short #body { overflow-y: auto; scrollbar-size-vertical: 1; }
-        &.-narrow #rows, &.-short #rows { max-height: 999; }
-        &.-narrow #side, &.-short #side, &.-narrow #details, &.-short #details { height: auto; }
+        &.-narrow, &.-short {
+            #body { overflow-y: auto; scrollbar-size-vertical: 1; }
+            #rows { max-height: 999; }
+            #side, #details { height: auto; }
+        }
         &.-wide #body { layout: horizontal; }
-        &.-wide #left { width: 1fr; height: 1fr; }
+        &.-wide #left { height: 1fr; }
         &.-wide #rows { max-height: 80vh; }
-        &.-wide #side { width: 1fr; border-left: vkey $panel; }
+        &.-wide #side { border-left: vkey $panel; }
     }
     """
+
+    fields, value = getters.query_one(FieldBox), getters.query_one("#value", Input)
 
     def __init__(self, question: Question) -> None:
         """Open at a question."""
@@ -95,20 +130,17 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.data: dict[str, Datum] = {}
         self._lead = ""
         self._typing = False
-        if question.verb == "convert":
-            self.set_reactive(TaskScreen.view, "path")
-        elif asked := [name for name in ("directions", "dialects") if question.option(name)]:
-            self.set_reactive(TaskScreen.view, asked[0])
+
+    def first_view(self, question: Question) -> str:
+        """Return the view that the question asks for."""
+        asked = (name for name in ("directions", "dialects") if question.option(name))
+        return "path" if question.verb == "convert" else next(asked, "details")
 
     def compose_task(self) -> ComposeResult:
         """Compose the value box, the edits, the rows of bits, the fields and the details."""
-        with Horizontal(classes="entry"):
-            yield Label("value")
-            yield Input(
-                id="value", compact=True, placeholder="1.5  -3e-5  1/3  0x1.8p3  nan  bits:0x3c7c  0.1@fp8_e5m2"
-            )
+        yield Horizontal(Label("value"), Input(id="value", compact=True, placeholder=_EXAMPLES), classes="entry")
         yield Static(id="complaint", markup=False)
-        yield ChoiceBar(tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
+        yield ChoiceBar(self.action_edit, tuple((edit.name, edit.sign) for edit in EDITS.values()), id="edits")
         with Vertical(id="body"):
             with Vertical(id="left"):
                 with VerticalScroll(id="rows", can_focus=False):
@@ -117,7 +149,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
                     yield from self.rows.values()
                 yield FieldBox(id="fields")
             with Vertical(id="side"):
-                yield ChoiceBar(self.VIEWS, self.view, id="views")
+                yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
                 yield PageView(id="details")
 
     # The question.
@@ -169,8 +201,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             self.rows[name].leads = name == self._lead
             self.rows[name].show(parts[name].blocks[0])
         if not self._typing:
-            fill(self.query_one("#value", Input), question.values[0])
-        self.query_one(FieldBox).show(self.data[self._lead])
+            fill(self.value, question.values[0])
+        self.fields.show(self.data[self._lead])
         self.draw_view()
 
     # The views of the lead.
@@ -203,7 +235,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         if self.view == "libraries":
             self._draw_libraries(question)
         else:
-            self.show_page("details", self._page_of(question))
+            self.details.page = self._page_of(question)
 
     def _page_of(self, question: Question) -> Page:
         if self.view == "pins" and len(question.values) < 2:
@@ -219,11 +251,11 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     def _draw_libraries(self, question: Question) -> None:
         """Ask the libraries on a background thread: importing one may take seconds."""
-        self.show_page("details", note_page("asking the libraries …"))
+        self.details.page = note_page("asking the libraries …")
 
         def take(page: Page) -> None:
             if self.view == "libraries" and question == self.view_question():  # else it comes too late
-                self.show_page("details", page)
+                self.details.page = page
 
         run_once(self.app, partial(self._page_of, question), take)
 
@@ -236,28 +268,10 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     # Edits.
 
-    def edit(self, change: Callable[[Datum], Datum], kind: str = "") -> bool:
-        """Change the lead's datum; the other formats show what it becomes there."""
-        try:
-            datum = change(self.data[self._lead])
-        except FloatlabError as error:
-            self.complain(str(error))
-            return False
-        value = literal_of(datum, self.question.context)
-        return self.open(self.question.replace(values=(value,), formats=self.formats), kind)
-
-    def action_edit(self, name: str) -> None:
-        """Do an edit of EDITS."""
-        self.edit(lambda datum: edited(datum, name))
-
-    @on(ChoiceBar.Chosen, "#edits")
-    def _edit_chosen(self, event: ChoiceBar.Chosen) -> None:
-        self.action_edit(event.name)
-
-    @on(BitRow.Flipped)
-    def _flipped(self, event: BitRow.Flipped) -> None:
-        self._follow(event.widget)
-        self.edit(lambda datum: with_bit(datum, event.bit, event.value))
+    def edited(self, change: Callable[[Datum], Datum]) -> Question:
+        """Return the question with an edit of the lead; the other formats show what it becomes there."""
+        value = literal_of(change(self.data[self._lead]), self.question.context)
+        return self.question.replace(values=(value,), formats=self.formats)
 
     @on(Input.Changed, "#value")
     def _value_typed(self, event: Input.Changed) -> None:
@@ -275,25 +289,22 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         if not is_wrong(event.input):
             fill(event.input, self.question.values[0])
 
-    @on(FieldBox.Typed)
-    def _field_typed(self, event: FieldBox.Typed) -> None:
-        valid = self.edit(lambda datum: with_field(datum, event.name, event.box.value), event.name)
-        mark_valid(event.box, valid)
+    @on(Input.Changed, "#field")
+    def _field_typed(self, event: Input.Changed) -> None:
+        if name := self.fields.names.current:
+            edit = partial(self.edited, lambda datum: with_field(datum, name, event.value))
+            mark_valid(event.input, self.attempt(edit, name))
 
     # The lead.
 
-    def on_descendant_focus(self) -> None:
+    def follow(self, focused: Widget | None) -> None:
         """Let the row with the focus lead."""
-        if isinstance(self.focused, BitRow):
-            self._follow(self.focused)
-
-    def _follow(self, focused: Widget) -> None:
         lead = next((name for name, row in self.rows.items() if row is focused), self._lead)
         if lead != self._lead:
             self._lead = lead
             for name, row in self.rows.items():
                 row.leads = name == lead
-            self.query_one(FieldBox).show(self.data[lead])
+            self.fields.show(self.data[lead])
             self.draw_view()
 
     def home(self) -> Iterator[Widget]:
@@ -303,7 +314,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
 
     def action_fields(self) -> None:
         """Open the first field, then the next one."""
-        self.query_one(FieldBox).open_next()
+        self.fields.open_next()
 
     def action_drop(self) -> None:
         """Drop the lead's row."""
@@ -319,13 +330,14 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.open(self.question.replace(values=(value,), formats=kept))
         self.rows[self._lead].focus()
 
+    def printed(self) -> Question:
+        """Return the question of the view."""
+        return self.question if self.view == "details" else self.view_question()
+
     def copies(self) -> Copies:
         """Copy the value and the code of the row that leads."""
         at = [datum.format.name for datum in self.answers[0].results].index(self._lead)
-        copies = super().copies()
-        question = self.question if self.view == "details" else self.view_question()
-        return copies | {
-            "command": (copies["command"][0], lambda: command_of(question)),
+        return super().copies() | {
             "value": ("the value", lambda: self.answers[0].words()[at]),
             "code": ("the code", lambda: self.answers[0].codes()[at]),
         }

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from floatlab.confinement import confined
-from floatlab.formats.names import short_name
+from floatlab.formats import parse_format
+from floatlab.formats.catalog import short_name
 from floatlab.page.model import Page
 from floatlab.record import Record
 from floatlab.reduce import Reduction
@@ -15,11 +16,11 @@ from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.machines import MACHINES
 from floatlab.reduce.timing.devices import DTYPES
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
+from floatlab.tui.widgets import Choice, Pick
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.tui.widgets.pickers import Choice, choices_of
-from floatlab.verbs.matmul.page import element_words
 from floatlab.verbs.orders.answer import SCHEDULES, taken_over, targets
 from floatlab.verbs.question import Question
+from floatlab.verbs.reduce.page import element_words
 from floatlab.verbs.reduce.tree import Tree
 from floatlab.verbs.registry import verb_named
 
@@ -49,24 +50,15 @@ class PreparedReduction(Record):
 class ReduceControls(TaskScreen, inherit_bindings=False):
     """A screen whose question says how numbers are added."""
 
-    CONTROLS = {"accumulator": "part('accumulator')", "products": "part('products')"}
-
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self.data: Question | None = None  # the last question about data
-        self.data_terms = 0
-        self.element = 0  # of a product, in C order
-
-    @property
-    def drawn(self) -> PreparedReduction | None:
-        """What is drawn, once there is an answer."""
-        return self.prepared if isinstance(self.prepared, PreparedReduction) else None
+    prepared: PreparedReduction | None
+    data: Question | None = None  # the last question about data
+    data_terms = 0
+    element = 0  # of a product, in C order
 
     @property
     def reduction(self) -> Reduction | None:
         """The sum that is shown."""
-        return self.drawn.reduction if self.drawn is not None else None
+        return self.prepared.reduction if self.prepared is not None else None
 
     @property
     def findings(self) -> Findings | None:
@@ -93,7 +85,7 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
 
     # The line of controls.
 
-    def controls(self) -> tuple[tuple[str, str], ...]:
+    def control_words(self) -> tuple[tuple[str, str], ...]:
         """Return what a click can change, and its present value."""
         question, reduction, small = self.question, self.reduction, self.small
         if question.verb == "reveal":
@@ -121,12 +113,34 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
             rows.append(("element", f"element {element_words(self.product, self.element)} ▾"))
         return (*rows, ("reveal", "ask a library …"))
 
-    # Operation, order, additions, formats.
+    def picks(self) -> dict[str, Pick]:
+        """Return the lists of operations, orders, additions, formats, machines, libraries, and what belongs to them."""
+        question, base = self.question, self.base_question()
+        asked, free = question.values * (question.verb == "reveal"), " Or any module:function" * (not confined())
+        operations = {verb: verb_named(verb).summary for verb in OPERATIONS}
+        orders = "Order, or any such as blocked(64, pairwise) or ((0 1) (2 3))"
+        schedule, adder = str(base.option("schedule", "serial")), base.option("adder", _ROUNDED)
+        machines = [Choice(_NONE, f"{_NONE:<16} additions with the options chosen here")]
+        machines += [
+            Choice(name, f"{name:<16} {', '.join(row.hardware)}: {row.order}", row.hardware)
+            for name, row in MACHINES.items()
+        ]
+        models, machine = "Published models of matrix units", base.option("machine", _NONE)
+        library = dict.fromkeys(targets(base.verb), "")
+        terms = [Choice(str(terms), f"{terms:,} terms") for terms in _TERMS]
+        now = str(question.option("terms", 64))
+        return super().picks() | {
+            "schedule": Pick(orders, SCHEDULES, self.take_schedule, (schedule,), True, "Order"),
+            "adder": Pick("Additions", _ADDERS, self.take_adder, (adder,), group="Additions"),
+            "operation": Pick("Operation", operations, self.take_operation, (question.verb,), group="Operation"),
+            "accumulator": self.format_pick(partial(self._take_part, "accumulator"), "the same as the result"),
+            "products": self.format_pick(partial(self._take_part, "products"), "the same as the sums"),
+            "machine": Pick(models, machines, self.take_machine, (machine,)),
+            "reveal": Pick(f"How does a library add?{free}", library, self.take_target, asked, True),
+            "terms": Pick("Terms, or any number of them", terms, self.take_terms, (now,), True),
+        }
 
-    def action_operation(self) -> None:
-        """Pick the operation."""
-        rows = choices_of({verb: verb_named(verb).summary for verb in OPERATIONS})
-        self.pick("Operation", rows, self.take_operation, (self.question.verb,))
+    # Operation, order, additions, formats.
 
     def take_operation(self, verb: str) -> None:
         """Do another operation on the same arrays."""
@@ -137,12 +151,6 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         preset = question.option("preset") if verb == "dot" else None
         self.open(question.replace(verb=verb, values=() if preset else values).having(preset=preset))
 
-    def action_schedule(self) -> None:
-        """Pick an order."""
-        current = str(self.base_question().option("schedule", "serial"))
-        title = "Order, or any such as blocked(64, pairwise) or ((0 1) (2 3))"
-        self.pick(title, choices_of(SCHEDULES), self.take_schedule, (current,), free=True)
-
     def take_schedule(self, text: str) -> None:
         """Take an order."""
         self.change(schedule=None if text == "serial" and not self.base_question().option("machine") else text)
@@ -151,11 +159,6 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         """Fuse multiplications and additions, or not."""
         question = self.base_question()
         self.open(question.having(adder=None, machine=None, fma=None if question.option("fma") else True))
-
-    def action_adder(self) -> None:
-        """Pick how an addition is done."""
-        current = self.base_question().option("adder", _ROUNDED)
-        self.pick("Additions", choices_of(_ADDERS), self.take_adder, (current,))
 
     def take_adder(self, name: str) -> None:
         """Take a rule of addition; compensated sums are serial, and fuse nothing."""
@@ -166,25 +169,9 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         serial = str(question.option("schedule", "")).partition("(")[0] in ("reversed", "sorted", "permuted")
         self.open(question if serial else question.having(schedule=None))
 
-    def action_part(self, name: str) -> None:
-        """Pick the format of sums or of products."""
-        same = "the same as the result" if name == "accumulator" else "the same as the sums"
-        self.pick_format(partial(self._take_part, name), same)
-
     def _take_part(self, name: str, text: str) -> None:
-        format = None if text == AUTOMATIC else self.format_named(text)
-        if format is not None or text == AUTOMATIC:
-            self.change(**{name: format, "machine": None})
-
-    def action_machine(self) -> None:
-        """Pick a model of a matrix unit."""
-        rows = [Choice(_NONE, f"{_NONE:<16} additions with the options chosen here")]
-        rows += [
-            Choice(name, f"{name:<16} {', '.join(row.hardware)}: {row.order}", row.hardware)
-            for name, row in MACHINES.items()
-        ]
-        current = self.base_question().option("machine", _NONE)
-        self.pick("Published models of matrix units", rows, self.take_machine, (current,))
+        base = self.base_question().having(machine=None)
+        self.attempt(lambda: base.having(**{name: None if text == AUTOMATIC else parse_format(text)}))
 
     def take_machine(self, name: str) -> None:
         """Take a machine, which fixes everything else."""
@@ -192,13 +179,6 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         self.change(**fixed, machine=None if name == _NONE else name)
 
     # Libraries.
-
-    def action_reveal(self) -> None:
-        """Pick a function of a library, to find out in which order it adds."""
-        rows = [Choice(name, name) for name in targets(self.base_question().verb)]
-        current = self.question.values if self.question.verb == "reveal" else ()
-        title = "How does a library add?" + " Or any module:function" * (not confined())
-        self.pick(title, rows, self.take_target, current, free=True)
 
     def take_target(self, name: str) -> None:
         """Ask about a function, for as many terms as the data have and in their format."""
@@ -209,12 +189,6 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         terms = len(reduction) if reduction is not None and 1 < len(reduction) <= _TERMS[-1] else None
         dtype = DTYPES.get(reduction.x.format.name) if reduction is not None else None
         self.open(Question("reveal", (name,)).having(terms=terms, dtype=None if dtype == "float32" else dtype))
-
-    def action_terms(self) -> None:
-        """Pick for how many terms a library is asked."""
-        rows = [Choice(str(terms), f"{terms:,} terms") for terms in _TERMS]
-        current = str(self.question.option("terms", 64))
-        self.pick("Terms, or any number of them", rows, self.take_terms, (current,), free=True)
 
     def take_terms(self, text: str) -> None:
         """Take a number of terms."""
@@ -235,26 +209,20 @@ class ReduceControls(TaskScreen, inherit_bindings=False):
         """Go back to the data."""
         self.open(self.base_question())
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide what does not belong to this question."""
+    def possible(self) -> dict[str, bool]:
+        """Return what belongs to this question, too."""
         verb = self.question.verb
-        if action in ("take", "terms", "back"):
-            return verb == "reveal" and self.findings is not None
-        if action in ("fma", "machine") or (action == "part" and parameters == ("products",)):
-            return verb in ("dot", "matmul")
-        if action in ("schedule", "adder", "part", "format", "rules", "value"):
-            return verb != "reveal"
-        return super().check_action(action, parameters)
+        return (
+            super().possible()
+            | dict.fromkeys(("take", "terms", "back"), verb == "reveal" and self.findings is not None)
+            | dict.fromkeys(("fma", "machine", "products"), verb in ("dot", "matmul"))
+            | dict.fromkeys(("schedule", "adder", "accumulator", "format", "rules", "value"), verb != "reveal")
+            | {"element": self.product is not None, "pin": self.reduction is not None}
+        )
 
     def commands(self) -> Iterator[Command]:
         """Return the views, orders, additions, machines and libraries."""
         yield from super().commands()
-        for name, summary in SCHEDULES.items():
-            yield f"Order: {name}", summary, partial(self.take_schedule, name)
-        for name, summary in _ADDERS.items():
-            yield f"Additions: {name}", summary, partial(self.take_adder, name)
-        for verb in OPERATIONS:
-            yield f"Operation: {verb}", verb_named(verb).summary, partial(self.take_operation, verb)
         if self.question.verb in ("dot", "matmul"):
             yield "FMA on or off", "fuse products onto sums", self.action_fma
             for name in (_NONE, *MACHINES):

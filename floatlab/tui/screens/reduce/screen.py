@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container, Vertical
+from textual.containers import HorizontalGroup, Vertical, VerticalGroup
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from floatlab.errors import FloatlabError
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Note, Page, line
 from floatlab.record import Record
@@ -20,22 +19,15 @@ from floatlab.reduce import Reduction
 from floatlab.reduce.results.products import Product
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.tui.screens.reduce.controls import PreparedReduction, ReduceControls
-from floatlab.tui.screens.reduce.orders import OrderTable
-from floatlab.tui.screens.reduce.tree_table import TreeTable
+from floatlab.tui.screens.reduce.tables import OrderTable, TreeTable
 from floatlab.tui.screens.task import SHARED_KEYS
+from floatlab.tui.widgets import EMPTY, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import EMPTY, PageView, StaticPage
-from floatlab.tui.widgets.pickers import Choice, HelpWindow
-from floatlab.verbs.answer import Answer
-from floatlab.verbs.matmul.page import elements_of, place_of
 from floatlab.verbs.orders.page import figures_page, result_page, way_of
-from floatlab.verbs.question import Question
-from floatlab.verbs.reduce.node.page import node_page
-from floatlab.verbs.reduce.node.questions import roundings_at
-from floatlab.verbs.reduce.page import array_words
+from floatlab.verbs.question import Answer, Question
+from floatlab.verbs.reduce.node import node_page, roundings_at
+from floatlab.verbs.reduce.page import array_words, elements_of, place_of
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 
 _NAMES = ("x", "y")
@@ -53,8 +45,6 @@ class _Terms(Record):
 class ReduceScreen(ReduceControls, inherit_bindings=False):
     """How an array is added. The question is one of `sum`, `dot`, `matmul` or `reveal`."""
 
-    NAME = "reduce"
-    PLACE = "In Reduce"
     VIEWS = (("tree", "Tree"), ("summary", "Summary"), ("orders", "Side by side"))
     HELP = (
         "An array is a list (1.5,-2), a file, or random:normal:1000:seed=1. s changes the order, m fuses multiply and "
@@ -62,23 +52,20 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         "w asks a library in which order it adds, and g adds your data in that order."
     )
     BINDINGS = [
-        Binding("s", "schedule", "Order", id="way.schedule", tooltip="Order of the additions"),
+        Binding("s", "pick('schedule')", "Order", id="way.schedule", tooltip="Order of the additions"),
         Binding("m", "fma", "FMA", id="way.fma", tooltip="Fused multiply-add on or off"),
-        Binding("w", "reveal", "Library", id="way.reveal", tooltip="In which order does a library add?"),
+        Binding("w", "pick('reveal')", "Library", id="way.reveal", tooltip="In which order does a library add?"),
         Binding("g", "take", "Take over", id="way.take", tooltip="Add your data in the order that was found"),
-        Binding("o", "operation", "Sum, dot product or matrix product", id="way.operation", show=False),
-        Binding("i", "part('accumulator')", "Format of partial sums", id="way.accumulator", show=False),
-        Binding("p", "part('products')", "Format of products", id="way.products", show=False),
-        Binding("d", "adder", "Additions rounded, or compensated", id="way.adder", show=False),
-        Binding("x", "machine", "A model of a matrix unit", id="way.machine", show=False),
+        Binding("o", "pick('operation')", "Sum, dot product or matrix product", id="way.operation", show=False),
+        Binding("i", "pick('accumulator')", "Format of partial sums", id="way.accumulator", show=False),
+        Binding("p", "pick('products')", "Format of products", id="way.products", show=False),
+        Binding("d", "pick('adder')", "Additions rounded, or compensated", id="way.adder", show=False),
+        Binding("x", "pick('machine')", "A model of a matrix unit", id="way.machine", show=False),
         Binding("e", "element", "Element", id="way.element"),
         *SHARED_KEYS,
     ]
     DEFAULT_CSS = """
     ReduceScreen {
-        #arrays { height: 1; layout: horizontal; }
-        #arrays ArrayBox { width: 1fr; }
-        #top { height: auto; layout: vertical; }
         #figures { height: auto; max-height: 5; }
         &.-narrow #figures, &.-short #figures { display: none; }
         &.-reveal #figures { display: block; max-height: 9; }
@@ -86,32 +73,28 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
         &.-reveal.-narrow #figures, &.-reveal.-short #figures { max-height: 5; }
         &.-wide #top { layout: horizontal; }
         &.-wide #figures { max-height: 7; }
-        &.-wide #result, &.-wide #figures { width: 1fr; }
-        #body { height: 1fr; }
-        #tree, #details, #orders { height: 1fr; }
     }
     """
 
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self._last: tuple[_Terms, Reduction] | None = None  # the result that is shown
-        self._previous: Reduction | None = None  # another result of the same terms
-        self._pinned: tuple[_Terms, Reduction] | None = None
+    tree_table, orders = getters.query_one(TreeTable), getters.query_one(OrderTable)
+
+    _last: tuple[_Terms, Reduction] | None = None  # the result that is shown
+    _previous: Reduction | None = None  # another result of the same terms
+    _pinned: tuple[_Terms, Reduction] | None = None
 
     def compose_task(self) -> ComposeResult:
         """Compose the arrays, the controls, the result, and the views."""
-        with Container(id="arrays"):
+        with HorizontalGroup(id="arrays"):
             for name in _NAMES:
-                yield ArrayBox(name, id=name)
+                yield ArrayBox(name, name, self._array_changed)
         yield Static(id="complaint", markup=False)
-        yield ChoiceBar(id="controls")
-        with Container(id="top"):
+        yield ChoiceBar(self.control, id="controls")
+        with VerticalGroup(id="top"):
             yield StaticPage(id="result")
             yield PageView(id="figures")
-        yield ChoiceBar(self.VIEWS, self.view, id="views")
+        yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
-            yield TreeTable(id="tree")
+            yield TreeTable(partial(self.complain, hint=True), id="tree")
             yield PageView(id="details")
             yield OrderTable(id="orders")
 
@@ -134,7 +117,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     def draw(self, before: Question) -> None:
         """Show the boxes and the answer."""
-        question, drawn, reduction = self.question, self.drawn, self.reduction
+        question, drawn, reduction = self.question, self.prepared, self.reduction
         self.set_class(question.verb == "reveal", "-reveal")
         if question.verb != "reveal":
             self.data = question
@@ -152,7 +135,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
                 self._previous = last[1]
             self._last = (terms, reduction)
         if drawn.tree is not None:
-            self.query_one(TreeTable).show_tree(drawn.tree)
+            self.tree_table.show_tree(drawn.tree)
         self.show_page("figures", drawn.figures)
         self._draw_top()
         self.draw_view()
@@ -160,11 +143,11 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
     def _draw_top(self) -> None:
         """Show the result and the controls, in as many words as fit."""
         self._draw_result()
-        self.query_one("#controls", ChoiceBar).options = self.controls()
+        self.controls.options = self.control_words()
 
     def on_resize(self) -> None:
         """Draw to the new size."""
-        if self.drawn is not None:
+        if self.prepared is not None:
             self.call_after_refresh(self._draw_top)
 
     def _terms(self, question: Question) -> _Terms:
@@ -180,10 +163,9 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             if not (box.input.has_focus and is_wrong(box.input)):
                 fill(box.input, text)
 
-    @on(ArrayBox.Changed)
-    def _array_changed(self, event: ArrayBox.Changed) -> None:
+    def _array_changed(self, box: ArrayBox, picked: bool) -> None:
         question = self.base_question().replace(values=self.arrays()).having(preset=None)
-        mark_valid(event.box.input, self.open(question, "" if event.picked else f"array {event.box.id}"))
+        mark_valid(box.input, self.open(question, "" if picked else f"array {box.id}"))
 
     # The result, and another one below it.
 
@@ -212,18 +194,17 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     def draw_view(self) -> None:
         """Show the tree, the whole page, or the orders side by side."""
-        drawn = self.drawn
+        drawn = self.prepared
         if drawn is None:
             return
-        tree, orders = self.query_one(TreeTable), self.query_one(OrderTable)
-        tree.display = self.view == "tree" and drawn.tree is not None
-        orders.display = self.view == "orders" and drawn.reduction is not None
-        self.query_one("#details").display = not (tree.display or orders.display)
-        if orders.display and drawn.reduction is not None:
-            orders.show_orders(drawn.reduction, self.GRACE)
-        elif not tree.display:
-            self.show_page("details", self._page_of(drawn))
-        self.move_hidden_focus()
+        if self.view == "tree" and drawn.tree is not None:
+            self.show_only("tree")
+        elif self.view == "orders" and drawn.reduction is not None:
+            self.show_only("orders")
+            self.orders.show_orders(drawn.reduction, self.GRACE)
+        else:
+            self.show_only("details")
+            self.details.page = self._page_of(drawn)
 
     def _page_of(self, drawn: PreparedReduction) -> Page:
         """Return the page, and say why there is no tree if one was asked for."""
@@ -234,7 +215,7 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @on(Cells.Chosen, "#orders")
     def _order_chosen(self) -> None:
-        way = self.query_one(OrderTable).way
+        way = self.orders.way
         if way is not None:
             self.change(**dict(way.options))
 
@@ -242,13 +223,12 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
 
     @on(Cells.Chosen, "#tree")
     def _node_chosen(self) -> None:
-        tree = self.query_one(TreeTable)
-        sprig, reduction = tree.sprig, self.reduction
+        sprig, reduction = self.tree_table.sprig, self.reduction
         if sprig is None:
             return
         folds = sprig.key[0] == "all" or (sprig.key[0] == "part" and sprig.is_open is not None)
         if reduction is None or sprig.id is None or folds:
-            tree.action_fold()
+            self.tree_table.action_fold()
             return
         steps = roundings_at(reduction, sprig.id)
         if not steps:
@@ -257,57 +237,31 @@ class ReduceScreen(ReduceControls, inherit_bindings=False):
             self.app.ask(steps[0].question)
         else:
             choices = [Choice(str(i), step.words) for i, step in enumerate(steps)]
-            ask = partial(self._ask_about, [step.question for step in steps])
-            self.pick("What happened here, the last first", choices, ask)
-
-    def _ask_about(self, questions: list[Question], place: str) -> None:
-        self.app.ask(questions[int(place)])
-
-    @on(TreeTable.Refused)
-    def _refused(self, event: TreeTable.Refused) -> None:
-        self.complain(event.reason, hint=True)
+            title = "What happened here, the last first"
+            self.pick(Pick(title, choices, lambda place: self.app.ask(steps[int(place)].question)))
 
     # Elements of a product.
 
     def action_element(self) -> None:
         """Pick an element."""
-        product = self.product
-        if product is not None:
-            rows = [Choice(str(place), text) for place, text in elements_of(product)]
-            take = partial(self.take_element, product)
-            self.pick("Element, or any row,column", rows, take, (str(self.element),), free=True)
+        if self.product is not None:
+            rows = [Choice(str(place), text) for place, text in elements_of(self.product)]
+            take = partial(self._take_element, self.product)
+            self.pick(Pick("Element, or any row,column", rows, take, (str(self.element),), free=True))
 
-    def take_element(self, product: Product, text: str) -> None:
-        """Show an element by its place, or by row and column."""
-        try:
+    def _take_element(self, product: Product, text: str) -> None:
+        with self.complaining():
             self.element = place_of(product, text)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return
-        self.prepared = self.prepare(self.question, self.answers)
-        self.draw(self.question)
+            self.prepared = self.prepare(self.question, self.answers)
+            self.draw(self.question)
 
     # What the frame asks.
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide what does not belong to this question."""
-        if action == "element":
-            return self.product is not None
-        if action == "pin":
-            return self.reduction is not None
-        return super().check_action(action, parameters)
 
     def boxes(self) -> Iterator[Widget]:
         """Return the boxes of the arrays."""
         for box in self.query(ArrayBox):
             if box.display and not self.has_class("-reveal"):
                 yield box.input
-
-    def home(self) -> Iterator[Widget]:
-        """Return the views."""
-        yield self.query_one(TreeTable)
-        yield self.query_one(OrderTable)
-        yield self.query_one("#details")
 
     @on(Input.Blurred)
     def _array_left(self, event: Input.Blurred) -> None:

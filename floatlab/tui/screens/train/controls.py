@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
+from textual import getters
+from textual.binding import Binding
+
 from floatlab.formats import Format
-from floatlab.formats.names import short_name
+from floatlab.formats.catalog import short_name
 from floatlab.page.words import plural
-from floatlab.training.network.networks import USUAL as CONFIGURATIONS
+from floatlab.training.networks import USUAL as CONFIGURATIONS
 from floatlab.training.setup import REMEDIES
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
-from floatlab.tui.screens.train.marking_picker import MarkingPicker
-from floatlab.tui.screens.train.tables import RemedyTable
-from floatlab.tui.widgets.pickers import Choice, choices_of
+from floatlab.tui.widgets import Choice, ColumnTable, MarkingPicker, Pick, choices_of
 from floatlab.verbs.question import Question
-from floatlab.verbs.train.check.functions import NAMES as FUNCTIONS
-from floatlab.verbs.train.forms import FORMS, form_of, in_form, turned
-from floatlab.verbs.train.live.laboratory import Laboratory
-from floatlab.verbs.train.network.answer import NETWORKS
-from floatlab.verbs.train.options import VERB
+from floatlab.verbs.train.answer import NETWORKS
+from floatlab.verbs.train.forms import FORMS, in_form, turned
+from floatlab.verbs.train.functions import NAMES as FUNCTIONS
+from floatlab.verbs.train.live import Laboratory
+from floatlab.verbs.train.options import VERB, form_of
 
 STAGES = {
     name: VERB.option(name).help.partition(" (")[0]
@@ -50,14 +51,34 @@ _FORMS = {
 }
 
 
+class RemedyTable(ColumnTable, inherit_bindings=False):
+    """One row for each remedy, or configuration of a network."""
+
+    PLACE = "On the remedies"  # its name in the list of keys
+    HELP = "A row for each remedy. Enter shows its next step, rounding by rounding; e changes the remedy from here on."
+    BINDINGS = [
+        Binding("enter", "choose", "Step", id="lines.step", key_display="enter"),
+        Binding("up,k", "move(-1)", "Row before", show=False, id="lines.before"),
+        Binding("down,j", "move(1)", "Row after", show=False, id="lines.after"),
+        Binding("pageup", "turn(-1)", "Columns before", show=False, id="lines.left"),
+        Binding("pagedown", "turn(1)", "More columns", show=False, id="lines.right"),
+    ]
+
+
+class RoundingTable(ColumnTable):
+    """One row for each rounding of one step."""
+
+    PLACE = "On the roundings"  # its name in the list of keys
+    HELP = "Each row is one rounding of this step. Enter, or a double click, opens it in Arithmetic, with exact codes."
+    BINDINGS = [Binding("enter", "choose", "Digits", id="stages.open", key_display="enter")]
+
+
 class TrainControls(TaskScreen, inherit_bindings=False):
     """A screen whose question says how weights are trained."""
 
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self.laboratory: Laboratory | None = None  # a training that advances while it is watched
-        self.last_in: dict[str, Question] = {}  # the last question in each form
+    table = getters.query_one(RemedyTable)
+    laboratory: Laboratory | None = None  # a training that advances while it is watched
+    last_in: Mapping[str, Question] = {}
 
     @property
     def form(self) -> str:
@@ -72,7 +93,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
     @property
     def place(self) -> int:
         """The row of the remedy under the cursor."""
-        return self.query_one(RemedyTable).cursor
+        return self.table.cursor
 
     @property
     def remedy(self) -> str:
@@ -90,7 +111,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
 
     # The line of controls.
 
-    def controls(self) -> tuple[tuple[str, str], ...]:
+    def control_words(self) -> tuple[tuple[str, str], ...]:
         """Return what a click can change, and its present value."""
         question, form, small = self.question, self.form, self.small
         is_update, is_network, has_gradient = form in ("run", "step"), form == "network", question.option("grad")
@@ -119,10 +140,26 @@ class TrainControls(TaskScreen, inherit_bindings=False):
 
     # Pickers.
 
-    def action_form(self) -> None:
-        """Pick what is asked: many steps, one, networks, or what happens to gradients."""
-        rows = [Choice(name, f"{title:<12} {' '.join(start[1:])}") for name, (title, start) in FORMS.items()]
-        self.pick("What to train, or to look at", rows, self.take_form, (self.form,))
+    def picks(self) -> dict[str, Pick]:
+        """Return the lists of forms, optimizers, stages, seeds, and problems or functions."""
+        question, is_network = self.question, self.form == "network"
+        forms = [Choice(name, f"{title:<12} {' '.join(start[1:])}") for name, (title, start) in FORMS.items()]
+        formats = {name: question.option(name) or AUTOMATIC for name in STAGES}
+        if not question.option("weights"):
+            formats["weights"] = "with f"
+        stages = {name: f"{formats[name]:<10} {text}" for name, text in STAGES.items()}
+        optimizer, seed = question.option("optimizer", "sgd"), str(question.context.seed)
+        seeds = [Choice(str(each), str(each)) for each in range(5)]
+        problem, functions = question.option("problem", "network"), dict.fromkeys(FUNCTIONS, "")
+        return super().picks() | {
+            "form": Pick("What to train, or to look at", forms, self.take_form, (self.form,)),
+            "optimizer": Pick("Optimizer", OPTIMIZERS, self.take_optimizer, (optimizer,)),
+            "stages": Pick("Which stage has its own format?", stages, self.take_stage),
+            "seed": Pick("Seed of stochastic rounding, and of a network's data", seeds, self.take_seed, (seed,), True),
+            "subject": Pick("Problem", PROBLEMS, self.take_subject, (problem,))
+            if is_network
+            else Pick("Function, or any module:function", functions, self.take_subject, question.values[1:2], True),
+        }
 
     def take_form(self, name: str) -> None:
         """Ask in another form: about the same numbers if possible, else where it was left, or where it starts."""
@@ -134,11 +171,6 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         """Take the update for a gradient, or the gradient for an update."""
         self.open(turned(self.question, _RATE))
 
-    def action_optimizer(self) -> None:
-        """Pick an optimizer."""
-        current = self.question.option("optimizer", "sgd")
-        self.pick("Optimizer", choices_of(OPTIMIZERS), self.take_optimizer, (current,))
-
     def take_optimizer(self, name: str) -> None:
         """Take an optimizer; an update becomes a gradient."""
         question = self.question
@@ -146,21 +178,13 @@ class TrainControls(TaskScreen, inherit_bindings=False):
             question = turned(question, _RATE)
         self.open(question.having(optimizer=None if name == "sgd" else name))
 
-    def action_stages(self) -> None:
-        """Pick a stage, and then its format."""
-        formats = {name: self.question.option(name) or AUTOMATIC for name in STAGES}
-        if not self.question.option("weights"):
-            formats["weights"] = "with f"
-        rows = choices_of({name: f"{formats[name]:<10} {text}" for name, text in STAGES.items()})
-        self.pick("Which stage has its own format?", rows, self.take_stage)
-
     def take_stage(self, name: str) -> None:
         """Pick the format of a stage."""
         if name == "weights":
-            self.action_format()
+            self.action_pick("format")
         else:
-            take = partial(self._take_stage_format, name)
-            self.pick_format(take, "as it follows from the weights and the remedy")
+            automatic = "as it follows from the weights and the remedy"
+            self.pick(self.format_pick(partial(self._take_stage_format, name), automatic))
 
     def _take_stage_format(self, name: str, text: str) -> None:
         self.change(**{name: None if text == AUTOMATIC else text})
@@ -186,28 +210,12 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         if text is not None:
             self.change(**{self.remedy_option: tuple(text.split(","))})
 
-    def action_seed(self) -> None:
-        """Pick the seed of random numbers."""
-        rows = [Choice(str(seed), str(seed)) for seed in range(5)]
-        current = str(self.question.context.seed)
-        self.pick("Seed of stochastic rounding, and of a network's data", rows, self.take_seed, (current,), free=True)
-
     def take_seed(self, text: str) -> None:
         """Take a seed."""
         if text.isdecimal() and len(text) <= 18:
             self.open(self.question.replace(context=self.question.context.replace(seed=int(text))))
         else:
             self.complain(f"a seed is a whole number, not {text}")
-
-    def action_subject(self) -> None:
-        """Pick a problem for networks, or a function whose derivative is checked."""
-        if self.form == "network":
-            current = self.question.option("problem", "network")
-            self.pick("Problem", choices_of(PROBLEMS), self.take_subject, (current,))
-        else:
-            rows = [Choice(name, name) for name in FUNCTIONS]
-            title = "Function, or any module:function"
-            self.pick(title, rows, self.take_subject, self.question.values[1:2], free=True)
 
     def take_subject(self, name: str) -> None:
         """Take a problem, or a function."""
@@ -216,9 +224,10 @@ class TrainControls(TaskScreen, inherit_bindings=False):
         else:
             self.open(self.question.replace(values=("check", name, self.question.values[2])))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide what does not belong to this form."""
-        return self.form in _FORMS.get(action, (self.form,)) and super().check_action(action, parameters)
+    def possible(self) -> dict[str, bool]:
+        """Return what belongs to this form, too."""
+        possible = super().possible()
+        return possible | {name: self.form in forms and possible.get(name, True) for name, forms in _FORMS.items()}
 
     def commands(self) -> Iterator[Command]:
         """Return forms, optimizers, and the other pickers."""
@@ -229,7 +238,7 @@ class TrainControls(TaskScreen, inherit_bindings=False):
             for name, text in OPTIMIZERS.items():
                 yield f"Optimizer: {name}", text, partial(self.take_optimizer, name)
             yield "Remedies", "mark those that stand side by side", self.action_remedies
-            yield "Seed", "of random numbers", self.action_seed
+            yield "Seed", "of random numbers", partial(self.action_pick, "seed")
         if self.form in _FORMS["stages"]:
             yield "Update or gradient", "take the one for the other", self.action_given
             for name, text in STAGES.items():

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 from rich.segment import Segment
 from textual import events
-from textual.message import Message
 
-from floatlab.page.chart import Scale, scales_of
-from floatlab.page.chart_text import chart_lines
+from floatlab.page.chart import Scale, chart_lines, scales_of
 from floatlab.page.model import Chart, Line, Role, Span, cut_columns, line, text_of
 from floatlab.tui.themes import CURSOR
-from floatlab.tui.widgets.page_view import PageView
+from floatlab.tui.widgets import PageView
 
 _FRAME = 3  # lines that are not rows of the plot: its name, the horizontal scale, and the numbers below it
 _LEAST = 2  # rows of the plot
@@ -26,15 +23,10 @@ class Plot(PageView, can_focus=False):
     Plot { scrollbar-size: 0 0; }
     """
 
-    @dataclass
-    class Pointed(Message):
-        """A place was clicked, at this number of the horizontal scale."""
-
-        x: float
-
-    def __init__(self, *, id: str | None = None) -> None:
-        """Start empty."""
+    def __init__(self, point: Callable[[float], None], *, id: str | None = None) -> None:
+        """Start empty; `point` gets the number of the horizontal scale that was clicked."""
         super().__init__(id=id)
+        self._point = point
         self._chart: Chart | None = None
         self._marks: tuple[float, ...] = ()
         self._at: float | None = None
@@ -101,16 +93,15 @@ class Plot(PageView, can_focus=False):
         before, here, after = (
             cut_columns(self.lines[y], *ends) for ends in ((0, column), (column, column + 1), (column + 1, 1 << 16))
         )
-        pieces = [Segment(run.text, self.style_of(run.role)) for run in before]
-        pieces += [Segment(run.text, CURSOR if run.text not in "┊ " else self.style_of(run.role)) for run in here]
-        return [*pieces, *(Segment(run.text, self.style_of(run.role)) for run in after)]
+        under = self.pieces(here) if text_of(here) in "┊ " else [Segment(text_of(here), CURSOR)]
+        return [*self.pieces(before), *under, *self.pieces(after)]
 
     def on_click(self, event: events.Click) -> None:
         """Report the number that was clicked."""
         offset = event.get_content_offset(self)
         number = self.number_at(offset.x - self._left) if offset is not None and offset.x >= self._left else None
         if number is not None:
-            self.post_message(self.Pointed(number))
+            self._point(number)
 
 
 def _put(runs: Line, column: int, run: Span) -> Line:

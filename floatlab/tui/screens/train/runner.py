@@ -1,21 +1,111 @@
-"""Training under way: it runs and pauses at a pace, goes back, and changes the remedy of a row."""
+"""Training under way: at a pace on a background thread, paused, taken back, with the remedy of a row changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from threading import Event
+from time import monotonic
 
-from textual import on
+from textual import getters
 
-from floatlab.errors import FloatlabError
-from floatlab.tui.background import run_each
+from floatlab.tui.base import run_each
 from floatlab.tui.screens.train.controls import TrainControls
-from floatlab.tui.screens.train.paced_run import PACES, PacedRun
 from floatlab.tui.screens.train.plot import Plot
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.verbs.question import Question
-from floatlab.verbs.train.live.laboratory import Laboratory, check_remedy
-from floatlab.verbs.train.live.page import Look
+from floatlab.tui.widgets import ChoiceBar, Pick
+from floatlab.verbs.train.live import Laboratory, check_remedy
+from floatlab.verbs.train.live_page import Look
+
+PACES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000, None)  # steps a second; None: as fast as possible
+_FRAME = 0.1  # seconds between two pictures
+
+
+def usual_pace(steps: int) -> int | None:
+    """Return the pace at which this many steps take at most ten seconds.
+
+    >>> usual_pace(101), usual_pace(10**6), usual_pace(10**9)
+    (20, 100000, None)
+    """
+    return next((pace for pace in PACES if pace is None or pace * 10 >= steps), None)
+
+
+class PacedRun:
+    """A laboratory on its way to a step.
+
+    Iterating over `frames` does the work. Only one thread at a time may use the laboratory: whoever takes a frame has
+    it until the next one is asked for. The pace may change on the way. An exception is kept as `error`, and ends the
+    run.
+    """
+
+    def __init__(self, laboratory: Laboratory, to: int, pace: int | None, first: Callable[[], None] | None = None):
+        """Do nothing yet; `first` is called before any step."""
+        self.laboratory, self.to, self.pace = laboratory, to, pace
+        self.error: Exception | None = None
+        self._first = first
+        self._halted = Event()
+        self._size = 1  # steps of the next part, at no pace
+        self.is_over = False
+
+    def halt(self) -> None:
+        """End soon, with a last frame."""
+        self._halted.set()
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether the run is about to end."""
+        return self._halted.is_set()
+
+    def frames(self) -> Iterator[Look | None]:
+        """Advance part by part, and return the state after each; None after an exception."""
+        while not self.is_over:
+            begun = monotonic()
+            try:
+                duration = self._advance()
+                look = self.laboratory.look()
+            except Exception as error:
+                self.error, look, duration = error, None, 0.0
+            done = self.laboratory.steps >= self.to or self.laboratory.has_ended
+            self.is_over = self.is_halted or done or self.error is not None
+            yield look
+            self._halted.wait(max(begun + duration - monotonic(), 0.0))
+
+    def _advance(self) -> float:
+        """Do some steps, and return how many seconds they should take."""
+        laboratory = self.laboratory
+        first, self._first = self._first, None
+        if first is not None:
+            first()
+        left = self.to - laboratory.steps
+        if self.is_halted or left <= 0 or laboratory.has_ended:
+            return 0.0
+        pace = self.pace
+        if pace is None:
+            self._advance_fast(left)
+            return 0.0
+        count = self._rounded_up(max(round(pace * _FRAME), 1), left)
+        laboratory.advance(count)
+        return count / pace
+
+    def _rounded_up(self, count: int, left: int) -> int:
+        """Return a count of steps that ends where the laboratory records its state."""
+        every = self.laboratory.every
+        return min(-(-count // every) * every, left)
+
+    def _advance_fast(self, left: int) -> None:
+        """Do about as many steps as fit between two pictures, by the time that the last ones took."""
+        begun = monotonic()
+        self.laboratory.advance(self._rounded_up(self._size, left))
+        took = monotonic() - begun
+        if took < _FRAME / 2:
+            self._size *= 4 if took < _FRAME / 8 else 2
+        elif took > 2 * _FRAME:
+            self._size = max(self._size // 2, 1)
+
+    def run(self, until: float) -> None:
+        """Advance on this thread as fast as possible, until `monotonic()` returns `until` at the latest."""
+        while self.laboratory.steps < self.to and not self.laboratory.has_ended and monotonic() < until:
+            self._advance_fast(self.to - self.laboratory.steps)
+
 
 _MARGINS = 2  # columns beside a line of choices
 
@@ -26,17 +116,14 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     While the laboratory runs, a background thread uses it. `when_free` does something with it between two frames.
     """
 
+    plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
     CONTROLS = {"slower": "pace(-1)", "faster": "pace(1)", "pace": "pace(1)", "where": "finish"}
-
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self.look: Look | None = None  # the state of the laboratory that is shown
-        self.running: PacedRun | None = None
-        self.pace: int | None = None
-        self.at: int | None = None  # the step under the cursor of the chart; None is the newest
-        self._waiting: list[Callable[[], object]] = []  # calls for when the laboratory is free
-        self._in_frame = False  # whether it is free although it runs
+    look: Look | None = None  # the state of the laboratory that is shown
+    running: PacedRun | None = None
+    pace: int | None = None
+    at: int | None = None  # the step under the cursor of the chart; None is the newest
+    _waiting: tuple[Callable[[], object], ...] = ()  # calls for when the laboratory is free
+    _in_frame = False  # whether it is free although it runs
 
     def draw_all(self) -> None:
         """Show controls, state and view."""
@@ -50,18 +137,17 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             return
         if self.running is not None:
             self.running.halt()
-            self._waiting.append(partial(self.run_to, step, pace, first))
+            self._waiting += (partial(self.run_to, step, pace, first),)
             return
         running = self.running = PacedRun(self.laboratory, step, pace, first)
         self.draw_transport()
         run_each(self.app, running.frames(), partial(self._take_frame, running))
 
     def drop_run(self) -> None:
-        """End the run under way without another frame."""
+        """End the run under way, whose last frame is not shown."""
         if self.running is not None:
-            self.running.drop()
-        self.running = None
-        self._waiting.clear()
+            self.running.halt()
+        self.running, self._waiting = None, ()
 
     def on_unmount(self) -> None:
         """End the run under way."""
@@ -77,7 +163,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         if look is not None:
             self.look = look
         self._in_frame = True
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, ()
         for do in waiting:
             do()
         self.draw_all()
@@ -88,16 +174,15 @@ class TrainRunner(TrainControls, inherit_bindings=False):
 
     def _fail(self, error: Exception) -> None:
         """Complain about an error of the user; raise any other, which ends the explorer."""
-        if not isinstance(error, FloatlabError):
+        with self.complaining():
             raise error
-        self.complain(str(error))
 
     def when_free(self, do: Callable[[], object]) -> None:
         """Call a function once no other thread uses the laboratory."""
         if self.running is None or self._in_frame:
             do()
         else:
-            self._waiting.append(do)
+            self._waiting += (do,)
 
     def action_play(self) -> None:
         """Run, or pause; at the goal, extend it by as many steps as were asked for."""
@@ -124,12 +209,10 @@ class TrainRunner(TrainControls, inherit_bindings=False):
 
     def _extend(self, steps: int) -> bool:
         assert self.laboratory is not None
-        try:
+        goal = self.laboratory.goal
+        with self.complaining(hint=True):
             self.laboratory.extend(steps)
-        except FloatlabError as error:
-            self.complain(str(error), hint=True)
-            return False
-        return True
+        return self.laboratory.goal > goal
 
     def action_begin(self) -> None:
         """Go back to the start, without changes of remedies."""
@@ -158,46 +241,40 @@ class TrainRunner(TrainControls, inherit_bindings=False):
             return
         noun, label = "configuration" if self.form == "network" else "remedy", self.labels[self.place]
         title = f"{label} goes on as: (any {noun} such as bf16+kahan)"
-        self.pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True)
+        self.pick(Pick(title, self.remedy_choices(), partial(self.take_remedy, self.place), (label,), free=True))
 
     def take_remedy(self, place: int, remedy: str) -> None:
         """Change the remedy of a row; at the start, ask another question instead."""
         if self.laboratory is None or remedy == self.labels[place]:
             return
-        try:
+        with self.complaining():
             check_remedy(self.question, remedy)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return
-        if self.laboratory.steps == 0:
-            self.change(**{self.remedy_option: (*self.labels[:place], remedy, *self.labels[place + 1 :])})
-        else:
-            self.when_free(partial(self._change_remedy, self.laboratory, place, remedy))
+            if self.laboratory.steps == 0:
+                self.change(**{self.remedy_option: (*self.labels[:place], remedy, *self.labels[place + 1 :])})
+            else:
+                self.when_free(partial(self._change_remedy, self.laboratory, place, remedy))
 
     def _change_remedy(self, laboratory: Laboratory, place: int, remedy: str) -> None:
-        try:
+        with self.complaining():
             laboratory.change(place, remedy)
-        except FloatlabError as error:
-            self.complain(str(error))
-            return
-        self.look = laboratory.look()
-        self.complain("")
-        self.draw_all()
+            self.look = laboratory.look()
+            self.complain("")
+            self.draw_all()
 
-    def action_undo(self) -> None:
+    def action_undo(self, by: int = -1) -> None:
         """Take back the last change of a remedy; if there is none, go one question back."""
         laboratory = self.laboratory
         if laboratory is not None and laboratory.changes:
             self.run_to(laboratory.steps, None, partial(laboratory.restart, laboratory.changes[:-1]))
         else:
-            super().action_undo()
+            super().action_undo(by)
 
     # The line of buttons.
 
     def draw_transport(self) -> None:
         """Show the step, and the buttons to run and pause."""
-        laboratory, transport = self.laboratory, self.query_one("#transport", ChoiceBar)
-        transport.display = laboratory is not None
+        laboratory = self.laboratory
+        self.transport.display = laboratory is not None
         if laboratory is None or self.look is None:
             return
         runs = self.running is not None and not self.running.is_halted
@@ -216,21 +293,17 @@ class TrainRunner(TrainControls, inherit_bindings=False):
         )
         short = sum(len(text) + 2 for _, text, _ in buttons) > self.app.size.width - _MARGINS
         texts = ((name, brief if short else text) for name, text, brief in buttons)
-        transport.options = tuple((name, text) for name, text in texts if text)
+        self.transport.options = tuple((name, text) for name, text in texts if text)
 
     # The cursor over the chart.
 
     def action_point(self, by: int) -> None:
         """Move the cursor by some columns."""
-        plot = self.query_one(Plot)
-        if self.look is not None and plot.display:
-            self._point(plot.moved(self.look.steps if self.at is None else self.at, by), by)
+        if self.look is not None and self.plot.display:
+            self.point(self.plot.moved(self.look.steps if self.at is None else self.at, by), by)
 
-    @on(Plot.Pointed)
-    def _pointed(self, event: Plot.Pointed) -> None:
-        self._point(event.x, 0)
-
-    def _point(self, x: float, by: int) -> None:
+    def point(self, x: float, by: int = 0) -> None:
+        """Move the cursor to a number of the horizontal scale, at least one step on in the direction `by`."""
         if self.look is None or self.laboratory is None:
             return
         every = self.laboratory.every

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from time import monotonic
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
@@ -17,24 +17,21 @@ from floatlab.errors import FloatlabError
 from floatlab.numbers.datum import Datum
 from floatlab.page.model import Chart, Note, Page
 from floatlab.record import Record
-from floatlab.training.update.trace import UpdateTrace
+from floatlab.training.trace import UpdateTrace
 from floatlab.tui.screens.task import SHARED_KEYS, Command, Copies
-from floatlab.tui.screens.train.paced_run import PacedRun, usual_pace
+from floatlab.tui.screens.train.controls import RemedyTable, RoundingTable
 from floatlab.tui.screens.train.plot import Plot
-from floatlab.tui.screens.train.runner import TrainRunner
-from floatlab.tui.screens.train.tables import RemedyTable, RoundingTable
+from floatlab.tui.screens.train.runner import PacedRun, TrainRunner, usual_pace
+from floatlab.tui.widgets import Cells, ChoiceBar, PageView, StaticPage, note_page
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.tui.widgets.cells import Cells
-from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.tui.widgets.page_view import PageView, StaticPage, note_page
-from floatlab.verbs.answer import Answer, Started
-from floatlab.verbs.question import Question
+from floatlab.verbs.question import Answer, Question, Started
 from floatlab.verbs.registry import answer_question, words_of
-from floatlab.verbs.train.forms import PARTS, form_of, has, text_in, with_text
-from floatlab.verbs.train.live.laboratory import Laboratory, laboratory_for, stage_questions
-from floatlab.verbs.train.live.page import Look, without_chart
-from floatlab.verbs.train.step.page import stage_table, step_page
+from floatlab.verbs.train.forms import PARTS, has, text_in, with_text
+from floatlab.verbs.train.live import Laboratory, laboratory_for, stage_questions
+from floatlab.verbs.train.live_page import Look, without_chart
+from floatlab.verbs.train.options import form_of
+from floatlab.verbs.train.step_page import stage_table, step_page
 
 _PARTS = {part.name: part for part in PARTS}
 # The views of each form.
@@ -59,8 +56,7 @@ class PreparedTraining(Record):
 class TrainScreen(TrainRunner, inherit_bindings=False):
     """Training under way. The question is one of `train`."""
 
-    NAME = "train"
-    PLACE = "In Train"
+    WALKS = True
     VIEWS = (("chart", "Chart"), ("step", "Step"), ("table", "Table"))
     HELP = (
         "Each letter is a remedy, · is exact arithmetic. Space runs and pauses, < and > change the pace, n does one "
@@ -80,58 +76,51 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         Binding("left,h", "point(-1)", "Cursor over the chart to the left", id="train.left", show=False),
         Binding("right,l", "point(1)", "Cursor over the chart to the right", id="train.right", show=False),
         Binding("m", "remedies", "Remedies", id="train.remedies", tooltip="Mark the remedies that stand side by side"),
-        Binding("w", "form", "What", id="train.form", tooltip="Many steps, one, networks, gradients"),
+        Binding("w", "pick('form')", "What", id="train.form", tooltip="Many steps, one, networks, gradients"),
         Binding("g", "given", "Update or gradient", id="train.given", show=False),
-        Binding("o", "optimizer", "Optimizer", id="train.optimizer", show=False),
-        Binding("s", "stages", "Formats of stages", id="train.stages", show=False),
-        Binding("d", "seed", "Seed", id="train.seed", show=False),
-        Binding("x", "subject", "Problem or function", id="train.problem", show=False),
+        Binding("o", "pick('optimizer')", "Optimizer", id="train.optimizer", show=False),
+        Binding("s", "pick('stages')", "Formats of stages", id="train.stages", show=False),
+        Binding("d", "pick('seed')", "Seed", id="train.seed", show=False),
+        Binding("x", "pick('subject')", "Problem or function", id="train.problem", show=False),
         *SHARED_KEYS,
     ]
     DEFAULT_CSS = """
     TrainScreen {
-        #boxes { height: auto; layout: horizontal; }
         &.-narrow #boxes { layout: vertical; }
-        #arrays { height: 1; width: 1fr; }
-        #arrays ArrayBox { width: 1fr; }
         #numbers { width: auto; }
-        #numbers Label { padding: 0 1; }
         #numbers Input { width: 9; }
-        #body { height: 1fr; layout: vertical; }
-        #plot { height: 1fr; min-height: 5; padding: 0 1; }
+        #plot { min-height: 5; padding: 0 1; }
         #remedies { height: auto; max-height: 6; }
-        &.-wide #remedies { max-height: 12; }
         #roundings { height: auto; max-height: 9; }
+        &.-wide #remedies { max-height: 12; }
         &.-short #remedies { max-height: 4; }
         &.-short #roundings { max-height: 5; }
-        #details { height: 1fr; }
     }
     """
 
-    def __init__(self, question: Question) -> None:
-        """Open at a question."""
-        super().__init__(question)
-        self._until: int | None = None  # how far to train before the first picture; None is the goal
-        self._trace: UpdateTrace | None = None  # of the step that is shown
+    roundings = getters.query_one(RoundingTable)
+    prepared: PreparedTraining | None
+    _until: int | None = None  # how far to train before the first picture; None is the goal
+    _trace: UpdateTrace | None = None  # of the step that is shown
 
     def compose_task(self) -> ComposeResult:
         """Compose the boxes, the controls, and the views."""
-        with Vertical(id="boxes"):
-            with Horizontal(id="arrays"):
+        with HorizontalGroup(id="boxes"):
+            with HorizontalGroup(id="arrays"):
                 for part in PARTS:
                     if part.is_array:
-                        yield ArrayBox(part.label or part.name, id=part.name)
+                        yield ArrayBox(part.label or part.name, part.name, self._array_changed)
             with Horizontal(id="numbers", classes="entry"):
                 for part in PARTS:
                     if not part.is_array:
                         yield Label(part.name, id=f"name-{part.name}")
                         yield Input(id=part.name, compact=True, select_on_focus=False, placeholder=part.none)
         yield Static(id="complaint", markup=False)
-        yield ChoiceBar(id="controls")
-        yield ChoiceBar(id="transport")
-        yield ChoiceBar(self.VIEWS, self.view, id="views")
+        yield ChoiceBar(self.control, id="controls")
+        yield ChoiceBar(self.control, id="transport")
+        yield ChoiceBar(self.choose_view, self.VIEWS, self.view, id="views")
         with Vertical(id="body"):
-            yield Plot(id="plot")
+            yield Plot(self.point, id="plot")
             yield StaticPage(id="reading")
             yield RemedyTable(id="remedies")
             yield RoundingTable(id="roundings")
@@ -167,11 +156,6 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         chart = answer.chart() if answer.chart is not None else None
         return PreparedTraining(chart=chart, page=without_chart(answer.page()))
 
-    @property
-    def drawn(self) -> PreparedTraining | None:
-        """What is drawn, once there is an answer."""
-        return self.prepared if isinstance(self.prepared, PreparedTraining) else None
-
     def open(self, question: Question, kind: str = "") -> bool:
         """Answer a question: to its goal, or to the step of a laboratory that is paused on the way."""
         laboratory = self.laboratory
@@ -182,10 +166,10 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     def draw(self, before: Question) -> None:
         """Show the boxes and the answer, and run a laboratory that has not reached its goal."""
         self._fill()
-        drawn = self.drawn
+        drawn = self.prepared
         if drawn is None:
             return
-        self.last_in[self.form] = self.question
+        self.last_in = {**self.last_in, self.form: self.question}
         if drawn.laboratory is not self.laboratory or drawn.laboratory is None:
             self.drop_run()
             last, self.laboratory = self.laboratory, drawn.laboratory
@@ -212,9 +196,8 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
                 fill(entry, text_in(self.question, part))
         self.query_one("#arrays").display = any(box.display for box in self.query(ArrayBox))
 
-    @on(ArrayBox.Changed)
-    def _array_changed(self, event: ArrayBox.Changed) -> None:
-        self._put(event.box.id or "", event.box.word, event.box.input)
+    def _array_changed(self, box: ArrayBox, picked: bool) -> None:
+        self._put(box.id or "", box.word, box.input)
 
     @on(Input.Changed, "#numbers Input")
     def _typed(self, event: Input.Changed) -> None:
@@ -227,68 +210,51 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
 
     def draw_all(self) -> None:
         """Show controls, state and view."""
-        self.query_one("#controls", ChoiceBar).options = self.controls()
-        views = self.query_one("#views", ChoiceBar)
-        views.options = tuple(view for view in self.VIEWS if view[0] in self.views)
-        views.current, views.display = self.shown_view, len(self.views) > 1
+        self.controls.options = self.control_words()
+        self.views.options = self.shown_views
+        self.views.current, self.views.display = self.shown_view, len(self.shown_views) > 1
         self.draw_transport()
         self.draw_view()
         self.refresh_bindings()
 
     @property
-    def views(self) -> tuple[str, ...]:
+    def shown_views(self) -> tuple[tuple[str, str], ...]:
         """The views of the form."""
-        return _VIEWS[self.form]
-
-    @property
-    def shown_view(self) -> str:
-        """The view that was chosen, or the first if the form lacks it."""
-        return self.view if self.view in self.views else self.views[0]
-
-    def action_view(self, by: int) -> None:
-        """Go to the next view of the form."""
-        self.view = self.views[(self.views.index(self.shown_view) + by) % len(self.views)]
+        return tuple(view for view in self.VIEWS if view[0] in _VIEWS[self.form])
 
     def draw_view(self) -> None:
         """Show the chart with the remedies, a step, or the page."""
-        if self.drawn is None:
+        if self.prepared is None:
             return
         has_chart, has_step = self.shown_view == "chart", self.shown_view == "step"
         has_rows = has_chart and self.look is not None
-        for name, shown in (
-            ("plot", has_chart),
-            ("remedies", has_rows),
-            ("reading", has_rows and (self.at is not None or self.has_class("-wide"))),
-            ("roundings", has_step),
-            ("details", not has_rows),
-        ):
-            self.query_one(f"#{name}").display = shown
+        has_reading = self.at is not None or self.has_class("-wide")
+        rows = ("remedies", "reading" if has_reading else "") if has_rows else ("details",)
+        self.show_only("plot" if has_chart else "", "roundings" if has_step else "", *rows)
         if has_chart:
-            self._draw_chart(self.drawn)
+            self._draw_chart(self.prepared)
         if has_step:
             self.when_free(self._draw_step)
         elif not has_rows:
             self.when_free(self._draw_page)
-        self.move_hidden_focus()
 
     def _draw_chart(self, drawn: PreparedTraining) -> None:
-        look, plot = self.look, self.query_one(Plot)
+        look = self.look
         if look is not None and self.laboratory is not None:
-            plot.show(look.chart, self.at, [change.step for change in self.laboratory.changes])
-            self.query_one(RemedyTable).show(look.table)
+            self.plot.show(look.chart, self.at, [change.step for change in self.laboratory.changes])
+            self.table.show(look.table)
             self.show_page("reading", Page((Note(look.reading(look.steps if self.at is None else self.at)),)))
         elif drawn.chart is not None:
-            plot.show(drawn.chart)
+            self.plot.show(drawn.chart)
 
     def _draw_page(self) -> None:
-        if self.drawn is not None and self.query_one("#details").display:
+        if self.prepared is not None and self.details.display:
             laboratory = self.laboratory
-            self.show_page("details", self.drawn.page if laboratory is None else without_chart(self.answers[0].page()))
+            self.details.page = self.prepared.page if laboratory is None else without_chart(self.answers[0].page())
 
     def _draw_step(self) -> None:
         """Show the next step of the row under the cursor, or the one that was asked for."""
-        roundings = self.query_one(RoundingTable)
-        if not roundings.display:
+        if not self.roundings.display:
             return
         try:
             if self.laboratory is not None:
@@ -296,39 +262,31 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             else:
                 trace = self.answers[0].found
         except FloatlabError as error:
-            self._trace, roundings.display = None, False
-            self.show_page("details", note_page(str(error)))
+            self._trace, self.roundings.display = None, False
+            self.details.page = note_page(str(error))
             return
         self._trace = trace
-        roundings.show(stage_table(trace))
-        self.show_page("details", step_page(trace))
+        self.roundings.show(stage_table(trace))
+        self.details.page = step_page(trace)
 
     @on(Cells.Chosen, "#remedies")
     def _remedy_chosen(self) -> None:
-        if "step" in self.views:
+        if "step" in _VIEWS[self.form]:
             self.view = "step"
         elif self.laboratory is not None:
-            try:
+            with self.complaining(hint=True):
                 self.laboratory.next_step(self.place)
-            except FloatlabError as error:
-                self.complain(str(error), hint=True)
 
     @on(Cells.Chosen, "#roundings")
     def _rounding_chosen(self) -> None:
         stages = stage_questions(self._trace) if self._trace is not None else []
-        place = self.query_one(RoundingTable).cursor
+        place = self.roundings.cursor
         if place < len(stages):
             self.app.ask(stages[place].question)
 
-    def watch_view(self) -> None:
-        """Draw another view, and focus it."""
-        super().watch_view()
-        if self.answers:
-            self.walk_view()
-
     def on_resize(self) -> None:
         """Draw to the new size."""
-        if self.drawn is not None:
+        if self.prepared is not None:
             self.call_after_refresh(self.draw_all)
 
     # What the frame asks.
@@ -361,25 +319,18 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         """Copy something of `copies`, once the laboratory is free."""
         self.when_free(partial(super().action_copy, name))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide what cannot be done now."""
-        if action in ("play", "advance", "begin", "finish", "pace", "remedy"):
-            return self.laboratory is not None
-        if action == "view":
-            return len(self.views) > 1
-        if action == "undo" and self.laboratory is not None and self.laboratory.changes:
-            return True
-        return super().check_action(action, parameters)
+    def possible(self) -> dict[str, bool]:
+        """Return what depends on the laboratory, too."""
+        laboratory, possible = self.laboratory, super().possible()
+        runs = dict.fromkeys(("play", "advance", "begin", "finish", "pace", "remedy"), laboratory is not None)
+        changed = laboratory is not None and bool(laboratory.changes)
+        return possible | runs | {"undo": possible["undo"] or changed}
 
     def boxes(self) -> Iterator[Widget]:
         """Return the boxes of the form, the weight first."""
         for part in PARTS:
             if has(self.question, part):
                 yield self.query_one(f"#{part.name} Input" if part.is_array else f"#{part.name}")
-
-    def home(self) -> Iterator[Widget]:
-        """Return the views."""
-        yield from (self.query_one(RemedyTable), self.query_one(RoundingTable), self.query_one("#details"))
 
     def commands(self) -> Iterator[Command]:
         """Return the commands that run the training, and the choices."""

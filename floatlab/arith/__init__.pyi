@@ -1,0 +1,29 @@
+"""The public names of floatlab.arith, for type checkers; `__init__.py` imports them when they are used."""
+
+from floatlab.arith.comparison import Comparison as Comparison
+from floatlab.arith.comparison import Relation as Relation
+from floatlab.arith.comparison import compare as compare
+from floatlab.arith.comparison import equal as equal
+from floatlab.arith.comparison import less as less
+from floatlab.arith.comparison import less_equal as less_equal
+from floatlab.arith.fused import Contrast as Contrast
+from floatlab.arith.fused import contrast as contrast
+from floatlab.arith.fused import multiply_then_add as multiply_then_add
+from floatlab.arith.integers import Integer as Integer
+from floatlab.arith.integers import IntegerResult as IntegerResult
+from floatlab.arith.integers import from_integer as from_integer
+from floatlab.arith.integers import parse_integer as parse_integer
+from floatlab.arith.integers import round_to_integral as round_to_integral
+from floatlab.arith.integers import to_integer as to_integer
+from floatlab.arith.operands import Lack as Lack
+from floatlab.arith.operands import common_format as common_format
+from floatlab.arith.operands import holds as holds
+from floatlab.arith.operands import lacks as lacks
+from floatlab.arith.operands import readings as readings
+from floatlab.arith.operations import add as add
+from floatlab.arith.operations import divide as divide
+from floatlab.arith.operations import fma as fma
+from floatlab.arith.operations import multiply as multiply
+from floatlab.arith.operations import remainder as remainder
+from floatlab.arith.operations import sqrt as sqrt
+from floatlab.arith.operations import subtract as subtract

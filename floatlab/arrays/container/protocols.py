@@ -1,0 +1,303 @@
+"""What NumPy's functions do with a FloatArray.
+
+Of its ufuncs some are exact, some are rounded once, some only change a sign. Its other functions mostly only move
+codes, or ask about values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from floatlab.arrays.container.accumulation import matmul
+from floatlab.arrays.container.coded import (
+    Axis,
+    CodedArray,
+    codes_in,
+    finished,
+    is_number,
+    own_format,
+    refuse_options,
+    shared_context,
+    shared_format,
+    typed,
+    values_of,
+)  # fmt: skip
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.lanes.parameters import DOUBLE
+from floatlab.arrays.operations import operate
+from floatlab.arrays.order import next_after, spacing
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode
+from floatlab.numbers.rounding import DEFAULT
+
+# Correctly rounded by `operations`, whatever the format, direction and rule.
+_ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
+# One of the operands, and whether the larger one.
+_CHOICES = {"maximum": True, "minimum": False, "fmax": True, "fmin": False}
+_ANSWERS = {
+    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit",
+    "logical_and", "logical_or", "logical_xor", "logical_not",
+}  # fmt: skip
+_REDUCTIONS = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any", "logical_and": "all",
+}  # fmt: skip
+# Functions that only move elements: they are asked to move the codes.
+_MOVERS = {
+    "reshape", "ravel", "transpose", "matrix_transpose", "permute_dims", "swapaxes", "moveaxis", "rollaxis", "squeeze",
+    "expand_dims", "broadcast_to", "atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud", "roll",
+    "rot90", "tile", "repeat", "take", "take_along_axis", "split", "array_split", "hsplit", "vsplit", "dsplit",
+    "delete", "diagonal", "compress", "extract", "copy", "unstack",
+}  # fmt: skip
+_JOINERS = {"concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "block", "append"}
+# Functions whose answer is no number of the format: they are asked about the values.
+_READERS = {
+    "shape", "ndim", "size", "array_equal", "array_equiv", "allclose", "isclose", "argmax", "argmin", "argsort",
+    "argwhere", "nonzero", "flatnonzero", "count_nonzero", "any", "all", "histogram", "searchsorted", "digitize",
+    "array2string", "iscomplexobj", "isrealobj", "may_share_memory", "shares_memory", "nanargmax", "nanargmin",
+}  # fmt: skip
+_FILLS = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
+
+
+@in_default_mode
+def rounded_operation(name: str, values: tuple[object, ...], into: Format | None = None) -> CodedArray:
+    """Return a correctly rounded operation of FloatArrays and what goes with them, NaNs as the scalar one has them."""
+    format, context = shared_format(values), shared_context(values)
+    given = [typed(x, format, context or DEFAULT) for x in values]
+    codes = operate(name, given, into or format, context=context, as_codes=True)
+    return CodedArray._of(codes, into or format, context)
+
+
+def _ordered(name: str, values: tuple[object, ...]) -> CodedArray:
+    """Return units in the last place, or neighbours toward other numbers."""
+    format, context = shared_format(values), shared_context(values)
+    given = [values_of(x, format, context or DEFAULT) for x in values]
+    found = spacing(given[0], format) if name == "spacing" else next_after(given[0], given[1], format)
+    return finished(found, format, context)
+
+
+def _as_float(number: Any) -> float | None:
+    """Return a number as the float that it is; None where there is none."""
+    try:
+        ratio = number.as_integer_ratio()
+    except (OverflowError, ValueError):  # an infinity or a NaN
+        return float(number)
+    except AttributeError:  # a complex number
+        return None
+    with suppress(OverflowError):
+        near = float(number)
+        if near - near == 0 and near.as_integer_ratio() == ratio:
+            return near
+    return None
+
+
+def _exactly(x: object) -> Array:
+    """Return an operand of a comparison as float64, not rounded; raises UnsupportedError where float64 lacks it."""
+    if is_number(x):
+        near = _as_float(x.item() if isinstance(x, np.generic) else x)
+        if near is None:
+            raise UnsupportedError(f"{x} is compared exactly, and float64 does not have it")
+        return np.asarray(near)
+    if own_format(x) is not None:
+        return values_of(x, DOUBLE, DEFAULT, np.float64)
+    array = np.asarray(x)
+    if array.dtype.kind in "USO":
+        raise UnsupportedError(f"an operand is {type(x).__name__}: numbers and arrays of numbers are taken")
+    return array if array.dtype == bool else values_of(array, DOUBLE, DEFAULT, np.float64)
+
+
+def _chosen(ufunc: np.ufunc, x: Array, y: Array) -> Array:
+    """Return maximum or minimum as IEEE 754-2019 9.6 says it: NumPy's, but that +0 is above −0."""
+    with np.errstate(all="ignore"):
+        zero = x + y if _CHOICES[ufunc.__name__] else -(-x - y)
+        found: Array = np.where((x == 0) & (y == 0), zero, ufunc(x, y))
+    return found
+
+
+@in_default_mode
+def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedArray:
+    """Return the largest or the smallest value along axes; NaN where there is one, and of zeros by their signs."""
+    values = x.values
+    found = np.asarray((np.max if largest else np.min)(values, axis=axis, keepdims=keepdims))
+    wanted = np.any((values == 0) & (np.signbit(values) != largest), axis=axis, keepdims=keepdims)
+    zero = np.where(wanted == largest, 0.0, -0.0)
+    return finished(np.where(found == 0, zero, found).astype(found.dtype), x.format, x._context)
+
+
+def _with_sign(x: CodedArray, name: str) -> CodedArray:
+    """Negate or drop the sign, which is one bit (IEEE 754-2019 5.5.1): NaNs keep everything else."""
+    fmt, codes = x.format, x.codes
+    if not fmt.signed:
+        if name == "negative":
+            return finished(-x.values, fmt, x._context, x.context)
+        return x.copy()
+    sign = codes.dtype.type(1 << (fmt.width - 1))
+    changed = codes ^ sign if name == "negative" else codes & ~sign
+    if fmt.nan_in_place_of_negative_zero:
+        changed = np.where(codes & ~sign == 0, codes, changed)
+    return CodedArray._of(changed, fmt, x._context)
+
+
+def _computed(ufunc: np.ufunc, values: tuple[object, ...], into: Format | None) -> Any:
+    """Compute in float64 and round once: right but for float64's own error, and exact where float64 is."""
+    format, context = shared_format(values), shared_context(values)
+    rules = context or DEFAULT
+    if ufunc.__name__ in _CHOICES:
+        found = _chosen(ufunc, *(values_of(x, format, rules) for x in values))
+        return finished(found, into or format, context, rules if into else DEFAULT)
+    count = 1 if ufunc.__name__ == "ldexp" else len(values)  # what comes after these is no number of the format
+    given = [*(values_of(x, format, rules, np.float64) for x in values[:count]), *map(np.asarray, values[count:])]
+    with np.errstate(all="ignore"):
+        found = ufunc(*given)
+    results = [
+        finished(each, into or format, context, rules) if np.asarray(each).dtype.kind == "f" else each
+        for each in (found if isinstance(found, tuple) else (found,))
+    ]
+    return tuple(results) if isinstance(found, tuple) else results[0]
+
+
+def _called(ufunc: np.ufunc, values: tuple[Any, ...], into: Format | None) -> Any:
+    name = ufunc.__name__
+    if name in ("equal", "not_equal") and any(x is None or isinstance(x, str) for x in values):
+        return np.full(next(x.shape for x in values if isinstance(x, CodedArray)), name == "not_equal")
+    if name in _ANSWERS:
+        return ufunc(*map(_exactly, values))
+    if name in _ROUNDED:
+        return rounded_operation(name, values, into)
+    if name == "square":
+        return rounded_operation("multiply", values * 2, into)
+    if name == "reciprocal":
+        return rounded_operation("divide", (1, *values), into)
+    if into is None and name in ("spacing", "nextafter"):
+        return _ordered(name, values)
+    if name == "matmul":
+        return matmul(*values, format=into)
+    if into is None and name in ("negative", "absolute", "fabs"):
+        return _with_sign(values[0], name)
+    if into is None and name in ("positive", "conjugate"):
+        return values[0].copy()
+    return _computed(ufunc, values, into)
+
+
+def _spread(x: Any, axes: int) -> Any:
+    shaped = x if isinstance(x, CodedArray) or is_number(x) else np.asarray(x)
+    return shaped if is_number(shaped) else shaped.reshape(*shaped.shape, *(1,) * axes)
+
+
+@in_default_mode
+def apply_ufunc(ufunc: np.ufunc, method: str, values: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Answer one of NumPy's ufuncs: the result's format is the operands' shared one, or that of `out`."""
+    outs = options.pop("out", ())
+    name = ufunc.__name__
+    if method == "reduce" and name in _REDUCTIONS and not outs:
+        how = {key: options[key] for key in ("axis", "keepdims") if key in options}
+        refuse_options({key: options[key] for key in options if key not in ("axis", "keepdims", "dtype")}, name)
+        return getattr(values[0], _REDUCTIONS[name])(**({"axis": 0} | how))
+    if method == "outer":
+        values = (_spread(values[0], np.ndim(values[1])), values[1])
+    elif method != "__call__":
+        raise UnsupportedError(f"numpy.{name}.{method} is not defined for a FloatArray; its .values are plain floats")
+    refuse_options(options, name)
+    if len(outs) > 1 or (outs and isinstance(outs[0], CodedArray) and name in _ANSWERS):
+        raise UnsupportedError(f"out of numpy.{name} is one array of what it gives")
+    if not outs:
+        return _called(ufunc, values, None)
+    out = outs[0]
+    found = _called(ufunc, values, out.format if isinstance(out, CodedArray) else None)
+    if found.shape != out.shape:
+        raise UnsupportedError(f"out has shape {out.shape}; {found.shape} fits")
+    if isinstance(out, CodedArray):
+        out[...] = found
+        return out
+    if isinstance(found, CodedArray):
+        found = decode(found.codes, found.format, out.dtype)  # refuses a dtype that does not hold the format
+    elif found.dtype != out.dtype:
+        raise UnsupportedError(f"out has dtype {out.dtype}; {found.dtype} fits")
+    out[...] = found
+    return out
+
+
+def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    return type(x)(_mapped(change, each) for each in x) if isinstance(x, list | tuple) else change(x)
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [leaf for each in x for leaf in _leaves(each)] if isinstance(x, list | tuple) else [x]
+
+
+def _moved(function: Any, args: Any, options: dict[str, Any], joins: bool) -> Any:
+    arrays = _leaves(args[:2] if function is np.append else args[0])
+    format, context = shared_format(arrays), shared_context(arrays)
+
+    def code(x: Any) -> Any:
+        return codes_in(x, format, context or DEFAULT) if joins or isinstance(x, CodedArray) else x
+
+    first = 2 if function is np.append else 1
+    found = function(*(_mapped(code, each) for each in args[:first]), *args[first:], **options)
+    return _mapped(lambda codes: CodedArray._of(codes, format, context), found)
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        return np.nonzero(np.asarray(condition))
+    format, context = shared_format(choices), shared_context(choices)
+    x, y = (codes_in(each, format, context or DEFAULT) for each in choices)
+    return CodedArray._of(np.where(np.asarray(condition) != 0, x, y), format, context)
+
+
+def _sorted(x: CodedArray, axis: int | None = -1) -> CodedArray:
+    if axis is None:
+        x, axis = x.ravel(), 0
+    return x._same(np.take_along_axis(x.codes, np.argsort(x.values, axis, kind="stable"), axis))
+
+
+@in_default_mode
+def clipped(x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Return the values between two bounds, by either of NumPy's names for them."""
+    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    return lambda x, axis=None, **how: getattr(x, name)(axis, **how)
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    **{name: _method(name.removeprefix("a")) for name in ("sum", "prod", "mean", "max", "amax", "min", "amin")},
+    "dot": lambda x, y: matmul(x, y),
+    "where": _where,
+    "sort": _sorted,
+    "clip": clipped,
+    "full_like": lambda x, fill: x._same(np.full(x.shape, codes_in(fill, x.format, x.context))),
+    "outer": lambda x, y: np.multiply.outer(np.ravel(x), np.ravel(y)),
+}
+
+
+@in_default_mode
+def apply_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Answer one of NumPy's functions that are no ufuncs; raises UnsupportedError for those that have no rounding."""
+    name = function.__name__
+    if not function.__module__.startswith("numpy") or function.__module__ in ("numpy.linalg", "numpy.fft"):
+        name = f"{function.__module__.removeprefix('numpy.')}.{name}"
+    if name in _MOVERS or name in _JOINERS:
+        refuse_options({key: value for key, value in options.items() if key in ("out", "dtype", "casting")}, name)
+        return _moved(function, args, options, name in _JOINERS)
+    if name in _READERS:
+        return function(
+            *(_mapped(lambda x: x.values if isinstance(x, CodedArray) else x, each) for each in args), **options
+        )
+    if name in _FILLS:
+        refuse_options(options, name)
+        return _OWN["full_like"](args[0], _FILLS[name])
+    if name in _OWN:
+        try:
+            return _OWN[name](*args, **options)
+        except TypeError as trouble:
+            raise UnsupportedError(f"numpy.{name} of a FloatArray: {str(trouble).replace('<lambda>', name)}") from None
+    raise UnsupportedError(f"numpy.{name} has no rounding of its own for a FloatArray: ask it about its .values")

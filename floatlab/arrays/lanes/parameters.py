@@ -1,0 +1,256 @@
+"""What lanes must know of formats: how codes are read as binary32 or binary64 words, and how words are rounded.
+
+A lane takes words apart with integers. Whatever depends on formats and the context only (what stands for ∞, a NaN,
+an overflow, a zero) is asked of the scalar kernel here, once, so that no lane decides it again. Readings keep the
+payloads of NaNs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.types import Array, DType
+from floatlab.errors import FormatError, UnsupportedError
+from floatlab.formats import Format, parse_format
+from floatlab.numbers import Context, Datum, Direction, Exact, Flags, Tininess, round_exact
+from floatlab.numbers.projection import direction_in, infinity_code, nan_code
+from floatlab.numbers.rounding import NanRule, Overflow, increments
+from floatlab.record import Individual
+
+Settled = tuple[int, Flags] | UnsupportedError  # a code with the flags it raises, or the refusal
+SINGLE, DOUBLE = WORDS = parse_format("binary32"), parse_format("binary64")
+_TWICE = 2  # digits that rounding to odd needs below those of the format
+_DRAWN = 33  # digits that a stochastic rounding needs: those of the draw, and one that is odd
+
+
+class Reading(Individual):
+    """A format whose numbers are all numbers of `word`, as a lane reads it."""
+
+    format: Format
+    word: Format
+    cut: int  # digits that a significand gains
+    adjust: int  # what an exponent field gains
+    same_range: bool  # subnormal numbers are the word's own, and only shift
+    by_fields: bool  # sign, exponent and significand can be moved as they are, or turned into normal numbers
+    table: Array | None  # for codes of at most 8 bits: the word of each code
+
+
+class Recipe(Individual):
+    """A format and a context, for sources of one format, as a lane uses them; pairs are for positive and negative."""
+
+    format: Format
+    context: Context
+    source: Format
+    direction: Direction  # to nearest at precision 1 is settled already
+    cut: int  # digits that a normal number loses
+    low: int  # the source's exponent field of the format's smallest normal number
+    lift: int  # where there are no subnormal numbers: how far zero's neighbour lies above it, in codes
+    overflow: tuple[Settled, Settled]
+    infinity: tuple[Settled, Settled]
+    nan: tuple[Settled, Settled]
+    zero: tuple[Settled, Settled]
+    negative: Settled | None  # what stands for negative numbers where there is no sign
+    refuses: bool  # whether there are numbers that the context refuses
+
+    @property
+    def keeps_payloads(self) -> bool:
+        """Whether NaNs keep the leading digits of their payloads."""
+        return self.format.ieee_nans and self.context.nan is not NanRule.RISCV
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to flush or refuse, and the format has a sign, a zero and subnormal numbers."""
+        flushes = self.context.flush_inputs or self.context.flush_results
+        return self.format.signed and self.format.zero and not (self.lift or flushes or self.refuses)
+
+    @property
+    def largest(self) -> int:
+        """The source's magnitude of the format's largest number, or of its own: what is not beyond it is no special."""
+        top = word_of(Datum(self.format, self.format.largest_magnitude), self.source)
+        return min(top, self.source.largest_magnitude)
+
+    @property
+    def tiny(self) -> tuple[int, int, tuple[int, int]]:
+        """Return what decides whether a number below 2^emin is tiny.
+
+        The word of 2^emin (or of infinity, if that is less); the digits that p digits would lose in the binade below;
+        and the words, for positive and for negative numbers, from which these would round up to 2^emin.
+        """
+        source, fmt = self.source, self.format
+        normal = min(self.low << source.trailing_bits, source.infinity_magnitude)
+        # A source's own subnormal numbers have one digit less there.
+        places = max(self.cut - (self.low == 1), 0) if self.low << source.trailing_bits == normal else 0
+        if self.context.tininess is Tininess.BEFORE or self.direction is Direction.SR:
+            return normal, places, (normal, normal)
+        unit, kept = 1 << places, (1 << fmt.precision) - 1
+        odd = bool((kept - (1 << fmt.trailing_bits) - (not fmt.zero)) & 1)
+        tails = {1: (True, False, False), unit >> 1: (True, True, True), (unit >> 1) + 1: (True, True, False)}
+
+        def edge(negative: bool) -> int:
+            steps = (
+                rest
+                for rest, tail in tails.items()
+                if 0 < rest < unit and increments(self.direction, negative, odd, *tail)
+            )
+            return normal - unit + min(steps, default=unit)
+
+        return normal, places, (edge(False), edge(True))
+
+
+def word_of(datum: Datum, word: Format) -> int:
+    """Return the code in `word` of a datum whose number `word` holds; NaNs keep payloads that both formats have.
+
+    >>> from floatlab.numbers import decode
+    >>> hex(word_of(decode(0x3C7C, "fp16"), parse_format("fp32")))
+    '0x3f8f8000'
+    """
+    negative = bool(datum.sign_bit)
+    if datum.is_finite:
+        return round_exact(datum.exact, word).code
+    if datum.is_infinite:
+        return word.compose(negative, word.infinity_magnitude)
+    if datum.format.ieee_nans:
+        payload = datum.trailing_significand << (word.trailing_bits - datum.format.trailing_bits)
+        return word.compose(negative, word.infinity_magnitude | payload)
+    return word.compose(negative, word.infinity_magnitude | word.quiet_bit)
+
+
+@lru_cache(maxsize=256)
+def reading_for(format: Format, word: Format) -> Reading:
+    """Return how a format is read as words that hold it."""
+    adjust, table = word.bias - format.bias, None
+    if format.width <= 8:
+        table = np.zeros(256, container(word))
+        table[: 1 << format.width] = [word_of(Datum(format, code), word) for code in range(1 << format.width)]
+    moves = format.zero and format.magnitude_bits > 1 and not format.explicit_integer_bit
+    return Reading(
+        format=format,
+        word=word,
+        cut=word.trailing_bits - format.trailing_bits,
+        adjust=adjust,
+        same_range=adjust == 0 and format.subnormals,
+        by_fields=moves and (adjust == 0 or format.least_exponent >= word.emin),
+        table=table,
+    )
+
+
+def can_read(format: Format, word: Format) -> bool:
+    """Say whether the fast lanes read a format as words."""
+    reading = reading_for(format, word)
+    return reading.by_fields or reading.table is not None
+
+
+def words_that_hold(format: Format) -> list[Format]:
+    """Return the words that hold all of a format, the narrower first.
+
+    >>> [word.name for word in words_that_hold(parse_format("e11m9"))]
+    ['binary64']
+    """
+    return [word for word in WORDS if holds(word, format)]
+
+
+@lru_cache(maxsize=256)
+def container(format: Format) -> DType:
+    """Return the dtype of a format's codes: the smallest unsigned integers that hold them, of at most 64 bits.
+
+    >>> container(parse_format("e4m3")), container(parse_format("tf32"))
+    (dtype('uint8'), dtype('uint32'))
+    """
+    for kind in (np.uint8, np.uint16, np.uint32, np.uint64):
+        if format.width <= 8 * kind(0).itemsize:
+            return np.dtype(kind)
+    raise FormatError(f"{format.name} has codes of {format.width} bits; arrays hold at most 64")
+
+
+def checked_codes(codes: object, of: Format | int, name: str = "codes") -> Array:
+    """Return codes as the array of integers that they are; raises UnsupportedError where a format has no such codes.
+
+    `of` is the format, or how many bits its codes have; `name` is what the caller calls them.
+    """
+    try:
+        array = np.asarray(codes)
+    except (TypeError, ValueError) as trouble:
+        raise UnsupportedError(f"{name} is no array of integers: {str(trouble).splitlines()[0]}") from None
+    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+        array = array.astype(np.uint8)
+    if array.dtype.kind not in "iu":
+        raise UnsupportedError(f"{name} is an array of {array.dtype.name}; codes are integers")
+    width, whose = (of, "they") if isinstance(of, int) else (of.width, f"those of {of.name}")
+    if array.dtype.kind == "u" and 8 * array.itemsize <= width:  # no integer of this dtype is too wide
+        return array
+    if array.size and ((array.dtype.kind == "i" and int(array.min()) < 0) or int(array.max()) >> width):
+        raise UnsupportedError(
+            f"{name} has codes that are not {width} bits: {whose} go from 0 to {(1 << width) - 1:#x}"
+        )
+    return array
+
+
+def can_round(source: Format, format: Format) -> bool:
+    """Say whether a lane of integers can round this source into this format."""
+    return (
+        not format.explicit_integer_bit
+        and format.width <= 64
+        and format.trailing_bits <= source.trailing_bits
+        and format.emin >= source.emin
+    )
+
+
+def is_enough(word: Format, format: Format, drawn: bool = False) -> bool:
+    """Say whether a word rounded to odd rounds into the format as the number itself does, in draws too where `drawn`.
+
+    >>> bf16 = parse_format("bf16")
+    >>> is_enough(SINGLE, bf16), is_enough(SINGLE, bf16, drawn=True)
+    (True, False)
+    """
+    digits, depth = word.precision - format.precision, format.qmin - word.qmin
+    return digits >= (_DRAWN if drawn else _TWICE) and depth > _TWICE and can_round(word, format)
+
+
+def rounds_as_processors(context: Context) -> bool:
+    """Say whether a context asks of numbers what processors do: to nearest even, beyond the largest ∞, none flushed."""
+    flushes = context.flush_inputs or context.flush_results
+    return context.rounding is Direction.RNE and context.overflow is Overflow.NATIVE and not flushes
+
+
+def _settled(ask: Callable[[], tuple[int, Flags]]) -> Settled:
+    try:
+        return ask()
+    except UnsupportedError as refusal:
+        return refusal
+
+
+@lru_cache(maxsize=256)
+def recipe_for(format: Format, context: Context, source: Format) -> Recipe:
+    """Return the recipe for sources of a format, binary32 or binary64."""
+
+    def rounded(x: Exact) -> tuple[int, Flags]:
+        found = round_exact(x, format, context)
+        return found.code, found.flags
+
+    def pair(ask: Callable[[bool], tuple[int, Flags]]) -> tuple[Settled, Settled]:
+        return _settled(lambda: ask(False)), _settled(lambda: ask(True))
+
+    pairs = {
+        "overflow": pair(lambda negative: rounded(Exact(negative, 1, format.emax + 2))),
+        "infinity": pair(lambda negative: infinity_code(format, context, negative)),
+        "nan": pair(lambda negative: nan_code(format, context, negative and context.nan is not NanRule.RISCV)),
+        "zero": pair(lambda negative: rounded(Exact(negative, 0, 0))),
+    }
+    negative = None if format.signed else _settled(lambda: rounded(Exact(True, 1, 0)))
+    settled = (negative, *(each for both in pairs.values() for each in both))
+    return Recipe(
+        format=format,
+        context=context,
+        source=source,
+        direction=direction_in(format, context),
+        cut=source.trailing_bits - format.trailing_bits,
+        low=format.emin + source.bias,
+        lift=0 if format.subnormals else format.trailing_bits,
+        negative=negative,
+        refuses=any(isinstance(each, UnsupportedError) for each in settled),
+        **pairs,
+    )

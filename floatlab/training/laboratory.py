@@ -1,0 +1,324 @@
+"""The same steps under several remedies, side by side, against exact arithmetic.
+
+What is exact: where the updates, or plain SGD's gradients, are given beforehand, the weights are w₀ + Σu or
+w₀ − lr·Σg in rational arithmetic. Where they depend on what came before (momentum, Adam, weight decay, gradients
+that are functions of the weights) the reference is the same program in binary64. Steps whose gradients are no numbers
+count as zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
+from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.numbers import Context, as_context
+from floatlab.numbers.rounding import AnyContext
+from floatlab.presenter import Answering
+from floatlab.record import Record
+from floatlab.training.gradients import numbers_of
+from floatlab.training.program import SGD, Optimizer, Updates, is_drawn, parse_optimizer
+from floatlab.training.setup import USUAL, AnyFormat, Setup, parse_remedy
+from floatlab.training.trace import Why
+from floatlab.training.trainer import MAX_VALUES, Trainer, TrainingRun
+from floatlab.training.validation import checked_whole, listed_words
+
+
+@methods_in_default_mode
+class Reference:
+    """What exact arithmetic makes of the same steps, or binary64 where that would need more than rational numbers."""
+
+    def __init__(self, start: object, gradient: object, optimizer: Optimizer, every: int) -> None:
+        """Settle which it is."""
+        self._wide = Trainer(start, gradient, optimizer, Setup("binary64"), label="reference", every=every)
+        plain = isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay
+        given = self._wide.gradients
+        if given.table is not None:
+            given.table = np.where(np.isfinite(given.table).all(axis=1, keepdims=True), given.table, 0.0)
+        self.is_exact = given.function is None and (isinstance(optimizer, Updates) or plain)
+        self._factor = -optimizer.lr if isinstance(optimizer, SGD) else Fraction(1)
+        begin = self._wide.start
+        self._start = [Fraction(x) for x in (begin if isinstance(begin, list) else begin.tolist())]
+        self.every = every
+        self._final: tuple[int, list[Fraction]] | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is: exact, or binary64."""
+        return "exact" if self.is_exact else "binary64"
+
+    def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
+        """Do more steps, where they have to be done."""
+        if not self.is_exact:
+            self._wide.advance(steps, tick)
+
+    def at(self, steps: list[int], element: int = 0) -> list[Fraction]:
+        """Return the exact weight after each of these steps (ascending); raises UnsupportedError in binary64.
+
+        >>> Reference("1.125", "0.00041999", Updates(), 1).at([0, 101])
+        [Fraction(9, 8), Fraction(116741899, 100000000)]
+        """
+        if not self.is_exact:
+            raise UnsupportedError("the reference is binary64: it has no exact values")
+        sums, unit = self._wide.gradients.totals(steps, element)
+        return [self._start[element] + self._factor * unit * each for each in sums]
+
+    def curve(self, at: Array) -> Array:
+        """Return the weights after some recorded steps as float64: (steps, n), or (steps,) of a single weight."""
+        if not self.is_exact:
+            return self._wide.run.values[-(-at // self.every)]  # the last one may lie between
+        columns = []
+        for element, start in enumerate(self._start):
+            sums, unit = self._wide.gradients.totals(at.tolist(), element)
+            by = self._factor * unit
+            bottom = start.denominator * by.denominator
+            first, each = start.numerator * by.denominator, by.numerator * start.denominator
+            columns.append(np.array([(first + each * total) / bottom for total in sums]))
+        return columns[0] if self._wide.alone else np.stack(columns, axis=1)
+
+    def moves_after(self, last: Array, steps: int) -> Array:
+        """Say for every weight whether any step after its last one, up to `steps`, moves the reference."""
+        moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
+        return moved > last
+
+    def final(self, steps: int) -> Sequence[Fraction | float]:
+        """Return the weights after so many steps: exact Fractions, or binary64."""
+        if not self.is_exact:
+            return list(map(float, self._wide.weights))
+        if self._final is None or self._final[0] != steps:
+            self._final = steps, [self.at([steps], element)[0] for element in range(len(self._start))]
+        return self._final[1]
+
+
+@methods_in_default_mode
+class Trajectory(Record):
+    """One remedy beside the others, after some steps.
+
+    `error` is weight − reference, of several weights the one furthest off; `carried_error` likewise of what the
+    weights stand for with a master copy or a compensation, else None. `stalled` is the step after which nothing moved
+    although the reference did (0: it never moved), of several weights the last; `still` how many weights did that;
+    `why` says what the next step would do to it.
+    """
+
+    label: str
+    final: float | Array
+    error: float | None
+    carried_error: float | None
+    stalled: int | None
+    still: int
+    moves: int
+    skipped: int
+    scale: float | None
+    why: Why | None
+    diverged: str | None
+
+
+@methods_in_default_mode
+class Training(Answering):
+    """Trainers that take the same steps, each in a setup of its own, and the reference beside them.
+
+    `trainers` are in the order of the remedies; `runs` what has become of each; `lines` the table.
+    """
+
+    _ASKS = ".lines or .runs"
+
+    def __init__(self, trainers: list[Trainer], reference: Reference) -> None:
+        """Take trainers that stand at their start."""
+        self.trainers, self.reference, self.steps = trainers, reference, 0
+
+    def __repr__(self) -> str:
+        """Show the remedies."""
+        return f"Training({self.steps:,} steps: {', '.join(each.label for each in self.trainers)})"
+
+    def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
+        """Do more steps of each; `tick` is told how many steps of any trainer were done."""
+        checked_whole(steps, "steps", 0)
+        for each in self.trainers:
+            each.advance(steps, tick)
+        self.reference.advance(steps, tick)
+        self.steps += steps
+
+    @property
+    def seed(self) -> int:
+        """The seed that stochastic roundings draw from."""
+        return self.trainers[0].setup.context.seed
+
+    @property
+    def runs(self) -> tuple[TrainingRun, ...]:
+        """What has become of the weights under each remedy."""
+        return tuple(each.run for each in self.trainers)
+
+    def __getitem__(self, label: str) -> TrainingRun:
+        """Return the run of a remedy; raises UnsupportedError for one that there is not."""
+        return self.trainer(label).run
+
+    def trainer(self, label: str) -> Trainer:
+        """Return the trainer of a remedy; raises UnsupportedError for one that there is not."""
+        known = [each.label for each in self.trainers]
+        if label in known:
+            return self.trainers[known.index(label)]
+        raise UnsupportedError(f"there is no run {quoted(label)}{guess(label, known)} (there are {' '.join(known)})")
+
+    @property
+    def lines(self) -> tuple[Trajectory, ...]:
+        """The table: one line a remedy."""
+        return tuple(self._line(each) for each in self.trainers)
+
+    def _line(self, trainer: Trainer) -> Trajectory:
+        run = trainer.run
+        stalled = self._stalled(trainer, run)
+        why = trainer.next_step(int(stalled.argmax())).why if trainer.can_step else None
+        error, carried = self._errors(run)
+        return Trajectory(
+            label=trainer.label, final=run.final, error=error, carried_error=carried,
+            stalled=int(stalled.max()) if (stalled >= 0).any() else None, still=int((stalled >= 0).sum()),
+            moves=int(run.moves.sum()), skipped=len(run.skipped), scale=run.scales[-1][1] if run.scales else None,
+            why=why, diverged=None if run.diverged is None else run.diverged.why,
+        )  # fmt: skip
+
+    def _errors(self, run: TrainingRun) -> tuple[float | None, float | None]:
+        if run.diverged is not None:
+            return None, None
+        truth = self.reference.final(run.steps)
+        if not all(isinstance(each, Fraction) or math.isfinite(each) for each in truth):
+            return None, None  # a function led the reference beyond numbers
+        carried = None
+        if run.kept is not None or run.compensation is not None:
+            high = run.carrier[-1]
+            low = np.zeros(1) if run.compensation is None else run.compensation[-1]
+            if np.isfinite(high - low).all():  # else it was not there yet when the last step was recorded
+                carried = _furthest(high, truth, low)
+        return _furthest(run.values[-1], truth), carried
+
+    def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
+        """Return the step after which each weight stood still although its reference moved; −1 where it did not."""
+        last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
+        draws = any(map(is_drawn, run.program.stages))
+        # A constant update that once leads back to the same weight always does.
+        proven = given.is_constant and not run.program.states and not draws
+        still = (quiet > 0 if proven else quiet > run.steps // 100) & self.reference.moves_after(last, run.steps)
+        waits = bool(run.skipped) and run.skipped[-1] == run.steps - 1  # the loss scale is on its way down
+        if run.diverged is not None or waits or (draws and trainer.count > 1):
+            still[:] = False
+        elif still.any() and trainer.can_step:
+            # What draws may move yet, and a function of the weights may have found its minimum.
+            if given.function is not None and given.raw is not None:
+                still &= given.raw != 0
+            if draws and trainer.next_step().why in (Why.DRAWN, Why.MOVED, Why.IN_MASTER):
+                still[:] = False
+        return np.where(still, last, -1)
+
+
+def _furthest(values: Array, truth: Sequence[Fraction | float], low: Array | float = 0.0) -> float:
+    """Return the error that is largest in size, of values less what they are too large by."""
+    numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
+    errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]
+    return max(errors, key=abs)
+
+
+@in_default_mode
+def train(
+    start: object,
+    gradient: object = None,
+    *,
+    update: object = None,
+    steps: int = 100,
+    lr: object = None,
+    optimizer: Optimizer | str | None = None,
+    remedies: str | Iterable[str] | None = None,
+    weights: AnyFormat | str = "binary16",
+    grads: Format | str | None = None,
+    update_format: Format | str | None = None,
+    accumulator: Format | str | None = None,
+    state: Format | str | None = None,
+    rounding: str = "RNE",
+    seed: int = 0,
+    context: AnyContext = None,
+    every: int | None = None,
+    lane: str | None = None,
+    tick: Callable[[int], None] | None = None,
+) -> Training:
+    """Train weights for some steps under several remedies side by side, in any formats.
+
+    Parameters
+    ----------
+    start
+        The weights: a number or a row of n numbers, as text, floats or an array.
+    gradient, update
+        One of them. An update is added to the weights as it is; a gradient goes through the optimizer. A number, a row,
+        a table (steps, n), or a function of the weights and the number of the step.
+    steps
+        Number of steps.
+    lr, optimizer
+        Learning rate, and `sgd`, `momentum`, `adam`, `adamw` or an `SGD(…)` or `Adam(…)`.
+    remedies
+        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`); by default the usual remedies
+        that make a difference.
+    weights, grads, update_format, accumulator, state
+        Formats, as in `Setup`, before any remedy.
+    rounding, seed, context
+        How every stage rounds.
+    every
+        Record every N steps; by default every step, or fewer where they would be more than 2^24 numbers.
+    lane
+        As in `arrays.encode`.
+    tick
+        Called with the number of steps done since the last call.
+
+    Returns
+    -------
+    Training
+        `lines` is the table, one `Trajectory` a remedy; `runs` are the weights step by step.
+
+    Raises
+    ------
+    UnsupportedError
+        For numbers that are not finite, and for formats that lack what their stage needs (a sign, a zero).
+
+    Examples
+    --------
+    >>> found = train("1.125", update="0.00041999", steps=101, remedies="plain master kahan")
+    >>> [(line.label, line.final, line.stalled) for line in found.lines]
+    [('plain', 1.125, 0), ('master', 1.1669921875, None), ('kahan', 1.1669921875, None)]
+    """
+    if (update is None) == (gradient is None):
+        raise UnsupportedError("give a gradient, or an update (update=)")
+    adds = update is not None
+    given, chosen = (update if adds else gradient), parse_optimizer(optimizer, lr, adds)
+    rules = as_context(context) if context is not None else Context(rounding, seed=seed)
+    base = Setup(weights, grads, update_format, accumulator, state, context=rules)
+    number = checked_whole(steps, "steps", 0)
+    begin = numbers_of(start, "start")
+    count = len(begin) if isinstance(begin, list) else max(begin.size, 1)
+    often = max(1, -(-number * count // MAX_VALUES)) if every is None else every
+    trainers = [
+        Trainer(start, given, chosen, setup, label=label, every=often, lane=lane)
+        for label, setup in _setups(base, remedies)
+    ]
+    made = Training(trainers, Reference(start, given, chosen, often))
+    made.advance(number, tick)
+    return made
+
+
+def _setups(base: Setup, remedies: str | Iterable[str] | None) -> list[tuple[str, Setup]]:
+    """Return labels and setups; of the usual remedies, those that serve and differ from the ones before."""
+    if remedies is not None:
+        words = listed_words(remedies, "remedies")
+        if not words:
+            raise UnsupportedError("remedies names none: plain is what there is without one")
+        return [(word, parse_remedy(word)(base)) for word in words]
+    found: list[tuple[str, Setup]] = []
+    for word in USUAL:
+        try:
+            setup = parse_remedy(word)(base)
+        except FloatlabError:
+            continue
+        if all(setup != other for _, other in found):
+            found.append((word, setup))
+    return found

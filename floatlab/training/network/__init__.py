@@ -1,1 +1,0 @@
-"""Small networks trained in chosen formats."""

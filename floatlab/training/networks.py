@@ -1,0 +1,367 @@
+"""Networks in chosen formats: every operation of a step rounded, forward, backward and in the update.
+
+One step on the whole of a problem's data, in this order, `n` the number of samples and S the loss scale:
+
+    forward, for each layer: z = x·W in the products' accumulator, z = z + b in the format of outputs, and between
+    layers a = max(z, 0). Operands of products, x and W, are rounded to the format `forward` first.
+    at the end: e = z − y in the accumulator, for a logistic loss p − y with p = 1/(1 + exp −z) by binary64, rounded to
+    the accumulator; then dz = e·(c·λ·S/n), rounded to the format `backward`, with λ the weight of the loss, and
+    c = 2 for squares, 1 else.
+    backward, for each layer: dW = xᵀ·dz and db = 1ᵀ·dz in the accumulator, rounded to the setup's gradients; then
+    dx = dz·Wᵀ in the accumulator, 0 where z ≤ 0, rounded to `backward`: the dz of the layer before.
+
+Products are summed serially in their accumulator, each product rounded into it (`reduce.matmul`), or as a model of a
+matrix unit does it. Operands that overflow a format without infinities saturate. The update is the setup's program.
+
+The problems to train on are small, and generated from a seed: linear and logistic regression, and a two-layer network.
+Each has a teacher of its own kind, whose answers the pupil is to learn, so that the loss it can reach is known: that
+of the noise. Data and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+
+from floatlab.arith.operands import holds
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.operations import add, multiply, subtract
+from floatlab.arrays.recurrences import recurrence_format
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError, guess, quoted
+from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.record import Individual, Record
+from floatlab.reduce import matmul
+from floatlab.training.setup import REMEDIES, Setup, parse_remedy
+from floatlab.training.validation import check_needs, checked_number, checked_whole, listed_words, set_fields
+
+LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}  # of each kind of problem
+
+
+@methods_in_default_mode
+class Problem(Individual):
+    """Data to learn, and the shape of what learns it.
+
+    `x` is (samples, features), `y` (samples, 1): numbers, or 0 and 1 for a `logistic` loss. `layers` are the numbers
+    of inputs, of the hidden units if any, and of outputs; `start` the weights to begin with, layer after layer, each
+    its matrix row by row (inputs × outputs) and then its biases.
+    """
+
+    name: str
+    x: Array
+    y: Array
+    layers: tuple[int, ...]
+    loss: str
+    start: Array
+    seed: int
+    weight: float = 1.0  # what the loss is multiplied by before it is differentiated
+
+    def __repr__(self) -> str:
+        """Show its shape."""
+        shape = " → ".join(str(each) for each in self.layers)
+        return f"Problem({self.name}: {len(self.x)} samples, {shape}, {self.parameters:,} parameters, seed {self.seed})"
+
+    @property
+    def parameters(self) -> int:
+        """How many weights there are."""
+        return len(self.start)
+
+    def split(self, weights: Array) -> list[tuple[Array, Array]]:
+        """Return the matrix (inputs, outputs) and the biases of every layer."""
+        return _split(weights, self.layers)
+
+    def loss_of(self, outputs: Array) -> float:
+        """Return the loss of some outputs, in binary64, whatever its weight."""
+        z, y = np.asarray(outputs, np.float64), self.y.astype(np.float64)
+        with np.errstate(all="ignore"):
+            if self.loss == "square":
+                return float(np.mean((z - y) ** 2))
+            return float(np.mean(np.logaddexp(0, z) - y * z))
+
+
+@in_default_mode
+def make_problem(
+    kind: str = "network",
+    seed: int = 0,
+    *,
+    samples: int = 64,
+    features: int = 16,
+    hidden: int = 56,
+    noise: float = 0.05,
+    weight: float = 1.0,
+) -> Problem:
+    """Return a problem generated from a seed: a teacher of the same kind gives the answers to be learned.
+
+    Parameters
+    ----------
+    kind
+        `linear`, `logistic`, or `network`: one hidden layer of rectified units.
+    seed
+        Seed of NumPy's `default_rng`.
+    samples, features, hidden
+        Sizes, from 1 up.
+    noise
+        Standard deviation of the normal noise on the answers. (A logistic teacher draws 0 or 1 by its probabilities.)
+    weight
+        Factor of the loss. A small one makes gradients as small as an average over many more terms does. A learning
+        rate larger by the same factor undoes it, but does not bring back what was lost.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    UnsupportedError
+        For other kinds, and sizes below 1.
+
+    Examples
+    --------
+    >>> make_problem("network", seed=1)
+    Problem(network: 64 samples, 16 → 56 → 1, 1,009 parameters, seed 1)
+    """
+    if kind not in (kinds := [*LOSSES]):
+        raise UnsupportedError(
+            f"a problem is one of {' '.join(kinds)}, not {quoted(str(kind))}{guess(str(kind), kinds)}"
+        )
+    for name, value in (("samples", samples), ("features", features), ("hidden", hidden)):
+        checked_whole(value, name, 1)
+    checked_whole(seed, "a seed", 0, inf)
+    noisy = checked_number(noise, "noise", at_least=0)
+    rng = np.random.default_rng(seed)
+    layers = (features, hidden, 1) if kind == "network" else (features, 1)
+    x = rng.standard_normal((samples, features)).astype(np.float32)
+    teacher = _normal_weights(rng, layers)
+    answer = _outputs(teacher, layers, x.astype(np.float64))
+    if kind == "logistic":
+        y = (rng.random(answer.shape) < 1 / (1 + np.exp(-3 * answer))).astype(np.float32)
+    else:
+        y = answer + noisy * rng.standard_normal(answer.shape)
+        if np.abs(y).max() > np.finfo(np.float32).max:
+            raise UnsupportedError(f"noise, {noisy:g}, leads beyond binary32, in which answers are given")
+        y = y.astype(np.float32)
+    start = _normal_weights(rng, layers).astype(np.float32)
+    return Problem(
+        name=kind, x=x, y=y, layers=layers, loss=LOSSES[kind], start=start, seed=int(seed),
+        weight=checked_number(weight, "weight", above=0),
+    )  # fmt: skip
+
+
+def _normal_weights(rng: np.random.Generator, layers: tuple[int, ...]) -> Array:
+    """Return weights with variance 1/inputs (2/inputs before rectified units), and biases of zero."""
+    parts = []
+    for i, (many, out) in enumerate(pairwise(layers)):
+        gain = 2.0 if i < len(layers) - 2 else 1.0
+        parts += [rng.standard_normal(many * out) * np.sqrt(gain / many), np.zeros(out)]
+    return np.concatenate(parts)
+
+
+def _split(weights: Array, layers: tuple[int, ...]) -> list[tuple[Array, Array]]:
+    parts, at = [], 0
+    for many, out in pairwise(layers):
+        bias = at + many * out
+        parts.append((weights[at:bias].reshape(many, out), weights[bias : bias + out]))
+        at = bias + out
+    return parts
+
+
+def _outputs(weights: Array, layers: tuple[int, ...], x: Array) -> Array:
+    for i, (matrix, bias) in enumerate(_split(weights, layers)):
+        x = (x if i == 0 else np.maximum(x, 0)) @ matrix + bias
+    return x
+
+
+@in_default_mode
+def exact_loss(problem: Problem, weights: Array) -> float:
+    """Return the loss that binary64 finds for some weights: mean square error, or mean log-likelihood, negative.
+
+    Parameters
+    ----------
+    problem
+        The data, and the kind of loss; its factor `weight` does not count here.
+    weights
+        Layer after layer, as in `Problem.start`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> problem = make_problem("linear", noise=0.0)
+    >>> exact_loss(problem, problem.start) > 1
+    True
+    """
+    return problem.loss_of(_outputs(np.asarray(weights, np.float64), problem.layers, problem.x.astype(np.float64)))
+
+
+@methods_in_default_mode
+class Configuration(Record):
+    """The formats of a network: operands forward and backward, outputs, what products are summed in, and the setup.
+
+    `machine` is a model of a matrix unit, such as `hopper.f16.f32`, in place of the accumulator.
+
+    >>> fp8 = Configuration.named("fp8+master")
+    >>> fp8.forward.name, fp8.backward.name, fp8.outputs.name, fp8.setup.formats["master"]
+    ('e4m3fn', 'e5m2', 'bfloat16', 'binary32')
+    """
+
+    label: str
+    setup: Setup
+    forward: Format
+    backward: Format
+    outputs: Format
+    accumulator: Format
+    machine: str | None
+
+    def __init__(
+        self,
+        label: str,
+        setup: Setup,
+        forward: Format | str,
+        backward: Format | str | None = None,
+        outputs: Format | str | None = None,
+        accumulator: Format | str = "binary32",
+        machine: str | None = None,
+    ) -> None:
+        """Settle the formats: backward and outputs are as forward, unless something else is said."""
+        typed = {"forward": forward, "backward": backward or forward, "outputs": outputs or forward}
+        formats = {name: recurrence_format(each) for name, each in (typed | {"accumulator": accumulator}).items()}
+        for name, fmt in formats.items():
+            check_needs(fmt, name)
+        set_fields(self, label=label, setup=setup, machine=machine, **formats)
+
+    @classmethod
+    def named(cls, text: str) -> Configuration:
+        """Return what a name means: fp32, fp16, bf16 or fp8, or any format, and remedies, as in `fp16+master+dynamic`.
+
+        fp8 is e4m3 forward, e5m2 backward, bfloat16 outputs and gradients, weights kept in bfloat16, and loss scaling
+        that adapts. Raises UnsupportedError and FormatError.
+        """
+        if not isinstance(text, str):
+            raise UnsupportedError(f"a configuration is a name such as fp16+master, not {quoted(str(text))}")
+        base, _, remedies = text.lower().partition("+")
+        name = base.strip()
+        if name in ("fp8", "float8"):
+            setup = parse_remedy("dynamic")(Setup("bf16", update="bf16"))
+            made = cls(text, setup, "e4m3", "e5m2", "bf16")
+        else:
+            if name in REMEDIES and name not in ("fp16", "bf16", "fp32"):
+                raise UnsupportedError(f"{quoted(text)} begins with a remedy: name a format first, as in fp16+{name}")
+            made = cls(text, Setup(name), name, accumulator=_summing(name))
+        return made.replace(setup=parse_remedy(remedies)(made.setup)) if remedies else made
+
+
+def _summing(name: str) -> str:
+    """Return what products of a format are summed in: binary32, or binary64 for what is wider."""
+    return "binary32" if holds(recurrence_format("binary32"), recurrence_format(name)) else "binary64"
+
+
+# What stands side by side where nothing else is asked for.
+USUAL = (
+    "fp32", "fp16", "fp16+dynamic", "fp16+master", "fp16+master+dynamic", "bf16", "bf16+stochastic", "bf16+kahan",
+    "bf16+master", "fp8", "fp8+stochastic", "fp8+master",
+)  # fmt: skip
+
+
+class Pass(Record):
+    """What one pass forward and backward made: outputs, and the gradients of all weights times the loss scale."""
+
+    outputs: Array
+    gradients: Array
+
+
+@methods_in_default_mode
+class Network:
+    """A problem's network in a configuration.
+
+    >>> network = Network(make_problem("linear", features=2, samples=3), Configuration.named("fp32"))
+    >>> network.forward(network.problem.start).shape
+    (3, 1)
+    """
+
+    def __init__(self, problem: Problem, configuration: Configuration) -> None:
+        """Round the data."""
+        self.problem, self.configuration = problem, configuration
+        formats = (configuration.forward, configuration.backward, configuration.outputs, configuration.accumulator)
+        single = recurrence_format("binary32")
+        narrow = all(holds(single, each) for each in (*formats, configuration.setup.grads))
+        self.kind: type[np.float32] | type[np.float64] = np.float32 if narrow else np.float64
+        self.x = self._operand(problem.x.astype(self.kind))
+        self.y = problem.y.astype(self.kind)
+
+    def _operand(self, numbers: Array) -> Array:
+        return self._rounded(numbers, self.configuration.forward)
+
+    def _rounded(self, numbers: Array, format: Format) -> Array:
+        if self.kind is np.float32 and format.name == "binary32":
+            return numbers
+        overflow = "native" if format.infinities else "saturate"
+        return quantize(numbers, format, overflow=overflow, threads=1)
+
+    def _product(self, a: Array, b: Array) -> Array:
+        """Return a matrix product as the accumulator, or the machine, has it."""
+        configuration = self.configuration
+        a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+        if configuration.machine is not None:
+            found: Array = matmul(a, b, machine=configuration.machine)
+        else:
+            found = matmul(a, b, format=configuration.accumulator)
+        return found.astype(self.kind, copy=False)
+
+    def forward(self, weights: Array) -> Array:
+        """Return the outputs for some weights, (samples, outputs)."""
+        return self._forward(self._layers(weights))[-1]
+
+    def _layers(self, weights: Array) -> list[tuple[Array, Array]]:
+        row = np.asarray(weights).astype(self.kind)
+        return [(self._operand(matrix), bias) for matrix, bias in self.problem.split(row)]
+
+    def _forward(self, layers: list[tuple[Array, Array]]) -> list[Array]:
+        """Return the operands of every layer, and the outputs."""
+        found = [self.x]
+        for i, (matrix, bias) in enumerate(layers):
+            z = add(self._product(found[-1], matrix), bias, self.configuration.outputs, threads=1)
+            if i < len(layers) - 1:
+                z = self._operand(np.maximum(z, 0))
+            found.append(z.astype(self.kind, copy=False))
+        return found
+
+    def step(self, weights: Array, scale: float = 1.0) -> Pass:
+        """Return outputs, and the gradients of the loss times a scale, as numbers of the setup's gradients."""
+        configuration, problem = self.configuration, self.problem
+        layers = self._layers(weights)
+        with np.errstate(all="ignore"):
+            *inputs, z = self._forward(layers)
+            factor = (2.0 if problem.loss == "square" else 1.0) * problem.weight * scale / len(z)
+            by = self._rounded(np.asarray(factor, self.kind), configuration.accumulator)
+            dz = multiply(self._error(z), by, configuration.backward, threads=1).astype(self.kind, copy=False)
+            parts: list[Array] = []
+            ones = np.ones((len(z), 1), self.kind)
+            for i in range(len(layers) - 1, -1, -1):
+                # The biases' gradients are one more row, of an operand that is 1.
+                given = self._product(np.concatenate([inputs[i], ones], axis=1).T, dz)
+                found = quantize(given, configuration.setup.grads, threads=1)
+                parts.insert(0, found.reshape(-1).astype(np.float64))
+                if i:
+                    back = self._product(dz, layers[i][0].T)
+                    dz = quantize(np.where(inputs[i] > 0, back, self.kind(0)), configuration.backward, threads=1)
+        return Pass(z, np.concatenate(parts))
+
+    def _error(self, z: Array) -> Array:
+        """Return z − y, or p − y."""
+        accumulator = self.configuration.accumulator
+        if self.problem.loss == "logistic":
+            z = quantize(1 / (1 + np.exp(-z.astype(np.float64))), accumulator, threads=1).astype(self.kind)
+        return subtract(z, self.y, accumulator, threads=1)
+
+
+def parse_configurations(given: object) -> list[Configuration]:
+    """Return configurations of names in a text or a list, or the usual ones for None; raises UnsupportedError."""
+    words = listed_words(USUAL if given is None else given, "configurations")
+    if not words:
+        raise UnsupportedError(f"configurations names none{guess('', [*USUAL])}: {' '.join(USUAL[:5])} … would do")
+    return [each if isinstance(each, Configuration) else Configuration.named(each) for each in words]

@@ -1,1 +1,0 @@
-"""Many updates under several remedies, against exact arithmetic."""

@@ -1,0 +1,131 @@
+"""The smallest update that moves a weight: where the reals end that the roundings of w ± u lead back to w."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from floatlab.arrays.recurrences import RecurrenceStage
+from floatlab.formats import Format
+from floatlab.numbers import Context, Datum, Direction, encode
+from floatlab.numbers.intervals import preimage
+from floatlab.record import Record
+from floatlab.training.program import Program, is_drawn
+
+
+class Threshold(Record):
+    """The smallest update that moves a weight in one direction.
+
+    Updates beyond `bound` move it, and `bound` itself where it is `included`; None where none does. `least` is the
+    smallest number of the update's format that does. Under stochastic rounding these may move it, and `certain` is
+    from where on they always do. A bound of 0 that is included: the accumulator does not hold the weight, which moves
+    without any update.
+    """
+
+    bound: Fraction | None
+    included: bool
+    least: Datum | None
+    certain: Fraction | None = None
+
+
+def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
+    """Return the smallest update that moves the weight that is kept up, or down, by the rounding of w ± u alone.
+
+    The update is a magnitude, in the direction in question.
+
+    >>> from floatlab.training import SGD, Setup
+    >>> program = Program.of(Setup("fp16"), SGD("0.1"))
+    >>> one = encode(1, "fp16")
+    >>> [(found.bound, found.included) for found in (smallest_move(one, program, up) for up in (True, False))]
+    [(Fraction(1, 2048), False), (Fraction(1, 4096), False)]
+    """
+    rounding = program.roundings[::-1]
+    if not _stays(weight, rounding):
+        return Threshold(Fraction(0), True, _least(Fraction(0), False, _update_format(program)))
+    reach = _edge(weight, rounding, up, False)
+    if reach is None:
+        return Threshold(None, False, None)
+    bound, closed = abs(reach[0] - weight.exact.as_fraction()), reach[1]
+    certain = _edge(weight, rounding, up, True) if any(is_drawn(each) for each in rounding) else None
+    at_most = None if certain is None else abs(certain[0] - weight.exact.as_fraction())
+    return Threshold(bound, not closed, _least(bound, not closed, _update_format(program)), at_most)
+
+
+def _update_format(program: Program) -> Format:
+    """Return the format of the number that meets w."""
+    source = program.roundings[0].operands[1]
+    made = next((each.format for each in reversed(program.stages) if each.to == source), program.setup.grads)
+    assert isinstance(made, Format)
+    return made
+
+
+def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
+    """Say whether w comes back through the roundings when nothing is added; where they draw: whatever is drawn."""
+    now = weight
+    for stage in reversed(rounding):
+        assert isinstance(stage.format, Format)
+        rounded = encode(now.exact, stage.format, stage.context)
+        if not rounded.is_finite or (is_drawn(stage) and rounded.exact != now.exact):
+            return False
+        now = rounded
+    return now.exact == weight.exact
+
+
+def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
+    """Return the end of the reals that lead back to w in one direction, and whether it is one of them.
+
+    `rounding` are the stages that do, the last one first. Where they draw: of the reals that always do, or with
+    `perhaps` of those that may. None: there is no end.
+    """
+    found = _end(weight, rounding[0].context, up, perhaps)
+    for stage in rounding[1:]:  # the last number of the accumulator's format that still converts to w
+        if found is None:
+            break
+        assert isinstance(stage.format, Format)
+        found = _end(_last_within(*found, stage.format, up), stage.context, up, perhaps)
+    return found
+
+
+def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
+    """Return the end of the reals that round to a datum, with ±0 as one."""
+    if context.rounding is Direction.SR and not perhaps:
+        following = datum.next_up if up else datum.next_down
+        if not following.is_finite or following == datum:
+            return None
+        value, neighbour = (each.exact.as_fraction() for each in (datum, following))
+        return value + (neighbour - value) / (1 << 32), False
+    zeros = [
+        Datum(datum.format, datum.format.compose(sign, 0)) for sign in (False, True)[: 1 + datum.format.negative_zero]
+    ]
+    ends = []
+    for each in [datum] if datum.exact else zeros:
+        interval = preimage(each, context)
+        if interval is None:
+            continue
+        end, closed = (interval.high, interval.high_closed) if up else (interval.low, interval.low_closed)
+        if end is None:
+            return None
+        ends.append((end.as_fraction(), closed))
+    if not ends:
+        return datum.exact.as_fraction(), True
+    return max(ends) if up else min(ends, key=lambda end: (end[0], not end[1]))
+
+
+def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
+    """Return the number of a format that is furthest in a direction without leaving an interval."""
+    toward = Context(Direction.RTN if up else Direction.RTP)
+    found = encode(reach, format, toward)
+    if not closed and found.exact.as_fraction() == reach:
+        return found.next_down if up else found.next_up
+    return found
+
+
+def _least(bound: Fraction, included: bool, format: Format) -> Datum | None:
+    """Return the smallest positive number of a format beyond a bound, or at it where it is included."""
+    found = encode(bound, format, Context(Direction.RTP))
+    if not found.is_finite or found.exact.as_fraction() < bound:  # a format without infinities saturates
+        return None
+    if found.exact.as_fraction() == bound and not included:
+        further = found.next_up
+        return further if further.is_finite and further != found else None
+    return found

@@ -1,0 +1,340 @@
+"""One update of one weight: every rounding from w to its new value, and why it may be w again.
+
+A step is a program, traced: each stage is a derivation of `floatlab.arith`. Where w did not move, the reals that
+round to w say how large an update would have had to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from floatlab import arith
+from floatlab.arrays.recurrences import CONVERT, RecurrenceStage, drawing
+from floatlab.errors import UnsupportedError, quoted
+from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode, methods_in_default_mode
+from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encode, read
+from floatlab.numbers.rounding import Flags
+from floatlab.presenter import Answering
+from floatlab.record import Record
+from floatlab.training.program import COMPENSATION, GRADIENT, SGD, WEIGHTS, Optimizer, Program, Updates, is_drawn
+from floatlab.training.setup import AnyFormat, Setup
+from floatlab.training.validation import beyond, exactly
+
+if TYPE_CHECKING:
+    from floatlab.training.thresholds import Threshold
+
+
+class Why(Enum):
+    """Why a weight is where it is after a step."""
+
+    MOVED = "moved"
+    NO_UPDATE = "no update"  # what was given is zero
+    GRADIENT_VANISHED = "gradient vanished"  # zero in the format of gradients
+    UPDATE_VANISHED = "update vanished"  # zero after some stage on the way
+    BELOW_HALF = "below half"  # less than what changes the rounding of the sum
+    TIE = "tie"  # just half an ulp, and the tie went back to w
+    BY_DIRECTION = "direction"  # the rounding direction leads back to w
+    DRAWN = "drawn"  # a stochastic rounding drew w
+    CONVERTED = "converted"  # the sum moved, and the conversion to the weights led back to w
+    COMPENSATED = "compensated"  # w stays, and what was lost is carried along
+    IN_MASTER = "in master"  # w stays, and the master copy moved
+    AT_THE_END = "at the end"  # w is the largest number, and overflow saturates
+    NOT_FINITE = "not finite"  # something became no number
+
+
+class TracedStage(Record):
+    """A stage of a step with what it derived."""
+
+    stage: RecurrenceStage
+    derivation: Derivation
+
+
+@methods_in_default_mode
+class UpdateTrace(Answering, Record):
+    """One update of one weight, rounding by rounding.
+
+    `readings` show how numbers that were typed became numbers of their formats, by the names of the program's rows;
+    `stages` are the operations in order. `before` and `after` are the weight; `carried` what it stands for, exactly,
+    where there is a master copy or a compensation. `update` is the number that is added to w or subtracted from it.
+    """
+
+    program: Program
+    readings: tuple[tuple[str, Derivation], ...]
+    stages: tuple[TracedStage, ...]
+    before: Datum
+    after: Datum
+    update: Datum
+    exact_update: Fraction | None  # what exact arithmetic would have added to w; None where it would take more to know
+    carried: Fraction | None
+    why: Why
+    _ASKS = ".moved"
+
+    def __repr__(self) -> str:
+        """Show what became of w."""
+        return f"UpdateTrace({self.before!r} → {self.after!r}: {self.why.value})"
+
+    @property
+    def total(self) -> TracedStage:
+        """The stage in which the update meets w."""
+        return _total(self.program, self.stages)
+
+    @property
+    def kept(self) -> Datum:
+        """What carries the weight, before the step: w itself, or its master copy."""
+        name = self.program.kept
+        first = next(each for each in self.stages if name in each.stage.operands)
+        kept = first.derivation.operands[first.stage.operands.index(name)]
+        assert isinstance(kept, Datum)
+        return kept
+
+    @property
+    def up(self) -> Threshold:
+        """The smallest update that moves what is kept up."""
+        return self._threshold(True)
+
+    @property
+    def down(self) -> Threshold:
+        """The smallest update that moves what is kept down."""
+        return self._threshold(False)
+
+    def _threshold(self, up: bool) -> Threshold:
+        from floatlab.training.thresholds import smallest_move
+
+        return smallest_move(self.kept, self.program, up)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the weight has another value."""
+        both = self.before.is_finite and self.after.is_finite
+        return self.before.exact != self.after.exact if both else self.before != self.after
+
+    @property
+    def update_ulps(self) -> Fraction | None:
+        """The size of the update in ulps of w; None where it is no number."""
+        if not self.update.is_finite:
+            return None
+        return abs(self.update.exact.as_fraction()) / self.before.ulp.as_fraction()
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The size of the update relative to w; None where there is no such number."""
+        if not self.update.is_finite or not self.before.exact:
+            return None
+        return abs(self.update.exact.as_fraction() / self.before.exact.as_fraction())
+
+    @property
+    def threshold(self) -> Threshold:
+        """What the update would have had to reach: in its own direction."""
+        negative = self.update.is_finite and bool(self.update.sign_bit)
+        return self.up if negative != self.program.optimizer.adds else self.down
+
+    @property
+    def chance(self) -> Fraction | None:
+        """The chance that such a step moves w, where a stochastic rounding writes it; else None."""
+        drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
+        rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
+        if rounded is None or not self.before.is_finite:
+            return None
+        beyond = Fraction(rounded.threshold, 1 << 32)
+        near, far = (Exact(rounded.negative, rounded.kept + each, rounded.quantum) for each in (0, 1))
+        return beyond if self.before.exact == near else 1 - beyond if self.before.exact == far else Fraction(1)
+
+
+def single(format: AnyFormat) -> Format:
+    """Return a format that one weight has by itself; raises UnsupportedError for a format of blocks."""
+    if not isinstance(format, Format):
+        raise UnsupportedError(f"one weight has no {format.name}: in blocks, it depends on its neighbours")
+    return format
+
+
+def trace(
+    program: Program, rows: Mapping[str, Datum], given: Fraction, index: int = 0, taken: int = 0,
+    readings: tuple[tuple[str, Derivation], ...] = (),
+) -> UpdateTrace:  # fmt: skip
+    """Return a step on data: `rows` are the program's before it, `given` the exact gradient or update.
+
+    `index` numbers the draws, `taken` steps came before. Raises UnsupportedError for weights in blocks, of which one
+    alone has no format.
+    """
+    after = dict(program.constants) | dict(rows)
+    for name, values in program.schedules:
+        after[name] = encode(values(taken + 1), program.setup.update)
+    stages = []
+    for stage in program.stages:
+        fmt, context = single(stage.format), drawing(stage.context, index)
+        operation: Callable[..., Derivation] = convert
+        if stage.operation != CONVERT:
+            operation = getattr(arith, stage.operation)
+        derivation = operation(*(after[name] for name in stage.operands), format=fmt, context=context)
+        after[stage.to] = derivation.result
+        stages.append(TracedStage(stage, derivation))
+    optimizer, kept = program.optimizer, after[program.kept]
+    update = _total(program, stages).derivation.operands[1]
+    assert isinstance(update, Datum)
+    exact = given if optimizer.adds else None
+    if isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay:
+        exact = -optimizer.lr * given
+    carried = None
+    if kept.is_finite and (program.setup.compensated or program.setup.master is not None):
+        carried = kept.exact.as_fraction()
+        if program.setup.compensated and after[COMPENSATION].is_finite:
+            carried -= after[COMPENSATION].exact.as_fraction()
+    return UpdateTrace(
+        program=program, readings=readings, stages=tuple(stages), before=rows[WEIGHTS], after=after[WEIGHTS],
+        update=update, exact_update=exact, carried=carried, why=_why(program, stages, rows, after, given, update),
+    )  # fmt: skip
+
+
+@in_default_mode
+def step(
+    weight: object,
+    update: object = None,
+    *,
+    grad: object = None,
+    lr: object = None,
+    optimizer: Optimizer | None = None,
+    setup: Setup | None = None,
+    state: Mapping[str, object] | None = None,
+    index: int = 0,
+    **formats: Any,
+) -> UpdateTrace:
+    """Return one update of one weight, rounding by rounding.
+
+    Parameters
+    ----------
+    weight
+        The weight: text, or any number that `encode` takes.
+    update
+        Added to the weight as it is. Or give `grad`.
+    grad, lr, optimizer
+        A gradient, with a learning rate (w − lr·grad) or an `SGD(…)` or `Adam(…)`.
+    setup, **formats
+        A Setup, or its arguments here: `weights="fp16"`, `update_format=` for the arithmetic of updates …
+    state
+        Numbers of the program's other rows: momentum `b`, Adam's `m` and `v`, compensation `c`, `master`.
+    index
+        Number of the step, and so of its stochastic draws.
+
+    Returns
+    -------
+    UpdateTrace
+
+    Raises
+    ------
+    UnsupportedError
+        For numbers that are not finite, and for formats that lack what their stage needs.
+
+    Examples
+    --------
+    >>> found = step("1.125", "0.00041999", weights="fp16")
+    >>> found.moved, found.why.value, float(found.update_ulps), found.threshold.bound, found.threshold.included
+    (False, 'below half', 0.43017578125, Fraction(1, 2048), False)
+    >>> step("1", grad="0.5", lr="0.1", weights="bf16").after
+    Datum(bfloat16 0x3f73 = 0.95)
+    """
+    if setup is None:
+        if "update_format" in formats:
+            formats["update"] = formats.pop("update_format")
+        setup = Setup(**formats)
+    elif not isinstance(setup, Setup):
+        raise UnsupportedError(f"setup is a Setup, not {quoted(str(setup))}")
+    elif formats:
+        raise UnsupportedError(f"{next(iter(formats))} is said by the setup: give one of them")
+    given, chosen = _asked(update, grad, lr, optimizer)
+    program = Program.of(setup, chosen)
+    single(setup.weights)
+    name = "update" if chosen.adds else "gradient"
+    readings = _read(program, weight, given, name, state or {}, index)
+    rows = {row: encode(0, fmt) for row, fmt in program.states} | {row: made.result for row, made in readings.items()}
+    return trace(program, rows, exactly(given, name), index, index, tuple(readings.items()))
+
+
+def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None) -> tuple[object, Optimizer]:
+    if (update is None) == (grad is None):
+        raise UnsupportedError("give an update, or a gradient (grad=) with a learning rate (lr=)")
+    if update is not None:
+        if lr is not None or optimizer is not None:
+            raise UnsupportedError("an update is added as it is: lr and optimizer go with grad=")
+        return update, Updates()
+    if optimizer is not None and lr is not None:
+        raise UnsupportedError("the learning rate is said by the optimizer: give one of them")
+    if optimizer is None and lr is None:
+        raise UnsupportedError("a gradient needs a learning rate (lr=), or an optimizer")
+    if not isinstance(optimizer, Optimizer | None):
+        raise UnsupportedError(f"optimizer is an SGD(…) or an Adam(…), not {quoted(str(optimizer))}")
+    return grad, optimizer if optimizer is not None else SGD(lr)
+
+
+def _read(
+    program: Program, weight: object, given: object, name: str, state: Mapping[str, object], index: int
+) -> dict[str, Derivation]:
+    """Read what was typed into the formats of its rows."""
+    setup, formats = program.setup, dict(program.states)
+    exactly(weight, "the weight")
+    readings = {program.kept: read(weight, single(setup.kept))}
+    if setup.master is not None:
+        readings[WEIGHTS] = read(weight, single(setup.weights))
+    scale = 1 if setup.scaling is None else setup.scaling.scale
+    exact = exactly(given, name)
+    scaled = given if scale == 1 else exact * Fraction(scale)
+    readings[GRADIENT] = read(scaled, setup.grads, drawing(setup.gradient_context, index))
+    for row, number in state.items():
+        if row not in formats:
+            known = " ".join(formats) or "none"
+            raise UnsupportedError(f"this program has no state {row} (its state: {known})")
+        exactly(number, f"state {row}")
+        readings[row] = read(number, formats[row])
+    for row in (WEIGHTS, program.kept):
+        if not readings[row].result.is_finite:
+            raise beyond(f"the weight {weight}", readings[row].result.format)
+    return readings
+
+
+def _total(program: Program, stages: Sequence[TracedStage]) -> TracedStage:
+    return next(each for each in stages if each.stage == program.roundings[0])
+
+
+def _why(
+    program: Program, stages: list[TracedStage], rows: Mapping[str, Datum], after: Mapping[str, Datum],
+    given: Fraction, update: Datum,
+) -> Why:  # fmt: skip
+    w, now = rows[WEIGHTS], after[WEIGHTS]
+    if not now.is_finite or not after[program.kept].is_finite or not update.is_finite:
+        return Why.NOT_FINITE
+    if now.exact != w.exact:
+        return Why.MOVED
+    before, kept = rows[program.kept], after[program.kept]
+    if program.setup.master is not None and kept.exact != before.exact:
+        return Why.IN_MASTER
+    if program.setup.compensated and after[COMPENSATION] != rows[COMPENSATION]:
+        return Why.COMPENSATED
+    if not given and not update.exact:
+        return Why.NO_UPDATE
+    if not rows[GRADIENT].exact:
+        return Why.GRADIENT_VANISHED
+    if not update.exact:
+        return Why.UPDATE_VANISHED
+    total = _total(program, stages)
+    if total.stage.to == "sum" and total.derivation.result.exact != before.exact:
+        return Why.DRAWN if any(is_drawn(each.stage) for each in stages) else Why.CONVERTED
+    return _by_rounding(total, before)
+
+
+def _by_rounding(total: TracedStage, before: Datum) -> Why:
+    """Say which part of the rounding of w + u led back to w."""
+    stage, truth = total.stage, total.derivation.truth
+    if Flags.OVERFLOW in total.derivation.flags:
+        return Why.AT_THE_END
+    if is_drawn(stage):
+        return Why.DRAWN
+    if stage.context.rounding not in (Direction.RNE, Direction.RNA) or not isinstance(truth, Exact):
+        return Why.BY_DIRECTION
+    w = encode(before.exact, single(stage.format))  # the accumulator's neighbours count
+    neighbour = w.next_up if before.exact < truth else w.next_down
+    gap = abs(neighbour.exact - w.exact).as_fraction() if neighbour.is_finite else w.ulp.as_fraction()
+    missed = abs(truth - w.exact).as_fraction()
+    return Why.TIE if 2 * missed == gap else Why.BELOW_HALF

@@ -1,0 +1,226 @@
+"""The steps of a derivation: played and slid as a film, and practised: a question before each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, ScrollableContainer, Vertical
+from textual.timer import Timer
+from textual.widgets import Input, Label
+
+from floatlab.formats import Format
+from floatlab.page.model import Page
+from floatlab.tui.widgets import ChoiceBar, PageView
+from floatlab.verbs.practice.answer import Exercise, exercises, random_operands
+from floatlab.verbs.question import Answer, Question
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # steps a second
+_SLIDE = 0.6  # seconds that a whole slide takes at most
+_FRAME = 0.06  # seconds between two pictures of a slide
+
+
+class StepPlayer(PageView, can_focus=True):
+    """The page of one step, and the clock that plays the steps. The screen decides which step is shown."""
+
+    PLACE = "On the steps"  # its name in the list of keys
+    BINDINGS = [
+        # A page scrolls with the arrows; here home and end lead to the first and the last step instead.
+        Binding("home", "screen.jump(0)", "First step", id="film.first", show=False),
+        Binding("end", "screen.jump(-1)", "Last step", id="film.last", show=False),
+        Binding("right,l", "screen.step(1)", "Next step", id="film.next", show=False),
+        Binding("left,h", "screen.step(-1)", "Step before", id="film.back", show=False),
+    ]
+
+    def __init__(self, tick: Callable[[], None], *, id: str | None = None) -> None:
+        """Start without playing; `tick` is called when the next step is due."""
+        super().__init__(id=id)
+        self._tick = tick
+        self.speed = 1.0
+        self._clock: Timer | None = None
+        self._slider: Timer | None = None
+        self._frames: list[Page] = []
+
+    @property
+    def playing(self) -> bool:
+        """Whether it plays."""
+        return self._clock is not None
+
+    def play(self) -> None:
+        """Play the steps."""
+        self.stop()
+        self._clock = self.set_interval(1 / self.speed, self._tick)
+
+    def stop(self) -> None:
+        """Stop playing, and end a slide."""
+        if self._clock is not None:
+            self._clock.stop()
+            self._clock = None
+        self.stop_sliding()
+
+    def change_speed(self, by: int) -> None:
+        """Play faster or slower."""
+        self.speed = SPEEDS[min(max(SPEEDS.index(self.speed) + by, 0), len(SPEEDS) - 1)]
+        if self.playing:
+            self.play()
+
+    def slide(self, frames: tuple[Page, ...], last: Page) -> None:
+        """Show pages one after the other; the last one stays."""
+        self._frames = [*frames, last]
+        every = min(_FRAME, _SLIDE / len(frames), 0.5 / self.speed / len(frames))
+        self._turn()
+        self._slider = self.set_interval(every, self._turn)
+
+    def _turn(self) -> None:
+        if self._frames:
+            self.page = self._frames.pop(0)
+        if not self._frames and self._slider is not None:
+            self._slider.stop()
+            self._slider = None
+
+    def stop_sliding(self) -> None:
+        """Show the last page of a slide at once."""
+        self._frames = self._frames[-1:]
+        if self._frames or self._slider is not None:
+            self._turn()
+
+    def on_resize(self) -> None:
+        """Keep what is new in sight."""
+        super().on_resize()
+        if not self.styles.auto_dimensions:
+            self.show_newest()
+
+    @property
+    def newest(self) -> int:
+        """The first line that is new on the page."""
+        return next((y for y, runs in enumerate(self.lines) if any("▸" in run.text for run in runs)), 0)
+
+    def show_newest(self) -> None:
+        """Scroll to what is new on the page; if the player is as high as its page, its parent scrolls."""
+        if not self.styles.auto_dimensions:
+            # Forced, since there is no scrollbar yet on the first picture.
+            self.scroll_to(y=max(self.newest - self.size.height // 2, 0), animate=False, force=True)
+        elif isinstance(self.parent, ScrollableContainer):
+            # As far down as the parent goes, to show the reason and the flags, but not beyond what is new.
+            top = self.virtual_region.y + self.newest
+            self.parent.scroll_to(y=min(top, self.parent.max_scroll_y), animate=False)
+
+
+class Practice(Vertical):
+    """The question about the next step, if practice is on."""
+
+    DEFAULT_CSS = """
+    Practice {
+        height: auto; display: none; background: $surface; padding: 0 1;
+        &.-asking, &.-told { display: block; }
+        &.-told Horizontal, &.-told ChoiceBar { display: none; }
+        Horizontal { height: 1; }
+        #prompt { text-style: bold; width: 1fr; padding: 0 1; }
+        Horizontal Label { color: $role-label; padding: 0 1; }
+        #guess { width: 1fr; }
+    }
+    """
+
+    def __init__(self, show: Callable[[int], None], *, id: str | None = None) -> None:
+        """Start switched off; `show` gets the scene about which a question was answered."""
+        super().__init__(id=id)
+        self._show = show
+        self.on = False
+        self.right = self.asked = 0
+        self._seed = 0
+        self._answer: Answer | None = None
+        self._made: tuple[Exercise | None, ...] | None = None
+        self._answered: set[int] = set()
+        self._asking: tuple[int, Exercise] | None = None  # the scene, and the question about it
+
+    def compose(self) -> ComposeResult:
+        """Compose the prompt, the choices and the box."""
+        yield Label("", id="prompt", markup=False)
+        yield ChoiceBar(self._take, id="guesses")
+        with Horizontal():
+            yield Label("answer", markup=False)
+            yield Input(id="guess", compact=True, placeholder="Enter alone shows the step")
+
+    @property
+    def label(self) -> str:
+        """The words of the control, with the score."""
+        return f"end practice {self.right}/{self.asked}" if self.on else "practice"
+
+    @property
+    def exercises(self) -> tuple[Exercise | None, ...]:
+        """The question about each scene, made when first needed."""
+        if self._made is None and self._answer is not None and self._answer.scenes is not None:
+            self._made = exercises(self._answer.scenes(True))
+        return self._made or ()
+
+    @property
+    def first(self) -> int:
+        """The scene where practice begins, before the first question."""
+        asked = [i for i, exercise in enumerate(self.exercises) if exercise is not None]
+        return max(min(asked, default=1) - 1, 0)
+
+    def turn(self, on: bool) -> None:
+        """Begin or end practice, with a new score."""
+        self.on = on
+        self.right = self.asked = 0
+        self.prepare(self._answer)
+
+    def prepare(self, answer: Answer | None) -> None:
+        """Take the derivation that questions are asked about."""
+        self._answer, self._made = answer, None
+        self._answered.clear()
+        self.hide()
+
+    def operands(self, question: Question, format: Format) -> tuple[str, ...]:
+        """Return operands for another exercise."""
+        self._seed += 1
+        return random_operands(question.verb, format, self._seed)
+
+    def asks(self, scene: int) -> bool:
+        """Ask the question about a scene, and return whether there is one."""
+        exercise = self.exercises[scene] if self.on and scene < len(self.exercises) else None
+        if exercise is None or scene in self._answered:
+            return False
+        self._asking = scene, exercise
+        self.query_one("#prompt", Label).update(exercise.prompt)
+        guesses = self.query_one("#guesses", ChoiceBar)
+        guesses.options = tuple((choice, choice) for choice in exercise.choices)
+        guesses.display = bool(exercise.choices)
+        self.remove_class("-told")
+        self.add_class("-asking")
+        guess = self.query_one("#guess", Input)
+        guess.value = ""
+        guess.focus()
+        return True
+
+    @property
+    def ended(self) -> bool:
+        """Whether every question has been answered."""
+        return all(exercise is None or scene in self._answered for scene, exercise in enumerate(self.exercises))
+
+    def hide(self) -> None:
+        """Hide the question, or the verdict on it."""
+        self._asking = None
+        self.remove_class("-asking", "-told")
+
+    @on(Input.Submitted)
+    def _typed(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._take(event.value)
+
+    def _take(self, text: str) -> None:
+        if self._asking is None:
+            return
+        scene, exercise = self._asking
+        right = exercise.is_right(text)
+        self.asked += 1
+        self.right += right
+        self._answered.add(scene)
+        self.hide()
+        verdict = f"✓ right: {exercise.answers[0]}" if right else f"✗ it is {exercise.answers[0]}"
+        verdict += "; that was the last one: N for other operands" if self.ended else "; n for the next"
+        self.query_one("#prompt", Label).update(verdict)
+        self.add_class("-told")
+        self._show(scene)

@@ -1,0 +1,177 @@
+"""The tables of Reduce: the tree, as rows that can be folded, and the same terms added in many orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from textual.binding import Binding
+
+from floatlab.page.model import text_of
+from floatlab.reduce import Reduction
+from floatlab.tui.base import ExplorerBase, run_each
+from floatlab.tui.widgets import MARGIN, ColumnTable, cursor_keys, note_page
+from floatlab.verbs.orders.answer import OrderChoice, compare_orders
+from floatlab.verbs.orders.page import orders_table
+from floatlab.verbs.reduce.tree import Tree, TreeRow
+
+_MOST = 4000  # rows that can be unfolded at once
+
+
+class TreeTable(ColumnTable, inherit_bindings=False):
+    """The unfolded part of a tree, one row a node."""
+
+    PLACE = "On the tree"  # its name in the list of keys
+    HELP = (
+        "Each row adds a number to the sum so far. Enter shows how: every digit of the addition, in Arithmetic. Space, "
+        "or left and right, fold and unfold rows with a mark; n goes to the next of the worst roundings; < and > turn "
+        "to other columns."
+    )
+    BINDINGS = [
+        Binding("enter", "choose", "Steps", id="tree.open", key_display="enter"),
+        Binding("space", "fold", "Fold", id="tree.fold", key_display="space"),
+        Binding("left,h", "close", "Fold, or go up", show=False, id="tree.close"),
+        Binding("right,l", "open", "Unfold, or go down", show=False, id="tree.unfold"),
+        Binding("asterisk", "all", "Unfold all, or fold all", show=False, id="tree.all"),
+        Binding("less_than_sign", "turn(-1)", "Columns before", show=False, id="tree.left"),
+        Binding("greater_than_sign", "turn(1)", "More columns", show=False, id="tree.right"),
+        Binding("n", "worst(1)", "Worst", id="tree.worst"),
+        Binding("N", "worst(-1)", "Previous of the worst", show=False, id="tree.better"),
+        *cursor_keys("tree", "Row"),
+    ]
+
+    def __init__(self, refuse: Callable[[str], None], *, id: str | None = None) -> None:
+        """Start empty; `refuse` gets the reason why the tree cannot do what was asked."""
+        super().__init__(id=id)
+        self._refuse = refuse
+        self.tree_shown: Tree | None = None
+        self.sprigs: list[TreeRow] = []
+        self._unfolded: frozenset[tuple[str | int, ...]] = frozenset()
+        self._worst = -1
+
+    def show_tree(self, tree: Tree) -> None:
+        """Show a tree. If its plan is the same as before, folding and cursor stay."""
+        same = self.tree_shown is not None and self.tree_shown.plan == tree.plan
+        self.tree_shown, self._worst = tree, -1
+        if not same:
+            self._unfolded = tree.unfolded
+            self.set_cursor(0)
+            self.turned = 0
+        self._rows()
+        if not same:
+            self.scroll_home(animate=False)
+
+    def _rows(self) -> None:
+        """Draw the unfolded rows, with the cursor on the same row as before."""
+        tree = self.tree_shown
+        if tree is None:
+            return
+        before = self.sprig
+        self.sprigs = tree.rows(self._unfolded)
+        self.show(tree.table(self.sprigs))
+        places = (i for i, sprig in enumerate(self.sprigs) if before is not None and sprig.key == before.key)
+        self.cursor = next(places, self.cursor)
+
+    @property
+    def sprig(self) -> TreeRow | None:
+        """The row under the cursor."""
+        return self.sprigs[self.cursor] if self.cursor < len(self.sprigs) else None
+
+    def action_fold(self) -> None:
+        """Fold or unfold the row under the cursor."""
+        if self.sprig is not None and (key := Tree.folds(self.sprig)) is not None:
+            self._unfolded ^= {key}
+            self._rows()
+
+    def action_open(self) -> None:
+        """Unfold the row, or go down if it is unfolded."""
+        if self.sprig is not None and self.sprig.is_open is False:
+            self.action_fold()
+        else:
+            self.action_move(1)
+
+    def action_close(self) -> None:
+        """Fold the row, or go up to its parent."""
+        sprig = self.sprig
+        if sprig is not None and sprig.is_open:
+            self.action_fold()
+        elif sprig is not None:
+            above = (i for i in range(self.cursor - 1, -1, -1) if self.sprigs[i].depth < sprig.depth)
+            self.cursor = next(above, self.cursor)
+
+    def action_all(self) -> None:
+        """Unfold the whole tree, or fold it again."""
+        tree = self.tree_shown
+        if tree is None:
+            return
+        if self._unfolded >= tree.everything:
+            self._unfolded = frozenset({("part", tree.plan.root)})
+        elif tree.plan.terms <= _MOST // 2:
+            self._unfolded = tree.everything
+        else:
+            self._refuse(f"{tree.plan.terms:,} terms are too many to unfold all of them")
+        self._rows()
+
+    def action_worst(self, by: int) -> None:
+        """Go to the next of the nodes with the largest rounding errors."""
+        tree = self.tree_shown
+        worst = tree.worst if tree is not None else []
+        if tree is None or not worst:
+            self._refuse("no addition here has missed anything")
+            return
+        self._worst = (self._worst + by) % len(worst) if self._worst >= 0 or by > 0 else len(worst) - 1
+        id = worst[self._worst]
+        self._unfolded |= tree.way_to(id)
+        self._rows()
+        places = (i for i, sprig in enumerate(self.sprigs) if sprig.id == id and sprig.key[0] in ("link", "many"))
+        self.cursor = next(places, 0)
+
+    def clicked(self, cell: int, column: int, times: int) -> None:
+        """Fold by a click on the mark; a double click elsewhere chooses the row."""
+        sprig = self.sprigs[cell]
+        mark = text_of(sprig.cells[0]).find("▾" if sprig.is_open else "▸") if sprig.is_open is not None else -1
+        if mark >= 0 and mark <= column - MARGIN <= mark + 1:
+            self.action_fold()
+        else:
+            super().clicked(cell, column, times)
+
+
+class OrderTable(ColumnTable):
+    """One row for each order: its result, its error, and how many bits differ."""
+
+    PLACE = "On the table of orders"  # its name in the list of keys
+    HELP = "The same terms in one order after another. Enter, or a double click, takes the order of the row."
+    BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
+    SHORT = 1 << 12  # terms; with more, even one order may take too long to wait for
+    app: ExplorerBase
+    ways: Sequence[OrderChoice] = ()
+    _reduction: Reduction | None = None
+
+    @property
+    def way(self) -> OrderChoice | None:
+        """The order under the cursor."""
+        return self.ways[self.cursor] if self.cursor < len(self.ways) else None
+
+    def show_orders(self, reduction: Reduction, grace: float) -> None:
+        """Add the terms in all orders; after `grace` seconds, the rest is done on a background thread, row by row."""
+        if self._reduction is reduction:
+            return
+        self._reduction, self.ways = reduction, ()
+        self.page = note_page("adding in other orders …")
+
+        def take(ways: Sequence[OrderChoice]) -> bool:
+            if self._reduction is not reduction or not self.is_attached:  # it comes too late
+                return False
+            self.ways = ways
+            cells = [(way.names[0], way.same, way.result, way.error) for way in ways]
+            self.show(orders_table(cells, reduction.result))
+            return True
+
+        pieces, end = compare_orders(reduction), monotonic() + grace
+        if len(reduction) <= self.SHORT:
+            for ways in pieces:
+                self.ways = ways
+                if monotonic() > end:
+                    break
+            take(self.ways)
+        run_each(self.app, pieces, take)

@@ -1,1 +1,0 @@
-"""Why each step of an operation does what it does, in sentences."""

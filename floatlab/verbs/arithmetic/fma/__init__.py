@@ -1,1 +1,0 @@
-"""`fma`: a fused beside a separate multiply-add."""

@@ -1,1 +1,0 @@
-"""`matmul --backends`: one product on every library that is installed."""

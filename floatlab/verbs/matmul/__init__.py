@@ -1,1 +1,0 @@
-"""`matmul`: a matrix product beside the exact one."""

@@ -1,1 +1,0 @@
-"""One node of a reduction: its page, and its roundings as questions."""

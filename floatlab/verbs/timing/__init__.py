@@ -1,0 +1,1 @@
+"""`matmul --ways` and `matmul --backends`: real products on this machine, timed and compared."""

@@ -1,0 +1,70 @@
+"""`matmul --ways` and `matmul --backends`: real products on this machine, timed and compared."""
+
+from __future__ import annotations
+
+from floatlab.arrays.conversion import decode
+from floatlab.arrays.sources import native_dtype
+from floatlab.errors import UnsupportedError
+from floatlab.formats import Format
+from floatlab.fpmode import in_default_mode
+from floatlab.page.model import Page
+from floatlab.reduce.timing.backends import BackendComparison, in_one_format, multiply_on, parse_backends
+from floatlab.reduce.timing.partitions import RUNS as RUNS
+from floatlab.reduce.timing.partitions import time_partitions
+from floatlab.verbs.named_arrays import operands_of
+from floatlab.verbs.question import Answer, Started, written
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from floatlab.wire.schema import Wire
+
+
+@in_default_mode
+def partitions_answer(words: tuple[str, ...], format: Format, runs: int) -> Answer:
+    """Return the answer that multiplies the matrices that two words name, whole and in parts; raises FloatlabError."""
+    dtype = native_dtype(format)
+    if dtype is None:
+        raise UnsupportedError(f"--ways times NumPy's own products, and it has none in {format.name}: fp16, fp32, fp64")
+    sides = in_one_format(operands_of("matmul", words, format), format)
+    x, y = (decode(side.codes, side.format).astype(dtype) for side in sides)
+    products = time_partitions(x, y, runs)
+    fastest = [min(products, key=lambda product: product.timing.average).name]
+
+    def page() -> Page:
+        from floatlab.verbs.timing.page import partitions_page
+
+        return partitions_page(products, (x.shape, y.shape))
+
+    def records() -> list[Wire]:
+        from floatlab.verbs.timing.json import PARTITIONS
+        from floatlab.wire.schema import write_document
+
+        return [write_document(PARTITIONS, products)]
+
+    return Answer(page, records, lambda: fastest, lambda: fastest)
+
+
+def backends_answer(
+    words: tuple[str, ...], backends: str, format: Format | None, runs: int, started: Started | None = None
+) -> Answer:
+    """Return the answer that multiplies the matrices that two words name on several backends; raises FloatlabError.
+
+    Without a format they are multiplied in the one that both have, in binary32 or binary64 where these hold both, or,
+    if they are text, in binary32.
+    """
+    names = parse_backends(backends)  # before the files are read
+    x, y = in_one_format(operands_of("matmul", words, format), format)
+    return answer_of(multiply_on(x, y, names, runs, started))
+
+
+def answer_of(found: BackendComparison) -> Answer:
+    """Return the answer that shows what became of a product; in one word, which backend is fastest."""
+
+    def page() -> Page:
+        from floatlab.verbs.timing.page import backends_page
+
+        return backends_page(found)
+
+    fastest = [found.fastest.name] if found.runs else []
+    missing = "" if found.runs else "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
+    return Answer(page, written(found), lambda: fastest, lambda: fastest, missing=missing, found=found)

@@ -1,0 +1,121 @@
+"""Functions whose derivatives can be checked, by name: a few that ship, and those of any module."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from floatlab.errors import FloatlabError, UnsupportedError, guess, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.fpmode import in_default_mode
+from floatlab.record import Record
+from floatlab.reduce.reveal.targets import import_target
+from floatlab.training.gradient_check import Function, StepSweep
+from floatlab.training.rounded_number import RoundedNumber
+from floatlab.training.validation import checked_number
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def _softplus(x: float) -> float:
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def _root(x: RoundedNumber | float) -> RoundedNumber | float:
+    return x.sqrt() if isinstance(x, RoundedNumber) else math.sqrt(x)
+
+
+# Of the first, every operation is rounded; of the second, which binary64 computes, argument and value.
+OWN: dict[str, Function] = {
+    "x^2": lambda x: x * x,
+    "x^3": lambda x: x * x * x,
+    "x^4": lambda x: x * x * x * x,
+    "1/x": lambda x: 1 / x,
+    "sqrt": _root,
+    "rosenbrock": lambda x: (1 - x) * (1 - x) + 100 * ((1 - x * x) * (1 - x * x)),
+}
+WHOLE: dict[str, Callable[[float], float]] = {
+    "sin": math.sin, "cos": math.cos, "tan": math.tan, "exp": math.exp, "log": math.log, "tanh": math.tanh,
+    "sigmoid": _sigmoid, "softplus": _softplus,
+}  # fmt: skip
+NAMES = (*OWN, *WHOLE)
+
+
+class NamedFunction(Record):
+    """A function, whether it computes in the format itself, and the format."""
+
+    name: str
+    call: Function
+    own: bool
+    format: Format
+
+    def checked(self, curve: StepSweep) -> StepSweep:
+        """Return a curve without steps that leave the function's domain; raises UnsupportedError if none is left."""
+        points = tuple(each for each in curve.points if math.isfinite(each.error) and math.isfinite(each.quotient))
+        if not points or not math.isfinite(curve.derivative):
+            raise UnsupportedError(f"{quoted(self.name)} has no derivative at {curve.x:g} that steps could find")
+        return curve.replace(points=points)
+
+
+@in_default_mode
+def function_of(name: str, x: str, format: Format | None = None) -> NamedFunction:
+    """Return the function of a name (`x^3`, `sin`, …) or of MODULE:FUNCTION, to be evaluated in a format at x.
+
+    A module's function is tried on numbers that round each operation; where it takes none, its argument and its value
+    are rounded. Raises UnsupportedError for what is no function of one number.
+
+    >>> function_of("x^3", "1.5").own, function_of("math:atan", "1").own
+    (True, False)
+    """
+    fmt = format or parse_format("binary32")
+    point = checked_number(x, "x")
+    known = OWN | WHOLE
+    if name not in known and ":" not in name:
+        raise UnsupportedError(
+            f"there is no function {quoted(name)}{guess(name, [*NAMES])} (there are {' '.join(NAMES)}, and "
+            "MODULE:FUNCTION)"
+        )
+    function = known[name] if name in known else import_target(name)
+    if not callable(function):
+        raise UnsupportedError(f"{quoted(name)} is no function, but {type(function).__name__}")
+    call = _guarded(function, name)
+    if not math.isfinite(call(point)):
+        raise UnsupportedError(f"{name} is not defined at {point:g}")
+    return NamedFunction(name, call, name in OWN if name in known else _computes(function, point, fmt), fmt)
+
+
+def _computes(call: Function, x: float, format: Format) -> bool:
+    """Say whether a function computes with what rounds each operation."""
+    try:
+        return isinstance(call(RoundedNumber(x, format)), RoundedNumber)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # whatever it raises, it may still take floats
+        return False
+
+
+def _guarded(call: Function, name: str) -> Function:
+    """Return a function that is NaN where the other one is not defined, and raises what can be told in one line."""
+
+    def guarded(x: RoundedNumber | float) -> RoundedNumber | float:
+        try:
+            found = call(x)
+        except (ValueError, ArithmeticError):
+            return RoundedNumber(math.nan, x.format) if isinstance(x, RoundedNumber) else math.nan
+        except (KeyboardInterrupt, FloatlabError):
+            raise
+        except BaseException as trouble:  # sys.exit, too: it is the function that leaves, not we
+            said = f"{type(trouble).__name__}: {trouble}".splitlines()[0][:100]
+            raise UnsupportedError(f"{quoted(name)} raises {said}") from None
+        if isinstance(found, RoundedNumber):
+            return found
+        try:
+            return float(found)
+        except OverflowError:  # an integer beyond binary64
+            return math.nan
+        except (TypeError, ValueError):
+            raise UnsupportedError(f"{quoted(name)} gives {type(found).__name__}, not a number") from None
+
+    return guarded

@@ -1,0 +1,274 @@
+"""A laboratory: the training that a question asks for, under way: as far as it is told, and with changes on the way."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from floatlab.errors import UnsupportedError
+from floatlab.training.laboratory import Training
+from floatlab.training.learner import Learner, Learning
+from floatlab.training.networks import Configuration, make_problem
+from floatlab.training.setup import parse_remedy
+from floatlab.training.trace import UpdateTrace
+from floatlab.training.trainer import Trainer
+from floatlab.verbs.question import Answer, Question
+from floatlab.verbs.reduce.node import RoundingQuestion, as_questions
+from floatlab.verbs.train.answer import STEPS, network_answer, network_of, setup_of, train_question, training_answer
+from floatlab.verbs.train.live_page import Look, Switch, look_at_losses, look_at_weights
+from floatlab.verbs.train.network_page import Learnings
+from floatlab.verbs.train.options import VERB, form_of
+
+_KEPT = 1 << 20  # numbers of each line that are recorded on the way to the goal
+_MOST = 1 << 23  # and beyond it
+
+
+class Laboratory:
+    """Training under way: it stands after `steps`, and `goal` is how far its question wants it to go.
+
+    Each line is a remedy, or a network in a configuration, and takes the same steps as the others. A change of one
+    of them is remembered, so that a laboratory that begins again may come to the same place.
+    """
+
+    limit: int | None = None  # how many steps there are numbers for, where they are counted
+    every = 1  # every how many steps something is recorded: it goes on by so many at least
+    width = 1  # how many numbers of a line are recorded at a time
+
+    def __init__(self, question: Question) -> None:
+        """Stand at the start; raises FloatlabError for a question that cannot be answered."""
+        self.question = question
+        self.changes: tuple[Switch, ...] = ()
+        self.goal = self.wanted = 0  # how far it is to go, and how far the question wanted it to
+        self.restart()
+
+    # A subclass has these.
+
+    def _begin(self) -> None:
+        """Make everything anew."""
+        raise NotImplementedError
+
+    def _advance(self, steps: int) -> None:
+        raise NotImplementedError
+
+    def _change(self, place: int, word: str) -> None:
+        raise NotImplementedError
+
+    def look(self) -> Look:
+        """Return the pictures and tables of how everything is now."""
+        raise NotImplementedError
+
+    def answer(self) -> Answer:
+        """Return what the command line would answer at this place."""
+        raise NotImplementedError
+
+    def next_step(self, place: int) -> UpdateTrace:
+        """Return the next step of a line, rounding by rounding; raises UnsupportedError where there is none."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> list[str]:
+        """What the lines are called now."""
+        raise NotImplementedError
+
+    @property
+    def _trainers(self) -> list[Trainer]:
+        """All that train."""
+        raise NotImplementedError
+
+    # What all of them do.
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing can go on: no weight is a number any more."""
+        return all(trainer.diverged is not None for trainer in self._trainers)
+
+    def restart(self, changes: tuple[Switch, ...] = ()) -> None:
+        """Stand at the start again; these changes will be made on the way, each after its step."""
+        self.steps, self.changes = 0, ()
+        self._ahead = list(changes)
+        self._begin()
+
+    def begin_again(self) -> None:
+        """Stand at the start again, with nothing changed, and the goal of the question."""
+        self.goal = 0
+        self.restart()
+
+    def advance(self, steps: int) -> None:
+        """Do more steps."""
+        end = self.steps + steps
+        while True:
+            while self._ahead and self._ahead[0].step <= self.steps:
+                each = self._ahead.pop(0)
+                self.change(each.place, each.word)
+            if self.steps >= end:
+                return
+            stop = min(end, self._ahead[0].step) if self._ahead else end
+            self._advance(stop - self.steps)
+            self.steps = stop
+
+    def change(self, place: int, word: str) -> None:
+        """Let a line go on under another remedy; raises FloatlabError for one that there is not."""
+        self._change(place, word)
+        self.changes = (*self.changes, Switch(self.steps, place, word))
+
+    def extend(self, steps: int) -> None:
+        """Set the goal so many steps further; raises UnsupportedError where there is no room or nothing left."""
+        if self.has_ended:
+            raise UnsupportedError("nothing can go on: no weight is finite any more")
+        goal = self.goal + steps
+        if self.limit is not None and goal > self.limit:
+            if self.goal >= self.limit:
+                raise UnsupportedError(f"there are numbers for {self.limit:,} steps, and all are done")
+            goal = self.limit
+        if goal // self.every * self.width > _MOST:
+            raise UnsupportedError("there is no room to record more: --every N records one step in N")
+        self.goal = goal
+
+    @property
+    def command(self) -> str:
+        """The command that comes to this place, but for what was changed on the way."""
+        return VERB.command(self.question.having(steps=self.steps))
+
+
+class Weights(Laboratory):
+    """Weights under remedies side by side.
+
+    >>> from floatlab.verbs.question import Question
+    >>> asked = Question("train", ("1.125",)).having(update="0.00041999", steps=101, remedies=("plain",))
+    >>> found = Weights(asked)
+    >>> found.advance(50)
+    >>> found.change(0, "master")
+    >>> found.advance(51)
+    >>> found.training.lines[0].final
+    1.146484375
+    """
+
+    training: Training
+
+    def _begin(self) -> None:
+        question = self.question
+        every = question.option("every") or 1
+        self.training = train_question(question.having(steps=0, every=every))
+        first = self.training.trainers[0]
+        steps = question.option("steps")
+        usual = (first.gradients.length or STEPS) if steps is None else steps
+        self.wanted, self.goal = usual, max(usual, self.goal)
+        first.gradients.check_last(self.goal)
+        wanted = max(1, -(-usual * first.count // _KEPT))
+        if question.option("every") is None and wanted > 1:
+            self.training = train_question(question.having(steps=0, every=wanted))
+        first = self.training.trainers[0]
+        self.limit, self.every, self.width = first.gradients.length, first.every, first.count
+
+    def _advance(self, steps: int) -> None:
+        self.training.advance(steps)
+
+    def _change(self, place: int, word: str) -> None:
+        trainer = self.training.trainers[place]
+        trainer.change(parse_remedy(word)(setup_of(self.question)))
+        trainer.label = word
+
+    def look(self) -> Look:
+        """Return the chart of the weights so far, and the table of remedies."""
+        return look_at_weights(self.training, self.goal, self.changes)
+
+    def answer(self) -> Answer:
+        """Return what the command line would answer at this place."""
+        return training_answer(self.question, self.training)
+
+    def next_step(self, place: int) -> UpdateTrace:
+        """Return the next step of a remedy, of the first weight; raises UnsupportedError where there is none."""
+        return self.training.trainers[place].next_step()
+
+    @property
+    def labels(self) -> list[str]:
+        """The remedies."""
+        return [trainer.label for trainer in self._trainers]
+
+    @property
+    def _trainers(self) -> list[Trainer]:
+        return self.training.trainers
+
+
+class Networks(Laboratory):
+    """Networks in configurations side by side, over seeds."""
+
+    learners: list[list[Learner]]
+
+    def _begin(self) -> None:
+        question = self.question
+        chosen, seeds, self.wanted, shape = network_of(question)
+        self.goal = max(self.wanted, self.goal)
+        problems = [make_problem(question.option("problem", "network"), seed, **shape) for seed in seeds]
+        lr, optimizer, every = question.option("lr"), question.option("optimizer"), max(self.wanted // 100, 1)
+        self.learners = [
+            [Learner(problem, each, lr=lr, optimizer=optimizer, every=every) for problem in problems] for each in chosen
+        ]
+
+    def _advance(self, steps: int) -> None:
+        for each in chain.from_iterable(self.learners):
+            each.advance(steps)
+
+    def _change(self, place: int, word: str) -> None:
+        others = [label for i, label in enumerate(self.labels) if i != place]
+        label = word
+        while label in others:  # tables tell configurations apart by name
+            label += "'"
+        made = Configuration.named(word).replace(label=label)
+        for each in self.learners[place]:
+            each.change(made)
+
+    @property
+    def _learnings(self) -> list[list[Learning]]:
+        return [[each.learning for each in row] for row in self.learners]
+
+    def look(self) -> Look:
+        """Return the loss curves so far, and the table of configurations."""
+        return look_at_losses(Learnings.of(self._learnings), self.goal, self.changes)
+
+    def answer(self) -> Answer:
+        """Return what the command line would answer at this place."""
+        return network_answer(self._learnings)
+
+    def next_step(self, place: int) -> UpdateTrace:
+        """Refuse: a step of a network is thousands of roundings."""
+        raise UnsupportedError(
+            "one step of a network is thousands of roundings: train a single weight to see each of them"
+        )
+
+    @property
+    def labels(self) -> list[str]:
+        """The configurations."""
+        return [row[0].configuration.label for row in self.learners]
+
+    @property
+    def _trainers(self) -> list[Trainer]:
+        return [each.trainer for row in self.learners for each in row]
+
+
+def laboratory_for(question: Question) -> Laboratory | None:
+    """Return the training that a question asks for, at its start; None where there is nothing that goes on.
+
+    Raises FloatlabError for what cannot be answered.
+    """
+    kinds: dict[str, type[Laboratory]] = {"run": Weights, "network": Networks}
+    kind = kinds.get(form_of(question))
+    return None if kind is None else kind(question)
+
+
+def stage_questions(found: UpdateTrace) -> list[RoundingQuestion]:
+    """Return the stages of a step as questions of their own, in order, with exact codes.
+
+    >>> from floatlab.training import step
+    >>> from floatlab.verbs.registry import command_of
+    >>> [command_of(each.question) for each in stage_questions(step("1.125", "0.00041999"))]
+    ['floatlab add bits:0x3c80@fp16 bits:0x0ee2@fp16 --fp16']
+    """
+    return [each for stage in found.stages for each in as_questions([stage.derivation])]
+
+
+def check_remedy(question: Question, word: str) -> None:
+    """Refuse a remedy, or a configuration, that there is not; raises FloatlabError."""
+    if form_of(question) == "network":
+        Configuration.named(word)
+    else:
+        parse_remedy(word)(setup_of(question))

@@ -1,1 +1,0 @@
-"""Training under way: advanced step by step, changed between steps, and drawn as it stands."""

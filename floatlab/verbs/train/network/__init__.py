@@ -1,1 +1,0 @@
-"""`train network`: a network trained in several configurations, over seeds."""

@@ -1,0 +1,157 @@
+"""The page of a network trained in several configurations: loss curves, and where each ends beside the reference."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from floatlab.page.chart import curve, named
+from floatlab.page.model import Block, Chart, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line, text_of
+from floatlab.page.words import counted, listed, plural
+from floatlab.record import Record
+from floatlab.training.learner import Learning, LearningComparison, compare_learnings
+from floatlab.verbs.train.words import optimizer_words
+
+_SENTENCES = {
+    "linear": "linear regression",
+    "logistic": "logistic regression",
+    "network": "a network with a hidden layer of rectified units",
+}
+
+
+class Learnings(Record):
+    """What networks learned: a row for each configuration, with one for each seed, compared with the reference."""
+
+    rows: list[list[Learning]]
+    compared: list[LearningComparison]
+    reference: str
+
+    @classmethod
+    def of(cls, rows: list[list[Learning]]) -> Learnings:
+        """Compare the rows with fp32, else with the first."""
+        labels = [row[0].configuration.label for row in rows]
+        reference = "fp32" if "fp32" in labels else labels[0]
+        return cls(rows, compare_learnings(rows, reference), reference)
+
+
+def network_page(learnings: Learnings) -> Page:
+    r"""Return the page of what was learned in each configuration, over seeds.
+
+    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.training import learn
+    >>> page = network_page(Learnings.of(learn("linear", "fp32 bf16", seeds=2, steps=100, samples=8)))
+    >>> print(to_text(page).rpartition("verdict\n")[2].partition("  Loss")[0], end="")
+      a fp32         0.00256  1                    0  reference
+      b bf16         0.00469  1.83 ×/÷ 1.41        0  worse
+    <BLANKLINE>
+      verdict      bf16 is worse than fp32, beyond the noise of 2 seeds
+    """
+    rows, compared, reference = learnings.rows, learnings.compared, learnings.reference
+    first = rows[0][0]
+    problem, seeds = first.problem, len(rows[0])
+    sizes = ((first.steps, "step"), (len(rows), "configuration"), (seeds, "seed"))
+    title = f"{problem.name}: {', '.join(counted(size, noun) for size, noun in sizes)}"
+    shape = " → ".join(f"{each}" for each in problem.layers)
+    blocks: list[Block] = [
+        heading(title),
+        Row("problem", _SENTENCES.get(problem.name, problem.name)),
+        Row("", f"{len(problem.x)} samples, {shape}, {counted(problem.parameters, 'parameter')}"),
+        Row("optimizer", optimizer_words(first.optimizer)),
+        Gap(),
+        losses_chart(rows),
+        Gap(),
+        _table(learnings),
+        Gap(),
+        *(Row("" if i else "verdict", Span(*said)) for i, said in enumerate(verdict_words(compared, reference, seeds))),
+        hint(_explained(seeds, reference)),
+    ]
+    for i, (row, each) in enumerate(zip(rows, compared, strict=True)):
+        ended = next((one.diverged for one in row if one.diverged is not None), None)
+        if ended is not None:
+            why = line(Span(f"step {ended.step:,}: {ended.why}", Role.BAD))
+            blocks.append(Row(text_of(named(i, each.label)), why))
+    return Page(tuple(blocks), title)
+
+
+def losses_chart(rows: list[list[Learning]]) -> Chart:
+    """Draw the loss of each configuration step by step: the geometric mean over its seeds."""
+    curves = []
+    for i, row in enumerate(rows):
+        least = min(len(each.losses) for each in row)  # one that diverged has fewer
+        with np.errstate(all="ignore"):
+            losses = np.exp(np.mean([np.log(each.losses[:least]) for each in row], axis=0))
+        curves.append(curve(i, row[0].configuration.label, row[0].at[:least].tolist(), losses.tolist()))
+    up = "loss" if len(rows[0]) == 1 else "loss, geometric mean over seeds"
+    return Chart(tuple(curves), "step", up, height=18, log_up=True)
+
+
+def _table(learnings: Learnings) -> Table:
+    seeds = len(learnings.rows[0])
+    skips = any(one.skipped for row in learnings.rows for one in row)
+    rows = []
+    for i, (row, each) in enumerate(zip(learnings.rows, learnings.compared, strict=True)):
+        loss, spread = mean_loss(each), f" ×/÷ {each.spread:.3g}" if seeds > 1 and each.spread > 1.0005 else ""
+        skipped = [line(f"{sum(len(one.skipped) for one in row) / seeds:.3g}")] if skips else []
+        rows.append((
+            named(i, each.label),
+            line("none" if loss is None else f"{loss:.3g}"),
+            line("" if math.isnan(each.ratio) else f"{each.ratio:.3g}", Span(spread, Role.HINT)),
+            line(f"{sum(one.unmoved for one in row) / seeds:.0f}"),
+            *skipped,
+            verdict(each, each.label == learnings.reference, seeds),
+        ))  # fmt: skip
+    header = ("configuration", "loss", "ratio", "unmoved", *(("skipped",) if skips else ()), "verdict")
+    return Table(header, rows, right=(1, 3, 4) if skips else (1, 3))
+
+
+def mean_loss(each: LearningComparison) -> float | None:
+    """Return the geometric mean of the losses at the end; None where one diverged."""
+    return None if each.diverged else math.exp(sum(math.log(loss) for loss in each.finals) / len(each.finals))
+
+
+def verdict_words(compared: list[LearningComparison], reference: str, seeds: int) -> list[tuple[str, Role]]:
+    """Say which configurations end worse than the reference, which as good, and which diverged."""
+    others = [each for each in compared if each.label != reference]
+    lost = any(each.diverged for each in compared if each.label == reference)
+    beyond, within = (f", {where} the noise of {seeds} seeds" if seeds > 1 else "" for where in ("beyond", "within"))
+    worse = [each.label for each in others if each.worse and not each.diverged]
+    good = [each.label for each in others if not each.worse and math.isfinite(each.ratio)]
+    parts = (
+        ([each.label for each in others if each.diverged], "diverged", Role.BAD),
+        (worse, f"{plural(len(worse), 'is', 'are')} worse than {reference}{beyond}", Role.BAD),
+        (good, f"{plural(len(good), 'is', 'are')} as good as {reference}{within}", Role.GOOD),
+    )
+    alone = (f"{reference} diverged: there is no reference for the others", Role.BAD)
+    return [alone] * lost + [(f"{listed(names)} {what}", role) for names, what, role in parts if names]
+
+
+def verdict(each: LearningComparison, is_reference: bool, seeds: int) -> Line:
+    """Say whether a configuration ends worse than the reference, beyond the noise of its seeds.
+
+    >>> from floatlab.training import LearningComparison
+    >>> verdict(LearningComparison("fp16", (0.1,), 2.0, 1.0, True, 0), False, 1)[0].text
+    'worse'
+    """
+    if each.diverged:
+        return line(Span("diverged" if seeds == 1 else f"diverged in {each.diverged} of {seeds}", Role.BAD))
+    if is_reference:
+        return line(Span("reference", Role.HINT))
+    if each.worse:
+        return line(Span("worse", Role.BAD))
+    if not math.isfinite(each.ratio):
+        return line(Span("not compared", Role.HINT))  # the reference diverged
+    return line(Span("as good" if seeds == 1 else "within noise", Role.GOOD))
+
+
+def _explained(seeds: int, reference: str) -> str:
+    said = (
+        f"Loss: of the weights at the end, by binary64. Ratio: to {reference} on the same data. Unmoved: weights that "
+        "no step moved. Skipped: steps whose gradients overflowed."
+    )
+    if seeds == 1:
+        return f"{said} One seed tells nothing about noise: --seeds 10 does."
+    return (
+        f"{said} Means over {seeds} seeds, geometric for loss and ratio; worse: a ratio beyond 1.02, by more than "
+        "twice the deviation of its mean (×/÷) or in every seed."
+    )

@@ -1,1 +1,0 @@
-"""`train`: many updates of weights under several remedies."""

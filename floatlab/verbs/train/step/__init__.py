@@ -1,1 +1,0 @@
-"""`train step`: one update, rounding by rounding."""

@@ -1,0 +1,207 @@
+"""The page of one update: every rounding on the way from w to what it becomes, and how large it had to be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from floatlab.arrays.recurrences import CONVERT
+from floatlab.numbers import Datum, Derivation, Exact
+from floatlab.numbers.datum import shortest
+from floatlab.numbers.decimals import rounded_decimal
+from floatlab.page.datum import coded, datum_strip
+from floatlab.page.model import Block, Gap, Line, Note, Page, Role, Row, Span, Strip, Table, heading, line
+from floatlab.page.number_line import number_line
+from floatlab.page.words import bracketed, error_words, signed_text, verdict_line
+from floatlab.training.program import is_drawn
+from floatlab.training.thresholds import Threshold
+from floatlab.training.trace import TracedStage, UpdateTrace, Why
+from floatlab.verbs.arithmetic.page import step_groups
+from floatlab.verbs.train.words import figures, long_figures, optimizer_words, setup_words
+
+_CELL = 18  # characters of an error in a table
+_PICTURED = 3  # stages: of so many, each is drawn digit by digit
+_SIGNS = {"add": "+", "subtract": "−", "multiply": "×", "divide": "/"}
+_LONG = {"g": "gradient", "c": "carried"}
+
+
+def step_page(found: UpdateTrace, brief: bool = False) -> Page:
+    """Return the page of one update; with `brief`, its stages as a table.
+
+    >>> from floatlab.page.layout import to_text
+    >>> from floatlab.training import step
+    >>> print(to_text(step_page(step("1.125", "0.00041999"), brief=True)).partition("Did")[2], end="")
+     it count?
+      moved        no: the update is 0.43017578125 ulp of w, under half of the way
+                   to the next number
+      w now        0 01111 0010000000         0x3c80 = 1.125
+      update       0.43017578125 ulp of w     0.0003734 of w
+      counts up    just above 2^-11, 0.5 ulp  first 0x1001 0.0004888
+      counts down  just above 2^-11, 0.5 ulp  first 0x1001 0.0004888
+    """
+    program = found.program
+    sign = "+" if program.optimizer.adds else "−"
+    title = f"{shortest(found.before)} {sign} {bracketed(shortest(found.update))}: {_outcome(found)}"
+    blocks: list[Block] = [heading(title), Row("setup", setup_words(program.setup))]
+    if not program.optimizer.adds:
+        blocks.append(Row("optimizer", optimizer_words(program.optimizer), _scheduled(found)))
+    blocks += reading_rows(found)
+    whole = len(found.stages) <= _PICTURED and not brief
+    if not whole:
+        blocks += [Gap(), stage_table(found)]
+    for each in found.stages if not brief else ():
+        if whole or (each is found.total and each.derivation.flags):
+            blocks += [Gap(), *stage_blocks(each, names_of(found))]
+    return Page((*blocks, Gap(), *verdict_blocks(found), *([] if brief else _line(found))), title)
+
+
+def _outcome(found: UpdateTrace) -> str:
+    stays = found.why is not Why.NOT_FINITE and not found.moved
+    return "nothing changes" if stays else f"it becomes {shortest(found.after)}"
+
+
+def _scheduled(found: UpdateTrace) -> Line:
+    """Say which numbers the optimizer has in this step only: Adam's corrections of its young averages."""
+    pairs = (pair for each in found.stages for pair in zip(each.stage.operands, each.derivation.operands, strict=True))
+    used = {name: datum for name, datum in pairs if isinstance(datum, Datum)}
+    numbers = ", ".join(f"{name} {shortest(used[name])}" for name, _ in reversed(found.program.schedules))
+    return line(f"in this step {numbers}" if numbers else "")
+
+
+def reading_rows(found: UpdateTrace) -> list[Block]:
+    """Say how each number that was typed became one of its format."""
+    rows: list[Block] = []
+    adds = found.program.optimizer.adds
+    for name, made in found.readings:
+        label = "update" if adds and name == "g" else _LONG.get(name, name)
+        words = line(made.result.format.name, ", ", verdict_line(made)) if made.flags else line(made.result.format.name)
+        rows += [datum_strip(made.result, label), Row("", words)]
+    return rows
+
+
+def names_of(found: UpdateTrace) -> dict[str, str]:
+    """Return what rows of a program are called on a page, where that is not their own name."""
+    return {"g": "u"} if found.program.optimizer.adds else {}
+
+
+def _formula(each: TracedStage, names: dict[str, str]) -> str:
+    """Write a stage as it is computed."""
+    stage = each.stage
+    words = [names.get(name, name) for name in stage.operands]
+    if stage.operation in _SIGNS:
+        said = f"{words[0]} {_SIGNS[stage.operation]} {words[1]}"
+    elif stage.operation == CONVERT:
+        said = words[0]
+    else:
+        said = f"{stage.operation}({', '.join(words)})"
+    return f"{names.get(stage.to, stage.to)} ← {said}"
+
+
+def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
+    """Draw a stage digit by digit under its formula; the operands are called as the formula calls them."""
+    drawn = " by a draw" if is_drawn(each.stage) else ""
+    head = line(Span(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
+    called = dict(zip("ab", (names.get(name, name) for name in each.stage.operands), strict=False))
+    blocks: list[Block] = [Note(head)]
+    if each.stage.operation == CONVERT and each.derivation.result.format == each.derivation.operands[0].format:  # type: ignore[union-attr]
+        return [*blocks, Row("as it is", coded(each.derivation.result))]
+    for part in step_groups(each.derivation):
+        for block in part.blocks:
+            if part.name == "operands" and isinstance(block, Strip) and block.label[:1] in called:
+                block = block.replace(label=f"{called[block.label[0]]}{block.label[1:]}")
+            blocks.append(block)
+    return blocks
+
+
+def stage_table(found: UpdateTrace) -> Table:
+    """Return the stages as a table: what is computed, in which format, and what rounding does to it."""
+    names = names_of(found)
+    rows = []
+    for each in found.stages:
+        result = coded(each.derivation.result, shortest(each.derivation.result))
+        rows.append((_formula(each, names), each.stage.format.name, result, _rounding(each.derivation)))
+    return Table(("stage", "format", "becomes", "rounding"), rows)
+
+
+def _rounding(made: Derivation) -> str:
+    """Say what a rounding did, in few enough digits for a table."""
+    said, ulps = error_words(made).removeprefix("error "), made.nearby_error_ulps
+    if len(said) <= _CELL or not ulps:
+        return said
+    return f"≈ {signed_text(rounded_decimal(ulps, 4))} ulp"
+
+
+def verdict_blocks(found: UpdateTrace) -> list[Block]:
+    """Say whether w moved, why or why not, where the sum lies among w's neighbours, and what would have counted."""
+    blocks: list[Block] = [heading("Did it count?")]
+    good = found.why in (Why.MOVED, Why.COMPENSATED, Why.IN_MASTER)
+    moved = "yes" if found.moved else "no"
+    blocks.append(Row("moved", Span(f"{moved}: {why_words(found)}", Role.GOOD if good else Role.BAD)))
+    blocks.append(datum_strip(found.after, "w now"))
+    if found.carried is not None:
+        blocks.append(Row("stands for", Span(long_figures(found.carried), Role.VALUE)))
+    if found.update_ulps is not None and found.update.exact:
+        size = line(f"{figures(found.update_ulps)} ulp of w")
+        ratio = found.ratio
+        blocks.append(Row("update", size, line(f"{figures(ratio)} of w") if ratio is not None else ()))
+    if found.chance is not None:
+        blocks.append(Row("chance", f"{figures(found.chance)} that such a step moves w"))
+    for label, each in (("up", found.up), ("down", found.down)):
+        blocks.append(Row(f"counts {label}", *threshold_words(each, found.kept, found.program.kept)))
+    return blocks
+
+
+def why_words(found: UpdateTrace) -> str:
+    """Say in a sentence why w is where it is."""
+    w = found.before.format.name
+    ulps = found.update_ulps
+    size = f"the update is {figures(ulps)} ulp of w" if ulps is not None else "the update is not finite"
+    program = found.program
+    return {
+        Why.MOVED: size,
+        Why.NO_UPDATE: "the update is zero",
+        Why.GRADIENT_VANISHED: f"in {program.setup.grads.name} what was given is zero",
+        Why.UPDATE_VANISHED: "the update became zero on the way",
+        Why.BELOW_HALF: f"{size}, under half of the way to the next number",
+        Why.TIE: f"{size}, a tie, which goes to the even neighbour: w",
+        Why.BY_DIRECTION: f"{size}, and {program.setup.context.rounding.value} leads back to w",
+        Why.DRAWN: f"{size}, and the draw led back to w",
+        Why.CONVERTED: f"the sum moved in {program.setup.accumulator.name}, and rounding it to {w} led back",
+        Why.COMPENSATED: f"{size}; what was missed is carried to the next step",
+        Why.IN_MASTER: f"{size}; the master copy moved, and rounds to the same {w}",
+        Why.AT_THE_END: f"w is the largest number of {w}",
+        Why.NOT_FINITE: f"w or the update is not finite any more: {shortest(found.after)}",
+    }[found.why]
+
+
+def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, Line]:
+    """Say from which size on an update moves w, or its master copy, and the smallest number that does."""
+    of = "" if name == "w" else " of the master copy"
+    if each.bound is None:
+        return line(Span("no update does", Role.HINT)), ()
+    ulps = each.bound / w.ulp.as_fraction()
+    start = "from" if each.included else "just above"
+    first = line(f"{start} {_power(each.bound)}", f", {figures(ulps)} ulp{of}")
+    if each.certain is not None:
+        first = line(f"perhaps {start} {_power(each.bound)}", f", surely from {_power(each.certain)}")
+    if each.least is None:
+        return first, line(Span("no number of the update's format", Role.HINT))
+    return first, line("first ", coded(each.least, shortest(each.least)))
+
+
+def _power(x: Fraction) -> str:
+    """Return a power of two as such, and other numbers in a few digits."""
+    n, d = x.numerator, x.denominator
+    if n == 1 and d & (d - 1) == 0 and d > 1:
+        return f"2^{1 - d.bit_length()}"
+    return figures(x)
+
+
+def _line(found: UpdateTrace) -> list[Block]:
+    """Draw w among its neighbours, with the sum above them."""
+    total, w = found.total, found.kept
+    truth = total.derivation.truth
+    if not isinstance(truth, Exact) or not w.is_finite:
+        return []
+    sign = _SIGNS[total.stage.operation]
+    axis = number_line(w, total.stage.context, truth, f"{found.program.kept} {sign} update")
+    return [] if axis is None else [Gap(), axis]

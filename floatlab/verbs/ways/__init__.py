@@ -1,1 +1,0 @@
-"""`matmul --ways`: four ways to compute one product on this machine."""
