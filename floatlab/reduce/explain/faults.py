@@ -58,6 +58,8 @@ class FaultFinder:
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Look for one number that was added to each column, or to each row."""
         error, room, sigma = view.errors(product)
+        if not np.isfinite(error[view.usable]).all():
+            return None
         drifts, found = self.drifts(view, product), []
         for axis, words in ((0, "column"), (1, "row")):
             confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
@@ -86,6 +88,8 @@ class FaultFinder:
         if not rough or not (confirmed or self.drifts(view, product)):
             return None
         error, room, sigma = view.errors(product, rough)
+        if not np.isfinite(error[view.usable]).all():
+            return None
         with np.errstate(all="ignore"):
             ends = (rough * exact + error - room) / exact, (rough * exact + error + room) / exact
             zero = exact == 0

@@ -8,12 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
-from floatlab.arrays.conversion import encode, quantize
+from floatlab.arrays.conversion import decode, encode, quantize
 from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.context import DEFAULT
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Individual
 from floatlab.reduce.explain.causes import Cause, causes_of
 from floatlab.reduce.explain.noise import spread
@@ -31,6 +31,7 @@ from floatlab.reduce.simulate.simulation import simulate
 _TERMS = 1 << 17  # in the elements that are replayed
 _MOST, _LEAST = 256, 36  # elements
 _WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
+_UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
 _COMPENSATED = ("kahan", "neumaier", "double")
 _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
@@ -161,9 +162,16 @@ def library_ways(problem: Problem, side: Side, maps: Sequence[Replaying]) -> lis
         if np.array_equal(made.view(side.source.codes.dtype), side.source.codes):
             found.append(Way("numpy.matmul of this machine"))
     for each in maps:
-        made = np.asarray(each.replay(*(_values(source) for source in problem.sources)))
-        if np.array_equal(source_of(made).codes.reshape(side.values.shape), side.source.codes):
-            found.append(Way(getattr(each, "name", "a revealed map")))
+        try:
+            made = source_of(np.asarray(each.replay(*(_values(source) for source in problem.sources))))
+        except FloatlabError:
+            continue  # a map of another shape or format
+        if made.format != side.format or made.codes.size != side.values.size:
+            continue
+        values = np.asarray(decode(made.codes, made.format), np.float64).reshape(side.values.shape)
+        unknown = np.isnan(values)  # elements whose order the map does not have
+        if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
+            found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
     return found
 
 

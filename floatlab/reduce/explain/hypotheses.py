@@ -364,7 +364,8 @@ class SideExplainer:
         flushed = any(each.name == "flush-to-zero" for each in causes)
         if view is not None and not flushed and self._is_cast(view, product):
             causes.append(self._cause(Fault("output-rounded", (), (("format", self.side.narrowest.name),)), "output"))
-        if self.before and model.name and self._makes_stray(model):
+        overflows = any(each.name == "accumulator" for each in faults) and self._overflows(accumulator)
+        if self.before and (overflows or (model.name and self._makes_stray(model))):
             self.before, self.stray = (), np.zeros_like(self.stray)
         if self.before:
             status = "bug" if status != "unknown" else status
@@ -375,6 +376,10 @@ class SideExplainer:
         return SideExplanation(
             self.side, status, (*self.before, *causes), model, accumulator, self.stray if self.before else wrong, error
         )
+
+    def _overflows(self, accumulator: Format) -> bool:
+        """Say whether partial sums may have overflowed wherever the result is not finite."""
+        return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())
 
     def _makes_stray(self, model: Model) -> bool:
         """Say whether a model's own overflow is what is not finite in the result."""
