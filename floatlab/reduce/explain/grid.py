@@ -17,7 +17,7 @@ from floatlab.numbers.rounding import DEFAULT
 from floatlab.record import Individual
 from floatlab.reduce.explain.causes import Cause, causes_of
 from floatlab.reduce.explain.noise import spread
-from floatlab.reduce.explain.problem import Problem, Side
+from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.schedules import SERIAL
@@ -51,10 +51,10 @@ class Way(Individual):
     compensated: bool = False
 
 
-class Grid:
+class CandidateGrid:
     """Candidates on some elements of a product, with the ways that give each of two results."""
 
-    def __init__(self, problem: Problem, model: Model, into: Format, tick: Callable[[], None]) -> None:
+    def __init__(self, problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> None:
         """Take the inputs, as a model rounds them, and the format of the sums."""
         self.problem, self.into, self.tick = problem, into, tick
         self.nearest: dict[str, Array] = {}  # for a result that no way gives: the elements that the best one misses
@@ -150,7 +150,7 @@ class Grid:
         return ~agreement(codes, Source(side.source.codes.reshape(-1), self.into), self.into).reshape(m, n)
 
 
-def library_ways(problem: Problem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
+def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
     """Return the libraries whose product of these inputs has every bit of a result: NumPy's, and those of maps."""
     found = []
     x, y = problem.sources
@@ -163,12 +163,12 @@ def library_ways(problem: Problem, side: Side, maps: Sequence[Replaying]) -> lis
             found.append(Way("numpy.matmul of this machine"))
     for each in maps:
         try:
-            made = source_of(np.asarray(each.replay(*(_values(source) for source in problem.sources))))
+            replayed = source_of(np.asarray(each.replay(*(_values(source) for source in problem.sources))))
         except FloatlabError:
             continue  # a map of another shape or format
-        if made.format != side.format or made.codes.size != side.values.size:
+        if replayed.format != side.format or replayed.codes.size != side.values.size:
             continue
-        values = np.asarray(decode(made.codes, made.format), np.float64).reshape(side.values.shape)
+        values = np.asarray(decode(replayed.codes, replayed.format), np.float64).reshape(side.values.shape)
         unknown = np.isnan(values)  # elements whose order the map does not have
         if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
             found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))

@@ -93,7 +93,7 @@ _OPERANDS = Member(row(_OPERAND, _OPERAND), attrgetter("actual", "expected"), "o
 _WORST = Member(listed(_ELEMENT), lambda differences: [(differences, each) for each in differences.worst], "worst")
 
 
-def _tuples(wire: Any) -> Any:
+def _tuples(wire: object) -> object:
     return tuple(map(_tuples, wire)) if isinstance(wire, list) else wire
 
 
