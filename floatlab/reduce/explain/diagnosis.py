@@ -316,6 +316,13 @@ class _PairDiagnosis:
             if fault is None:
                 continue
             name, words = fault
+            truncating = [] if name else self.grid.truncating_ways(self.sides[i])
+            if truncating:
+                evidence = (("ways", truncating[0].text),)
+                cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
+                return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
+            if not name and self.problem.is_wide:
+                name = "scale"
             if not name:
                 said = f"I can't tell: a factor of {words} in {LETTERS[whose]}, or sums that are truncated"
                 return self._done("unknown", f"{said}; whether the unit rounds to nearest would tell.", ())

@@ -35,6 +35,7 @@ class FaultFinder:
     def __init__(self, problem: ProductProblem, tick: Callable[[], None]) -> None:
         """Take the inputs."""
         self.problem, self.tick = problem, tick
+        self.truncates = True  # whether sums that truncate are another explanation of a factor just below one
 
     def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the first fault that fits."""
@@ -102,7 +103,7 @@ class FaultFinder:
         if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
             return None
         truncated = 0 < 1 - float(factor[0, 0]) <= 1.05 * self.problem.terms * view.noise.u
-        truncated = truncated and drift_of(view).one_signed  # others leave more than a factor
+        truncated = truncated and self.truncates and drift_of(view).one_signed  # others leave more than a factor
         return Fault("" if truncated else "scale", (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
 
     def drifts(self, view: View, product: Array | None) -> bool:

@@ -13,7 +13,7 @@ from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers.rounding import DEFAULT
+from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.record import Individual
 from floatlab.reduce.explain.causes import Cause, causes_of
 from floatlab.reduce.explain.noise import spread
@@ -32,6 +32,7 @@ _TERMS = 1 << 17  # in the elements that are replayed
 _MOST, _LEAST = 256, 36  # elements
 _WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
 _UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
+_TRUNCATED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)", "splitk(4)")
 _COMPENSATED = ("kahan", "neumaier", "double")
 _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
@@ -85,6 +86,18 @@ class CandidateGrid:
         values = side.values[np.ix_(self.rows, self.columns)].reshape(-1)
         made = source_of(values)
         return Source(np.asarray(encode(made, self.into)), self.into)
+
+    def truncating_ways(self, side: Side) -> list[Way]:
+        """Return the ways that give a result by sums which are rounded toward zero."""
+        rules = as_context("RTZ")
+        evaluator, goal = Evaluator(self.sides, self.into, rules), self._observed(side)
+        formats = self.sides[0].format, self.sides[1].format
+        found = []
+        for candidate in list_candidates(self.problem.terms, formats, self.into, _TRUNCATED, None, (), 1, rules):
+            self.tick()
+            if goal is not None and agreement(evaluator.sampled(candidate), goal, self.into).all():
+                found.append(Way(f"{candidate_text(candidate, self.into)}, rounded toward zero", candidate))
+        return found
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
         """Return for each result the ways that give all the elements that are replayed."""

@@ -303,6 +303,9 @@ class SideExplainer:
         fit, share = view.fit(), unrelated_share(view)
         usable = view.usable & (view.totals.squares > 0)
         replayed = self._replayed()
+        if replayed is None and self.problem.is_wide:
+            self.faults.truncates = False
+            replayed = self._with_all_wrong()
         if replayed is not None:
             return replayed
         if share >= 0.5:
@@ -317,6 +320,11 @@ class SideExplainer:
         """Return the computation that gives the bits, however far off they are."""
         grid = CandidateGrid(self.problem, PLAIN, self.side.narrowest, self.tick)
         (ways,) = grid.ways((self.side,))
+        if not ways and not self.stray.any() and self.side.narrowest == self.side.format:
+            truncating = grid.truncating_ways(self.side)
+            if truncating:
+                fault = Fault("accumulator", (), (("ways", truncating[0].text),))
+                return self._found("rounding", (fault,), PLAIN, self.accumulators[0])
         if self.stray.any() or not ways:
             return None
         own = own_accumulator(self.side.narrowest)

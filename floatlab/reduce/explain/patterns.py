@@ -122,6 +122,9 @@ def certainty(one: SampledModel, plain: SampledModel) -> float:
     error, change = error[usable], change[usable]
     usual = np.abs(error) <= OUTLIER * max(float(np.median(np.abs(error))), 1e-9) if error.size else error
     error, change = error[usual], change[usual]
+    # A factor is no proof of a model whose change is one on average: only what is not along the product counts.
+    along = totals.product[usable][usual] / sigma[usable][usual]
+    error, change = (each - (each @ along) / max(float(along @ along), 1e-300) * along for each in (error, change))
     power = float(change @ change)
     if error.size < ENOUGH or power == 0 or float(np.median(np.abs(change))) < _APART:
         return 0.0

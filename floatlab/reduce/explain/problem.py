@@ -71,6 +71,11 @@ class ProductProblem:
         self._noises: dict[str, Noise] = {}
         self._models: list[tuple[Model, Array | None]] = []
 
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether inputs have more digits than matrix units take, some of which truncate sums."""
+        return any(bool((np.asarray(quantize(side, "tf32")) != side).any()) for side in (self.x, self.y))
+
     def noise(self, accumulator: Format) -> Noise:
         """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
         if accumulator.name not in self._noises:
