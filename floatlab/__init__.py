@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from floatlab.reduce.explain.comparison import compare
     from floatlab.reduce.reveal.revelation import examine, reveal
     from floatlab.training.laboratory import train
-    from floatlab.verbs.documents import from_json
+    from floatlab.verbs.json_documents import from_json
 
 __version__ = "0.1.0"
 
@@ -117,7 +117,7 @@ _ROOMS = {
         "attribute",
     ),
     "floatlab.reduce.explain.comparison": ("compare",),
-    "floatlab.verbs.documents": ("from_json",),
+    "floatlab.verbs.json_documents": ("from_json",),
     "floatlab.training": (
         "train",
     ),

@@ -2,7 +2,7 @@
 
 It is decided once, before the stranger is let in, and nothing takes it back. A confined process reads files of one
 folder or none, writes none, and imports no code by a name that was typed. Whatever opens a file or imports by name asks
-here: `files.opened` for reading, `writing` for writing, `reduce.targets` for importing.
+here: `files/safe_open.py` for reading, `writing.py` for writing, `reduce/reveal/targets.py` for importing.
 """
 
 from __future__ import annotations

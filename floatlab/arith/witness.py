@@ -15,9 +15,9 @@ from floatlab.arith.operations import fma
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import round_exact
+from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.numbers.reading import convert
 from floatlab.numbers.rounding import DEFAULT, Context
 
@@ -203,7 +203,7 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
 
 def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
     """Yield factors near 1, with what nearly cancels their product; any three numbers now and then."""
-    t, draws = fmt.trailing_bits, Draws(seed)
+    t, draws = fmt.trailing_bits, RandomIntegers(seed)
     while True:
         factors = [_placed(fmt, 1 << t | draws.below(1 << t), draws.below(7) - 3 - t) for _ in range(2)]
         if factors[0] is not None and factors[1] is not None:

@@ -1,10 +1,11 @@
-"""What a word may have been meant as that is no verb, no option and no number here; looked at only on the way out."""
+"""Errors for words that are no verb, no option and no number, with what may have been meant."""
 
 from __future__ import annotations
 
 from floatlab.errors import FloatlabError, guess, quoted
 from floatlab.formats.catalog import SHORTHANDS, family
 from floatlab.numbers import parse_literal
+from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, verb_named
 
@@ -29,6 +30,15 @@ def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
             f"{quoted(value)}: a decimal has a point, and values stand apart by spaces: {value.replace(',', ' ')[:60]}"
         )
     return ""
+
+
+def unknown_option(word: str, verb: Verb) -> UsageError:
+    """Return the error for an option that a verb does not have, with what may have been meant."""
+    option = word.partition("=")[0]
+    if verb.formats_by and option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)):
+        return UsageError(f"{verb.name} has no {option}: {verb.formats_by}")
+    meant = meant_by_option(option, verb) or f"; floatlab {verb.name} --help lists the options"
+    return UsageError(f"unknown option {quoted(word)}{meant}")
 
 
 def meant_by_option(flag: str, verb: Verb) -> str:

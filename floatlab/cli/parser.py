@@ -112,13 +112,9 @@ class Parser(argparse.ArgumentParser):
         return f"{name} needs {wanted}: {action.help}"
 
     def _unknown(self, word: str) -> UsageError:
-        option, verb = word.partition("=")[0], self.verb
-        if verb.formats_by and option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)):
-            return UsageError(f"{verb.name} has no {option}: {verb.formats_by}")
-        from floatlab.cli.hints import meant_by_option
+        from floatlab.cli.hints import unknown_option
 
-        near = meant_by_option(option, verb)
-        return UsageError(f"unknown option {quoted(word)}{near or f'; floatlab {verb.name} --help lists the options'}")
+        return unknown_option(word, self.verb)
 
 
 def add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:

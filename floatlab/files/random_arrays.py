@@ -15,7 +15,7 @@ from math import inf, isfinite, prod
 import numpy as np
 
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.lanes.numpy_integers import draws
+from floatlab.arrays.lanes.numpy_rounding import draws
 from floatlab.arrays.sources import ArraySource, Piece, Source, array_format, native_dtype
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
 from floatlab.files.plain import parse_shape

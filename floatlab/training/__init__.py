@@ -6,7 +6,7 @@ From the top down:
 * `trainer`, `laboratory`: many steps, and the same steps under several remedies, against exact arithmetic;
 * `program`, `trace`, `thresholds`: one step as a program with its optimizer, its trace for one weight, and the smallest
   update that moves the weight;
-* `setup`, `gradients`: formats, remedies and the loss scale; the gradients of all steps;
+* `setup`, `loss_scale`, `gradients`: formats, remedies and the loss scale; the gradients of all steps;
 * `underflow`: what a format's range does to gradients;
 * `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.
 """
@@ -19,7 +19,8 @@ __all__, __getattr__, __dir__ = face(__name__, {
     "learner": "Learner Learning LearningComparison compare_learnings learn",
     "networks": "Configuration Network Problem exact_loss make_problem",
     "program": "Adam Program SGD Updates parse_optimizer",
-    "setup": "LossScale REMEDIES Remedy Scaler Setup parse_remedy",
+    "loss_scale": "LossScale Scaler",
+    "setup": "REMEDIES Remedy Setup parse_remedy",
     "thresholds": "Threshold",
     "trace": "TracedStage UpdateTrace Why step",
     "trainer": "Divergence Trainer TrainingRun",

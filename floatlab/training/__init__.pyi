@@ -15,6 +15,8 @@ from floatlab.training.learner import Learning as Learning
 from floatlab.training.learner import LearningComparison as LearningComparison
 from floatlab.training.learner import compare_learnings as compare_learnings
 from floatlab.training.learner import learn as learn
+from floatlab.training.loss_scale import LossScale as LossScale
+from floatlab.training.loss_scale import Scaler as Scaler
 from floatlab.training.networks import Configuration as Configuration
 from floatlab.training.networks import Network as Network
 from floatlab.training.networks import Problem as Problem
@@ -26,9 +28,7 @@ from floatlab.training.program import Program as Program
 from floatlab.training.program import Updates as Updates
 from floatlab.training.program import parse_optimizer as parse_optimizer
 from floatlab.training.setup import REMEDIES as REMEDIES
-from floatlab.training.setup import LossScale as LossScale
 from floatlab.training.setup import Remedy as Remedy
-from floatlab.training.setup import Scaler as Scaler
 from floatlab.training.setup import Setup as Setup
 from floatlab.training.setup import parse_remedy as parse_remedy
 from floatlab.training.thresholds import Threshold as Threshold

@@ -1,9 +1,6 @@
 """A setup: the format of every stage of training, and the loss scale; and remedies against vanishing updates.
 
 Remedies compose: each takes a setup and returns another one, and `master+dynamic` is the first and then the second.
-
-The dynamic loss scale keeps the rules of `torch.amp.GradScaler`: a step whose gradients are not all finite is skipped
-and the scale shrinks; after so many good steps in a row it grows, unless that would leave binary32.
 """
 
 from __future__ import annotations
@@ -11,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
-
-import numpy as np
 
 from floatlab.arith.operands import holds
 from floatlab.errors import FormatError, UnsupportedError, guess, quoted
@@ -22,13 +17,12 @@ from floatlab.fpmode import in_default_mode, methods_in_default_mode
 from floatlab.numbers import Context, Direction, as_context
 from floatlab.numbers.rounding import AnyContext
 from floatlab.record import Record
+from floatlab.training.loss_scale import GROWTH_INTERVAL, LossScale
 from floatlab.training.validation import check_needs, checked_number, set_fields
 
 AnyFormat = Format | BlockFormat
 
 SINGLE = parse_format("binary32")
-GROWTH_INTERVAL = 2000  # good steps until a dynamic scale grows, as in torch.amp.GradScaler
-LARGEST_SCALE = float(np.finfo(np.float32).max)
 # What a remedy does to a setup, with what follows its name: a format, a number, or None.
 Change = Callable[["Setup", Any], "Setup"]
 PARTS = ("weights", "grads", "update", "accumulator", "state", "master")
@@ -161,86 +155,6 @@ def _parsed(value: AnyFormat | str, name: str) -> Format:
     fmt = parse_format(value)
     check_needs(fmt, name)
     return fmt
-
-
-@methods_in_default_mode
-class LossScale(Record):
-    """What the loss, and with it every gradient, is multiplied by: a static number, or one that adapts.
-
-    It adapts where there is a `growth_interval`. The defaults are those of `torch.amp.GradScaler`. Raises
-    UnsupportedError for a scale of 0, or one that is not a finite positive number of binary32.
-
-    >>> LossScale(1024).is_dynamic, LossScale.dynamic().growth_interval
-    (False, 2000)
-    """
-
-    scale: float = 65536.0
-    growth_interval: int | None = None
-    growth_factor: float = 2.0
-    backoff_factor: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        scale, interval = checked_number(self.scale, "the loss scale", above=0), self.growth_interval
-        if scale > LARGEST_SCALE or not np.float32(scale):
-            raise UnsupportedError(f"the loss scale is a positive number of binary32, not {quoted(str(self.scale))}")
-        if interval is not None and (type(interval) is not int or interval < 1):
-            raise UnsupportedError(f"growth_interval is a number of steps from 1 up, not {quoted(str(interval))}")
-        backoff = checked_number(self.backoff_factor, "backoff_factor", above=0)
-        if backoff >= 1:
-            raise UnsupportedError(f"backoff_factor is below 1, not {backoff:g}")
-        growth = checked_number(self.growth_factor, "growth_factor", above=1)
-        set_fields(self, scale=float(np.float32(scale)), growth_factor=growth, backoff_factor=backoff)
-
-    @classmethod
-    def dynamic(cls, scale: float = 65536.0, growth_interval: int = GROWTH_INTERVAL) -> LossScale:
-        """Return a scale that adapts."""
-        return cls(scale, growth_interval)
-
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether it adapts."""
-        return self.growth_interval is not None
-
-
-@methods_in_default_mode
-class Scaler:
-    """A loss scale at work: its scale now, and how many good steps there were since it changed.
-
-    >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
-    >>> told = []
-    >>> for overflowed in (False, False, True, False):
-    ...     scaler.update(overflowed)
-    ...     told.append((scaler.scale, scaler.good))
-    >>> told
-    [(4.0, 1), (8.0, 0), (4.0, 0), (4.0, 1)]
-    """
-
-    def __init__(self, rules: LossScale) -> None:
-        """Start with the scale of the rules."""
-        self.rules = rules
-        self.scale = rules.scale
-        self.good = 0
-
-    @property
-    def until_growth(self) -> int | None:
-        """How many more good steps make it grow; None where it is static."""
-        return None if self.rules.growth_interval is None else self.rules.growth_interval - self.good
-
-    def update(self, overflowed: bool, steps: int = 1) -> None:
-        """Take note of a skipped step, or of some good ones (no more than `until_growth`)."""
-        if self.rules.growth_interval is None:
-            return
-        if overflowed:
-            self.scale = float(np.float32(self.scale * self.rules.backoff_factor))
-            self.good = 0
-            return
-        self.good += steps
-        if self.good == self.rules.growth_interval:
-            grown = self.scale * self.rules.growth_factor
-            if grown <= LARGEST_SCALE:
-                self.scale = float(np.float32(grown))
-            self.good = 0
 
 
 class Remedy(Record):

@@ -12,8 +12,8 @@ from itertools import islice, product
 from floatlab.arith import Integer
 from floatlab.errors import FloatlabError
 from floatlab.formats import Format
-from floatlab.numbers.draws import Draws
 from floatlab.numbers.projection import signed_code
+from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.numbers.rounding import DEFAULT, as_context
 from floatlab.vectors.functions import BITS_OF_FLAGS, Function, digits
 from floatlab.vectors.hard import pointed, target_landmarks
@@ -58,7 +58,7 @@ def landmarks(kind: Format | Integer) -> list[int]:
     return sorted(codes)
 
 
-def _patterned(kind: Format, draws: Draws, level: int) -> int:
+def _patterned(kind: Format, draws: RandomIntegers, level: int) -> int:
     """Return a code with a telling exponent and a significand that is mostly zeros, mostly ones, or one run."""
     t, w = kind.trailing_bits, kind.exponent_bits
     ones = (1 << t) - 1
@@ -74,7 +74,7 @@ def _patterned(kind: Format, draws: Draws, level: int) -> int:
     return kind.compose(draws.sign(kind), magnitude)
 
 
-def _operand(kind: Format | Integer, marks: list[int], draws: Draws, level: int) -> int:
+def _operand(kind: Format | Integer, marks: list[int], draws: RandomIntegers, level: int) -> int:
     choice = draws.below(8)
     if choice == 0:
         return draws.one_of(marks)
@@ -91,7 +91,7 @@ def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[i
     marks = [landmarks(kind) for kind in kinds]
     if function.operation == "to" and result is not None:
         marks = [sorted({*marks[0], *target_landmarks(kinds[0], result, landmarks(result))})]
-    draws = Draws(seed)
+    draws = RandomIntegers(seed)
     unsigned = isinstance(result, Format) and not result.signed
     positive = isinstance(kinds[0], Format) and kinds[0].signed and (function.operation == "sqrt" or unsigned)
     if len(kinds) < 3 or level > 1:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from floatlab.arith import Integer
 from floatlab.formats import Format
 from floatlab.numbers.datum import Datum
-from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Exact
 from floatlab.numbers.projection import round_exact, signed_code
+from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.numbers.rounding import Context
 
 _CLOSE = Context(overflow="saturate")
@@ -23,7 +23,7 @@ def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
     return round_exact(Exact(negative and kind.signed, c, q), kind, _CLOSE).code
 
 
-def near(code: int, kind: Format, draws: Draws) -> int:
+def near(code: int, kind: Format, draws: RandomIntegers) -> int:
     """Return a neighbour within two places, with the other sign half the time."""
     datum = Datum(kind, code)
     if not datum.is_finite:
@@ -35,7 +35,7 @@ def near(code: int, kind: Format, draws: Draws) -> int:
 
 
 def pointed(
-    operation: str, kind: Format | Integer, result: Format | Integer | None, operands: list[int], draws: Draws
+    operation: str, kind: Format | Integer, result: Format | Integer | None, operands: list[int], draws: RandomIntegers
 ) -> list[int]:
     """Move operands of a kind to where an operation, in TestFloat's words, with this result is hard."""
     if isinstance(kind, Integer):
@@ -55,7 +55,7 @@ def pointed(
     return _cancelling(operation, operands, kind, draws)
 
 
-def _cancelling(operation: str, operands: list[int], kind: Format, draws: Draws) -> list[int]:
+def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
     """Move the last operand to where it nearly cancels the rest, or lies near half of its last place."""
     if len(operands) < 2:
         return operands
@@ -75,7 +75,7 @@ def _cancelling(operation: str, operands: list[int], kind: Format, draws: Draws)
     return [*operands[:-1], near(low, kind, draws)]
 
 
-def _exponent(kind: Format, draws: Draws) -> int:
+def _exponent(kind: Format, draws: RandomIntegers) -> int:
     """Return the exponent of a result: anywhere, among the subnormal ones, or at the end of the range."""
     choice = draws.below(8)
     if choice == 0:
@@ -85,7 +85,7 @@ def _exponent(kind: Format, draws: Draws) -> int:
     return draws.between(kind.emin, kind.emax)
 
 
-def _factors(kind: Format, draws: Draws) -> list[int]:
+def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
     """Return two numbers whose product is a tie, or within a few units of its last digit from one."""
     p = kind.precision
     if p == 1 or draws.below(2):  # p + 1 digits in all, the last one 1: a tie, exactly
@@ -99,12 +99,12 @@ def _factors(kind: Format, draws: Draws) -> list[int]:
     return [_placed(kind, a, first, draws), _placed(kind, b, whole - first, draws)]
 
 
-def _placed(kind: Format, c: int, exponent: int, draws: Draws) -> int:
+def _placed(kind: Format, c: int, exponent: int, draws: RandomIntegers) -> int:
     """Return the code of c with its leading digit at 2^exponent, of either sign."""
     return nearest(kind, draws.sign(kind), c, exponent - c.bit_length() + 1)
 
 
-def _quotient(kind: Format, draws: Draws) -> list[int]:
+def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
     """Return a dividend and a divisor whose quotient is within a hair of a tie, or a subnormal tie."""
     p = kind.precision
     if kind.subnormals and not draws.below(4):  # q odd, its last digit half of the least subnormal: a tie, exactly
@@ -122,7 +122,7 @@ def _quotient(kind: Format, draws: Draws) -> list[int]:
     return [_placed(kind, a, first, draws), _placed(kind, b, first - whole, draws)]
 
 
-def _square(kind: Format, draws: Draws) -> int:
+def _square(kind: Format, draws: RandomIntegers) -> int:
     """Return a number whose root has p + 1 digits, the last one 1, and then long nothing: nearly a tie."""
     p = kind.precision
     digits = p + 2
@@ -141,7 +141,7 @@ def _square(kind: Format, draws: Draws) -> int:
     return nearest(kind, False, c, exponent - c.bit_length() + 1 + (exponent - c.bit_length() + 1 - digits) % 2)
 
 
-def _remainder(operands: list[int], kind: Format, draws: Draws) -> list[int]:
+def _remainder(operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
     """Move the dividend beside an odd multiple of half the divisor, where the whole quotient is a tie."""
     divisor = Datum(kind, operands[1])
     if not divisor.is_finite or not divisor.exact:
@@ -151,7 +151,7 @@ def _remainder(operands: list[int], kind: Format, draws: Draws) -> list[int]:
     return [near(nearest(kind, draws.sign(kind), x.c * multiple, x.q - 1), kind, draws), operands[1]]
 
 
-def _beside_a_tie_of(target: Format, kind: Format, draws: Draws) -> int:
+def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int:
     """Return a number beside the middle of two neighbours of a narrower format."""
     top = target.largest_magnitude
     magnitude = (top, draws.below(target.smallest_normal_magnitude + 1), draws.below(top + 1), draws.below(top + 1))[
@@ -161,7 +161,7 @@ def _beside_a_tie_of(target: Format, kind: Format, draws: Draws) -> int:
     return near(nearest(kind, draws.sign(kind), 2 * x.c + 1, x.q - 1), kind, draws)
 
 
-def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: Draws) -> int:
+def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: RandomIntegers) -> int:
     """Return a number beside n + ½, or beside the end of the integers."""
     digits = within.width if isinstance(within, Integer) else within.precision
     if draws.below(4) == 0:
@@ -171,7 +171,7 @@ def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: Draws
     return near(nearest(kind, draws.sign(kind), 2 * n + 1, -1), kind, draws)
 
 
-def _integer_beside_a_tie(kind: Integer, target: Format, draws: Draws) -> int:
+def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) -> int:
     """Return the code of an integer beside the middle of two neighbours of the target."""
     p = min(target.precision, kind.width - 1)
     cut = draws.between(1, max(kind.width - p - 1, 1))

@@ -132,7 +132,7 @@ def written(*answers: object) -> Callable[[], list[Wire]]:
     """Return what writes answers of any kind as JSON objects."""
 
     def records() -> list[Wire]:
-        from floatlab.verbs.documents import document_of
+        from floatlab.verbs.json_documents import document_of
 
         return [document_of(answer) for answer in answers]
 

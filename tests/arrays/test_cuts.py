@@ -7,8 +7,8 @@ import pytest
 
 from floatlab import Context, Direction, parse_format
 from floatlab.arrays.conversion import encode
-from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
-from floatlab.arrays.lanes.numpy_integers import draws, encode_block
+from floatlab.arrays.lanes.numpy_rounding import draws, encode_block
+from floatlab.arrays.lanes.numpy_shortcuts import FastRounder, can_cut
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, can_round, container, recipe_for
 from tests.arrays.values import telling
 

@@ -8,7 +8,7 @@ import pytest
 from floatlab import Context, Direction, Flags, parse_format
 from floatlab.arrays.conversion import decode, encode
 from floatlab.arrays.lanes import compiled
-from floatlab.arrays.lanes.numpy_integers import draws
+from floatlab.arrays.lanes.numpy_rounding import draws
 from floatlab.arrays.lanes.parameters import WORDS, can_round
 from floatlab.errors import MissingPartError, UnsupportedError
 from floatlab.formats import CATALOG, Format
@@ -75,9 +75,9 @@ def test_the_lanes_are_the_scalar_kernel(format, dtype):
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("format", [f for f in FORMATS if f.width <= 8], ids=lambda each: each.name)
 def test_the_table_is_the_same_rounding(format, monkeypatch):
-    from floatlab.arrays.lanes import numpy_integers
+    from floatlab.arrays.lanes import numpy_rounding
 
-    monkeypatch.setattr(numpy_integers, "_WORTH_A_TABLE", 50)
+    monkeypatch.setattr(numpy_rounding, "_WORTH_A_TABLE", 50)
     x = telling(format, np.float32, 200)
     for i, direction in enumerate(Direction):
         for rules in RULES[i :: 8 * 12]:

@@ -10,7 +10,7 @@ import pytest
 
 from floatlab import arith, parse_format
 from floatlab.numbers import Datum
-from floatlab.numbers.draws import Draws
+from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.vectors.functions import parse_function
 from floatlab.vectors.generate import operand_codes
 
@@ -24,7 +24,7 @@ UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divid
 def operands(name: str, count: int, seed: int) -> list[tuple[int, ...]]:
     function = parse_function(name)
     stream = operand_codes(function, 1, seed)
-    draws = Draws(seed + 1)
+    draws = RandomIntegers(seed + 1)
     width = function.operands[0].width
     return [
         tuple(draws.below(1 << width) for _ in function.operands) if i % 10 == 0 else next(stream) for i in range(count)

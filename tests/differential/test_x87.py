@@ -10,7 +10,7 @@ import pytest
 from floatlab import Context, arith, convert
 from floatlab.formats import parse_format
 from floatlab.numbers import Datum
-from floatlab.numbers.draws import Draws
+from floatlab.numbers.random_integers import RandomIntegers
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
@@ -81,14 +81,14 @@ def run(unit, name: str, a: list[int], b: list[int]) -> list[tuple[int, int]]:
     return list(zip(codes, status, strict=True))
 
 
-def nan(draws: Draws, fmt) -> int:
+def nan(draws: RandomIntegers, fmt) -> int:
     """Return a NaN, quiet or signaling, whose payload is random or is one of few, so that ties are common."""
     payload = draws.below(fmt.quiet_bit) if draws.below(2) else draws.one_of([1, 2, fmt.quiet_bit - 1])
     quiet = draws.one_of([0, fmt.quiet_bit])
     return fmt.compose(bool(draws.below(2)), fmt.infinity_magnitude + (quiet | payload))
 
 
-def special(draws: Draws, fmt) -> int:
+def special(draws: RandomIntegers, fmt) -> int:
     """Return a NaN, an infinity, a zero, a number near 1, or any bits (for x87: unsupported codes too)."""
     kind = draws.below(8)
     if kind < 4:
@@ -116,28 +116,28 @@ def check(unit, name: str, compute, source, target, operands: list[tuple[int, ..
 
 @pytest.mark.parametrize("name", BINARY)
 def test_the_unit_keeps_the_same_nan_of_two(unit, name):
-    draws = Draws(87)
+    draws = RandomIntegers(87)
     pairs = [(nan(draws, X87), nan(draws, X87)) for _ in range(2000)]
     assert check(unit, name, lambda *data: BINARY[name](*data, X87, CONTEXT), X87, X87, pairs) == len(pairs)
 
 
 @pytest.mark.parametrize("name", BINARY)
 def test_the_unit_agrees_on_special_operands(unit, name):
-    draws = Draws(88)
+    draws = RandomIntegers(88)
     pairs = [(special(draws, X87), special(draws, X87)) for _ in range(2000)]
     assert check(unit, name, lambda *data: BINARY[name](*data, X87, CONTEXT), X87, X87, pairs) > 1000
 
 
 @pytest.mark.parametrize("name", UNARY)
 def test_the_unit_agrees_on_one_special_operand(unit, name):
-    draws = Draws(89)
+    draws = RandomIntegers(89)
     operands = [(special(draws, X87),) for _ in range(1000)]
     assert check(unit, name, lambda x: UNARY[name](x, X87, CONTEXT), X87, X87, operands) > 400
 
 
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_the_unit_converts_special_operands_alike(unit, name):
-    draws = Draws(90)
+    draws = RandomIntegers(90)
     source, target = (parse_format(each) for each in CONVERSIONS[name])
     operands = [(special(draws, source),) for _ in range(1000)]
     assert check(unit, name, lambda x: convert(x, target, CONTEXT), source, target, operands) > 400

@@ -123,7 +123,7 @@ INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int6
 
 
 @pytest.mark.parametrize("kind", INTEGERS, ids=lambda kind: kind.__name__)
-def test_numpy_integers(kind):
+def test_numpy_rounding(kind):
     information = np.iinfo(kind)
     for n in (information.min, information.max, 0, 1, 100):
         assert got(kind(n), "fp64") == want(parse_format("fp64"), n)

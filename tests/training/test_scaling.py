@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
-from floatlab.training.setup import LossScale, Scaler
+from floatlab.training.loss_scale import LossScale, Scaler
 from floatlab.training.underflow import measure_underflow
 
 # What torch 2.13's _amp_update_scale_ made of these, with growth 2, backoff 0.5 and an interval of 3.

@@ -9,8 +9,8 @@ import pytest
 from floatlab import Context, Datum, Derivation, FloatlabError, parse_format
 from floatlab.arith import add, divide, fma, from_integer, multiply, sqrt, subtract
 from floatlab.formats import Format
-from floatlab.numbers.draws import Draws
 from floatlab.numbers.projection import Tail
+from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.numbers.reading import convert
 from floatlab.vectors import check_lines, generate_lines, parse_function
 from floatlab.vectors.functions import FLAGS_OF_BITS, OPERATIONS
@@ -76,11 +76,11 @@ def test_operands_do_not_depend_on_the_rules():
 
 
 def test_draws_are_even_and_repeatable():
-    draws = Draws(1)
+    draws = RandomIntegers(1)
     counts = Counter(draws.below(6) for _ in range(6000))
     assert set(counts) == set(range(6))
     assert max(counts.values()) < 1150
-    assert [Draws(2).below(1 << 200) for _ in range(2)] == [Draws(2).below(1 << 200)] * 2
+    assert [RandomIntegers(2).below(1 << 200) for _ in range(2)] == [RandomIntegers(2).below(1 << 200)] * 2
     assert {draws.between(3, 4) for _ in range(50)} == {3, 4}
     assert draws.between(5, 1) == 5
     assert all(draws.odd(7) & 1 and draws.odd(7).bit_length() == 7 for _ in range(50))

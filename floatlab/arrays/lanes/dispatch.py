@@ -132,9 +132,9 @@ def _round_scalar(
 
 def _numpy_lane() -> Any:
     """Return the NumPy lane, which is loaded when something first goes through it."""
-    from floatlab.arrays.lanes import numpy_integers
+    from floatlab.arrays.lanes import numpy_rounding
 
-    return numpy_integers
+    return numpy_rounding
 
 
 @lru_cache(maxsize=256)

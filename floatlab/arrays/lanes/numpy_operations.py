@@ -16,7 +16,7 @@ import numpy as np
 from floatlab import arith
 from floatlab.arith.operands import holds
 from floatlab.arrays.lanes import compiled, dispatch, pairs
-from floatlab.arrays.lanes.numpy_integers import in_pieces
+from floatlab.arrays.lanes.numpy_rounding import in_pieces
 from floatlab.arrays.lanes.parameters import (
     DOUBLE,
     SINGLE,

@@ -128,6 +128,8 @@ def matrix_product(
     **options: Unpack[ProductOptions],
 ) -> Product:
     """Return the product that `matmul` makes, with its factors and settings; takes and raises what `matmul` does."""
+    if unknown := options.keys() - ProductOptions.__annotations__.keys():
+        raise TypeError(f"matmul() got an unexpected keyword argument {min(unknown)!r}")
     sources, settings = read_operands({"a": a, "b": b}, schedule, format, **options)
     x, y, shape = as_matrices(*sources)
     check_size(len(x.codes), y.codes.shape[1])

@@ -30,7 +30,7 @@ def _product(text: str, flag: str) -> str:
 
 
 def _plot(answer: Answer, path: str) -> None:
-    from floatlab.verbs.compare.figure import difference_figure
+    from floatlab.verbs.compare.plot import difference_figure
 
     difference_figure(answer.found, path)
 

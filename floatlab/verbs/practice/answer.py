@@ -8,8 +8,8 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Derivation, Direction, Exact, Rounded, Tail, hexadecimal_code, steps
 from floatlab.numbers.datum import shortest
 from floatlab.numbers.decimals import decimal_within, exact_decimal
-from floatlab.numbers.draws import Draws
 from floatlab.numbers.exact import Code, Ratio
+from floatlab.numbers.random_integers import RandomIntegers
 from floatlab.numbers.reading import parse_literal
 from floatlab.numbers.rounding import DEFAULT, IN_WORDS
 from floatlab.numbers.steps import Combination, Rule, Step
@@ -193,7 +193,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
     """
     from floatlab.vectors.hard import pointed
 
-    draws = Draws(seed)
+    draws = RandomIntegers(seed)
     wish = _WISHES[draws.below(len(_WISHES))]
     result = Integer(32, True) if verb == "toint" else format
     best: list[Datum] = []
@@ -209,7 +209,7 @@ def random_operands(verb: str, format: Format, seed: int) -> tuple[str, ...]:
     return tuple(literal_of(datum) for datum in best)
 
 
-def _operand(format: Format, wish: str, draws: Draws) -> int:
+def _operand(format: Format, wish: str, draws: RandomIntegers) -> int:
     """Return the code of a number near 1, near the end of the range that is wished for, or a landmark."""
     from floatlab.vectors.generate import landmarks
     from floatlab.vectors.hard import nearest

@@ -14,9 +14,10 @@ from floatlab.numbers import Datum, Derivation, encode
 from floatlab.training.gradient_check import Check, Point, StepSweep
 from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.learner import Learning, LearningComparison
+from floatlab.training.loss_scale import LossScale
 from floatlab.training.networks import Configuration
 from floatlab.training.program import SGD, Adam, Optimizer, Program, Updates
-from floatlab.training.setup import LossScale, Setup
+from floatlab.training.setup import Setup
 from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace
 from floatlab.training.trainer import TrainingRun

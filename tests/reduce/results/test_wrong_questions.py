@@ -91,3 +91,10 @@ def test_what_is_no_schedule(make):
 
 def test_numbers_of_numpy_count_terms():
     assert PAIRWISE.plan(np.int64(4)) == PAIRWISE.plan(4)
+
+
+@pytest.mark.parametrize("function", [fl.sum, fl.dot, fl.matmul])
+def test_an_unknown_keyword_is_a_type_error_of_the_function_that_was_called(function):
+    operands = (ONES,) if function is fl.sum else (ONES, ONES)
+    with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument 'order'"):
+        function(*operands, order="serial")

@@ -14,7 +14,7 @@ from floatlab.reduce.plan.schedules import NUMPY, PAIRWISE, SERIAL, Blocked, Lan
 from floatlab.reduce.reveal.probing import NotASum, plan_of
 from floatlab.reduce.reveal.revelation import examine, reveal
 from floatlab.reduce.simulate.adders import PartlyFused
-from floatlab.verbs.documents import document_of
+from floatlab.verbs.json_documents import document_of
 from floatlab.verbs.reveal.page import reveal_page
 
 

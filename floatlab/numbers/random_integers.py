@@ -6,10 +6,10 @@ from floatlab.formats import Format
 from floatlab.numbers.rounding import draw
 
 
-class Draws:
+class RandomIntegers:
     """A stream of random integers that depends on the seed alone.
 
-    >>> draws = Draws(1)
+    >>> draws = RandomIntegers(1)
     >>> [draws.below(100) for _ in range(5)]
     [13, 24, 23, 67, 6]
     """

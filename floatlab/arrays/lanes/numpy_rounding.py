@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from floatlab.arrays.lanes.numpy_fast import FastRounder, can_cut
+from floatlab.arrays.lanes.numpy_shortcuts import FastRounder, can_cut
 from floatlab.arrays.lanes.parameters import Recipe, Settled, container, reading_for
 from floatlab.arrays.types import Array, Reader, Rounder, Work
 from floatlab.errors import UnsupportedError

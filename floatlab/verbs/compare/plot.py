@@ -1,4 +1,4 @@
-"""The histogram of `compare` by matplotlib, for papers and slides."""
+"""The histogram of `compare --plot`, drawn by matplotlib for papers and slides."""
 
 from __future__ import annotations
 

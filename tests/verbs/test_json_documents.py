@@ -16,11 +16,12 @@ from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.results.judgements import judge_difference
 from floatlab.reduce.results.products import matrix_product
 from floatlab.training.gradient_check import sweep_steps
+from floatlab.training.loss_scale import LossScale
 from floatlab.training.program import SGD, Adam
-from floatlab.training.setup import LossScale, Setup
+from floatlab.training.setup import Setup
 from floatlab.training.trace import step
 from floatlab.training.underflow import measure_underflow
-from floatlab.verbs.documents import from_json
+from floatlab.verbs.json_documents import from_json
 
 PAIRWISE = parse_schedule("pairwise")
 NUMBERS = st.sampled_from(["0.1", "-1/3", "1e30", "inf", "-nan", "-0", "3", 0.25, Fraction(7, 3), -4])
