@@ -364,7 +364,7 @@ class SideExplainer:
         if accumulator is not own and status in ("product", "rounding", "bug") and not faults:
             causes.append(self._cause(Fault("accumulator", (), (("format", accumulator.name),)), "accumulator"))
         flushed = any(each.name == "flush-to-zero" for each in causes)
-        if view is not None and not flushed and self._is_cast(view, product):
+        if view is not None and not flushed and self._is_cast(view, product, faults):
             causes.append(self._cause(Fault("output-rounded", (), (("format", self.side.narrowest.name),)), "output"))
         overflows = any(each.name == "accumulator" for each in faults) and self._overflows(accumulator)
         if self.before and (overflows or (model.name and self._makes_stray(model))):
@@ -390,9 +390,11 @@ class SideExplainer:
         made = model.make(x[rows], y[:, columns], x, y)
         return not np.isfinite(made[self.stray[np.ix_(rows, columns)]]).any()
 
-    def _is_cast(self, view: View, product: Array | None) -> bool:
+    def _is_cast(self, view: View, product: Array | None, faults: tuple[Fault, ...]) -> bool:
         """Say whether numbers of a narrower format are what rounding the result made."""
         if self.side.narrowest.precision >= self.side.format.precision or not isinstance(view.half, np.ndarray):
             return False
         bare = View(view.totals, view.values, view.usable, view.noise, self.side.format)
-        return bool(bare.fit(product).wrong.any())
+        wrong = bare.fit(product).wrong
+        local = [each.wrong for each in faults if each.name in ("elements", "region") and each.wrong is not None]
+        return bool(wrong.any() if not local else (wrong & ~local[0]).any())
