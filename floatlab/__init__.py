@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         to_integer,
     )
     from floatlab.arrays.compare.differences import Differences
-    from floatlab.arrays.compare.measure import compare
     from floatlab.arrays.container.array import FloatArray
     from floatlab.errors import (
         ContextError,
@@ -72,6 +71,7 @@ if TYPE_CHECKING:
     from floatlab.presenter import Presenter
     from floatlab.reduce import Plan, Reduction, Schedule, dot, matmul, sum  # noqa: A004
     from floatlab.reduce.explain.attribution import attribute
+    from floatlab.reduce.explain.comparison import compare
     from floatlab.reduce.reveal.revelation import examine, reveal
     from floatlab.training.laboratory import train
     from floatlab.verbs.json_documents import from_json
@@ -109,7 +109,6 @@ _ROOMS = {
         "FloatArray",
     ),
     "floatlab.arrays.compare.differences": ("Differences",),
-    "floatlab.arrays.compare.measure": ("compare",),
     "floatlab.reduce.reveal.revelation": ("examine", "reveal"),
     "floatlab.reduce": (
         "Plan", "Reduction", "Schedule", "dot", "matmul", "sum",
@@ -117,6 +116,7 @@ _ROOMS = {
     "floatlab.reduce.explain.attribution": (
         "attribute",
     ),
+    "floatlab.reduce.explain.comparison": ("compare",),
     "floatlab.verbs.json_documents": ("from_json",),
     "floatlab.training": (
         "train",

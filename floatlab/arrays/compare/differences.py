@@ -323,6 +323,7 @@ class Differences(Answering, Record):
     worst: tuple[ComparedElement, ...]  # by share of NumPy's tolerance
     differing: Structure | None
     failing: Structure | None
+    diagnosis: object = None  # why they differ, where their inputs are known: a Diagnosis
     _ASKS = ".within (NumPy's tolerance), .assert_close.passes (PyTorch's), or whether .equal is .size"
 
     def __repr__(self) -> str:

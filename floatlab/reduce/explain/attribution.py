@@ -22,6 +22,7 @@ from floatlab.reduce.explain.causes import (
     refutations_of,
     verdict_of,
 )
+from floatlab.reduce.explain.diagnosis import Diagnosis, diagnose
 from floatlab.reduce.explain.tile_edges import TileEdge, find_tile_edge
 from floatlab.reduce.plan.orders import Schedule
 from floatlab.reduce.replay.candidates import Candidate, list_candidates
@@ -68,11 +69,17 @@ class Attribution(Answering, Individual):
     tile_edges: tuple[TileEdge | None, ...] = ()
     context: Context = DEFAULT
     observed: tuple[str, ...] = ()  # the results as they were printed, or what they are called
+    product: tuple[Source, ...] = ()  # the factors and both results, where these are arrays
     _ASKS = ".fitting or .verdict"
 
     def __repr__(self) -> str:
         """Show the verdict or the best explanation."""
         return f"Attribution({self.text})"
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """Why two results that are arrays differ; None for other results. It is computed each time."""
+        return diagnose(*self.product) if self.product else None
 
     @property
     def fitting(self) -> tuple[tuple[Explanation, ...], ...]:
@@ -215,6 +222,7 @@ def attribute(
     tile_edges = tuple(
         _tile_edge(evaluator, ranked, goal, tried) for ranked, goal in zip(explanations, goals, strict=True)
     )
+    product = (*sources, *(each for each in goals if isinstance(each, Source))) if len(sources) == 2 else ()
     said = tuple(each if isinstance(each, str) else name for each, name in zip(results, names, strict=False))
     return Attribution(
         shape=shape,
@@ -227,6 +235,7 @@ def attribute(
         tile_edges=tile_edges,
         context=rules,
         observed=said,
+        product=product if len(product) == 4 else (),
     )
 
 

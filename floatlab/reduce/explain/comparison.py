@@ -1,0 +1,84 @@
+"""Two arrays compared and, where they are a product whose inputs are known, the diagnosis of their difference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floatlab.arrays.compare.measure import WORST
+from floatlab.arrays.compare.measure import compare as measure
+from floatlab.arrays.compare.tolerances import NUMPY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from floatlab.arrays.compare.differences import Differences
+    from floatlab.formats import Format
+
+
+def compare(
+    actual: object,
+    expected: object,
+    rtol: float = NUMPY[0],
+    atol: float = NUMPY[1],
+    *,
+    inputs: tuple[object, object] | None = None,
+    equal_nan: bool = False,
+    format: Format | str | None = None,
+    torch_tolerances: tuple[float, float] | None = None,
+    worst: int = WORST,
+    progress: Callable[[int], None] | None = None,
+) -> Differences:
+    """Return how two arrays differ, and with their inputs also why.
+
+    Parameters
+    ----------
+    actual, expected : array_like
+        What `arrays.quantize` takes, or an `ArraySource`, of any size. Their shapes broadcast.
+    rtol, atol : float
+        The tolerances of `numpy.allclose`, by default its own.
+    inputs : tuple of two array_like, optional
+        The factors x and y, where both arrays should be the product x·y. `diagnosis` then says whether they differ by
+        rounding or by a bug, why, and where.
+    equal_nan : bool
+        Whether two NaNs are close to each other, as in `numpy.allclose`.
+    format : Format or str, optional
+        The format whose ulps are counted; by default that of the arrays, the narrower of two (the other array is
+        rounded into it first).
+    torch_tolerances : tuple of two floats, optional
+        rtol and atol of `torch.testing.assert_close`; by default they depend on the dtype.
+    worst : int
+        How many elements to list, 0 to 10,000.
+    progress : callable, optional
+        Called now and then with the number of elements done since the last call.
+
+    Returns
+    -------
+    Differences
+        Errors, ulps, whether NumPy and PyTorch call the arrays close, the worst elements, and with inputs `diagnosis`.
+
+    Raises
+    ------
+    UnsupportedError
+        For what is no array of numbers, tolerances that are negative or not finite, and inputs of other shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = compare(np.float32([1, 2, 3.0001]), np.float32([1, 2.000001, 3]))
+    >>> found.ulps.largest, found.allclose.passes, found.allclose.failing
+    (Extreme(value=419, index=(2,)), False, 1)
+    >>> x, y = np.eye(9, dtype=np.float32), np.ones((9, 9), np.float32)
+    >>> wrong = x @ y
+    >>> wrong[2:5, 3:7] = 0
+    >>> compare(wrong, x @ y, inputs=(x, y)).diagnosis.first
+    'Yes: rows 2–4, columns 3–6 of A are zero; all others agree.'
+    """
+    found = measure(
+        actual, expected, rtol, atol, equal_nan=equal_nan, format=format, torch_tolerances=torch_tolerances,
+        worst=worst, progress=progress,
+    )  # fmt: skip
+    if inputs is None:
+        return found
+    from floatlab.reduce.explain.diagnosis import diagnose
+
+    return found.replace(diagnosis=diagnose(*inputs, actual, expected))

@@ -1,0 +1,364 @@
+"""The diagnosis of two results of one product: whether they differ by rounding or by a bug, why, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from floatlab.arrays.sources import Source, source_of
+from floatlab.arrays.types import Array
+from floatlab.errors import UnsupportedError
+from floatlab.formats import parse_format
+from floatlab.fpmode import in_default_mode
+from floatlab.record import Record
+from floatlab.reduce.explain.findings import DiagnosedCause, SideExplanation
+from floatlab.reduce.explain.first_line import LETTERS, bug_line, rounding_line
+from floatlab.reduce.explain.grid import CandidateGrid, Replaying, Way, library_ways, names_between, own_accumulator
+from floatlab.reduce.explain.hypotheses import SideExplainer
+from floatlab.reduce.explain.patterns import drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
+from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.stages import PLAIN
+
+_DOUBLE = parse_format("fp64")
+_REPLAYED = ("inputs-rounded",)  # models of the inputs beside which orders are replayed
+
+
+class Diagnosis(Record):
+    """Why two results of one product differ.
+
+    `status` is "identical", "rounding", "bug" or "unknown", `first` the answer in a line for a person, `nearer` the
+    result that is nearer to the exact product: "actual", "expected", or None where neither is.
+    """
+
+    status: str
+    first: str
+    causes: tuple[DiagnosedCause, ...]
+    nearer: str | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the causes, each once."""
+        return tuple(dict.fromkeys(cause.name for cause in self.causes))
+
+
+@in_default_mode
+def diagnose(
+    x: object,
+    y: object,
+    actual: object,
+    expected: object,
+    *,
+    maps: Sequence[Replaying] = (),
+    progress: Callable[[], None] | None = None,
+) -> Diagnosis:
+    """Return why two results that should be the product x·y differ.
+
+    Parameters
+    ----------
+    x, y : array_like
+        The factors: vectors, matrices, or an x of more axes with a matrix y.
+    actual, expected : array_like
+        The two results, of the shape of the product.
+    maps : sequence of OrderMap, optional
+        Orders of libraries by position, each with a method `replay(x, y)`; they are compared bit for bit.
+    progress : callable, optional
+        Called without arguments after each step; an exception that it raises ends the work.
+
+    Returns
+    -------
+    Diagnosis
+        The status, the first line, the causes with their places, and the nearer result.
+
+    Raises
+    ------
+    UnsupportedError
+        If the shapes do not go together, or a format is wider than binary64.
+
+    Notes
+    -----
+    First each result is held against the exact product. Where it is off by more than rounding makes on these inputs,
+    hypotheses are verified on every element, one after another. Only where both results are within rounding, candidate
+    computations are replayed. A cause that leaves more than rounding unexplained is not named.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x, y = rng.random((40, 50), np.float32), rng.random((50, 30), np.float32)
+    >>> wrong = x @ y
+    >>> wrong[11, 7] += 1
+    >>> diagnose(x, y, x @ y, wrong).first
+    'Yes: element (11, 7) of B is wrong; all others agree.'
+    """
+    factors, results = _matrices(x, y, actual, expected)
+    return _PairDiagnosis(factors, results, maps, progress or (lambda: None)).diagnose()
+
+
+def _matrices(
+    x: object, y: object, actual: object, expected: object
+) -> tuple[tuple[Source, Source], tuple[Source, Source]]:
+    """Return all four as matrices."""
+    left, right, first, second = (source_of(each, name) for each, name in (
+        (x, "x"), (y, "y"), (actual, "actual"), (expected, "expected"),
+    ))  # fmt: skip
+    for side in (left, right, first, second):
+        if side.format.precision > _DOUBLE.precision:
+            raise UnsupportedError(f"a diagnosis takes formats up to binary64, not {side.format.name}")
+    if not left.codes.ndim or not 1 <= right.codes.ndim <= 2 or left.codes.shape[-1] != right.codes.shape[0]:
+        raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} do not make a product")
+    shape = (*left.codes.shape[:-1], *right.codes.shape[1:])
+    n = right.codes.shape[0]
+    rows, columns = prod(left.codes.shape[:-1]), prod(right.codes.shape[1:])
+    if not rows * columns * n:
+        raise UnsupportedError(f"shapes {left.codes.shape} and {right.codes.shape} have nothing to add")
+    for side, name in ((first, "actual"), (second, "expected")):
+        if side.codes.shape != shape and side.codes.size != rows * columns:
+            raise UnsupportedError(f"{name} has shape {side.codes.shape}, and the product of x and y {shape}")
+    flat = [
+        Source(np.ascontiguousarray(side.codes).reshape(size), side.format, side.dtype)
+        for side, size in (
+            (left, (rows, n)),
+            (right, (n, columns)),
+            (first, (rows, columns)),
+            (second, (rows, columns)),
+        )
+    ]
+    return (flat[0], flat[1]), (flat[2], flat[3])
+
+
+class _PairDiagnosis:
+    """The diagnosis of two results, step by step."""
+
+    def __init__(
+        self,
+        factors: tuple[Source, Source],
+        results: tuple[Source, Source],
+        maps: Sequence[Replaying],
+        tick: Callable[[], None],
+    ) -> None:
+        self.maps, self.tick = maps, tick
+        self._found: dict[object, tuple[list[Way], list[Way]]] = {}
+        self.libraries: list[list[Way]] | None = None
+        self.sides = Side("actual", results[0]), Side("expected", results[1])
+        self.problem = ProductProblem(*factors, (results[0].format, results[1].format))
+        first, second = self.sides
+        self.differing = (first.values != second.values) & ~(np.isnan(first.values) & np.isnan(second.values))
+
+    def diagnose(self) -> Diagnosis:
+        first, second = self.explained = self._replayed() or (
+            SideExplainer(self.problem, self.sides[0], self.tick).explain(),
+            SideExplainer(self.problem, self.sides[1], self.tick).explain(),
+        )
+        if not self.differing.any():
+            return self._identical()
+        causes = _merged(first.causes, second.causes)
+        states = {first.status, second.status}
+        if "bug" in states:
+            return self._done("bug", bug_line(causes), causes)
+        if "unknown" in states:
+            return self._unknown(causes)
+        return self._rounding(causes)
+
+    def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
+        """Recognise two results that are both within rounding, and that libraries or candidates give bit for bit."""
+        accumulators = [own_accumulator(side.format) for side in self.sides]
+        views = [view_of(self.problem, *each) for each in zip(self.sides, accumulators, strict=True)]
+        first, second = (
+            SideExplanation(side, "product", (), PLAIN, accumulator)
+            for side, accumulator in zip(self.sides, accumulators, strict=True)
+        )
+        if any(side.narrowest != side.format for side in self.sides):
+            return None
+        known = self.problem.known.all() and all(side.finite.all() for side in self.sides)
+        if not known or any(view.fit().wrong.any() for view in views):
+            return None
+        self.explained = first, second
+        ways = self._ways()
+        self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
+        if all(one or other for one, other in zip(ways, self.libraries, strict=True)):
+            return first, second
+        return None
+
+    def _done(self, status: str, first: str, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
+        return Diagnosis(status, first, causes, self._nearer())
+
+    def _nearer(self) -> str | None:
+        errors = []
+        for side in self.sides:
+            known = side.finite & self.problem.known
+            with np.errstate(all="ignore"):
+                q = np.abs(self.problem.totals.error(side.values)) / np.where(
+                    self.problem.totals.size > 0, self.problem.totals.size, 1.0
+                )
+            errors.append((int((~known).sum()), float(np.mean(q[known] ** 2)) if known.any() else 0.0))
+        return None if errors[0] == errors[1] else "actual" if errors[0] < errors[1] else "expected"
+
+    def _identical(self) -> Diagnosis:
+        states = {each.status for each in self.explained}
+        said = "No: all numbers are equal."
+        if "bug" in states or "unknown" in states:
+            said = "All numbers are equal, but they are not the product of these inputs."
+        return Diagnosis("identical", said, (), None)
+
+    def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
+        """Replay candidates, which decide where no size does; say what would tell where none gives the bits."""
+        ways = self._ways()
+        unknown = [each for each in self.explained if each.status == "unknown"]
+        if all(ways[self.explained.index(each)] for each in unknown):
+            return self._rounding(causes)
+        letter = " and ".join(LETTERS[each.side.name] for each in unknown)
+        said = f"I can't tell: {letter} is off by more than rounding, and nothing that was tried explains it"
+        return self._done("unknown", f"{said}; the precision of inputs and sums would tell.", causes)
+
+    def _ways(self) -> tuple[list[Way], list[Way]]:
+        """Return for each result the candidates that give its elements; found once for the same models."""
+        key = tuple((each.side.narrowest, each.model) for each in self.explained)
+        if key not in self._found:
+            self._found[key] = self._searched_ways()
+        return self._found[key]
+
+    def _searched_ways(self) -> tuple[list[Way], list[Way]]:
+        found: tuple[list[Way], list[Way]] = ([], [])
+        for i, each in enumerate(self.explained):
+            if each.model.name and each.model.name not in _REPLAYED:
+                continue
+            into = each.side.narrowest
+            alike = (self.explained[0].side.narrowest, self.explained[0].model) == (
+                self.explained[1].side.narrowest,
+                self.explained[1].model,
+            )
+            if alike and i:
+                continue
+            grid = CandidateGrid(self.problem, each.model, into, self.tick)
+            self.grid = grid
+            sides = self.sides if alike else (each.side,)
+            for j, ways in enumerate(grid.ways(sides)):
+                found[j if alike else i].extend(ways)
+        return found
+
+    def _rounding(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
+        """Say by what two results differ that are within rounding of what they compute."""
+        ways = self._ways()
+        small = self._small(ways)
+        if small is not None:
+            return small
+        if self.libraries is None:
+            self.libraries = [library_ways(self.problem, side, self.maps) for side in self.sides]
+        ways = ways[0] + self.libraries[0], ways[1] + self.libraries[1]
+        one, other = self.explained
+        found = list(causes)
+        if one.model == other.model and {each.name for each in one.causes} == {each.name for each in other.causes}:
+            own = own_accumulator(one.side.narrowest)
+            names, _ = names_between(ways[0], ways[1], own)
+            share = float(self.differing.mean())
+            for name, text in names.items():
+                whose = self._whose(name, ways)
+                evidence = (("ways", text), *self._hidden())
+                found.append(DiagnosedCause(name, _STAGES.get(name, name), whose, share, (), evidence))
+        return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
+
+    def _whose(self, name: str, ways: tuple[list[Way], list[Way]]) -> str:
+        if name in ("order", "fma"):
+            return "both"
+        own = own_accumulator(self.sides[0].narrowest)
+        mine = [any(name in names_between([way], [], own)[0] for way in each) for each in ways]
+        return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
+
+    def _hidden(self) -> tuple[tuple[str, str], ...]:
+        """Say down to which size a fault of one element would have been seen."""
+        view = view_of(self.problem, self.sides[0], own_accumulator(self.sides[0].narrowest))
+        with np.errstate(all="ignore"):
+            limit = (view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product)
+        some = limit[np.isfinite(limit)]
+        return (("a wrong element shows from", f"{float(np.median(some)):.2g} of it on"),) if some.size else ()
+
+    def _worth(self) -> float:
+        """Return how large the difference is, in what would be worth a look."""
+        first, second = (view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides)
+        with np.errstate(all="ignore"):
+            room = sum(view.noise.limit(view.totals) + view.half for view in (first, second))
+            share = np.abs(first.values - second.values) / room
+        share = share[np.isfinite(share)]
+        return float(share.max()) if share.size else 0.0
+
+    def _small(self, ways: tuple[list[Way], list[Way]]) -> Diagnosis | None:
+        """Look for faults smaller than rounding's bound: single elements, and means that stand out."""
+        plain = [each for each in self.explained if not each.model.name and each.status == "product"]
+        if len(plain) < 2:
+            return None
+        self.tick()
+        chance = self.grid.chance()
+        views = [view_of(self.problem, side, own_accumulator(side.narrowest)) for side in self.sides]
+        same = self.sides[0].format == self.sides[1].format
+        if same and is_no_order(self.differing, chance, 8.0 if any(map(bool, self.libraries or ways)) else 12.0):
+            found = self._few(self.differing, self._farther(views), "agree bit for bit")
+            if found is not None:
+                return found
+        for side in self.sides:
+            missed = self.grid.nearest.get(side.name)
+            i = self.sides.index(side)
+            if (
+                missed is not None
+                and not ways[i]
+                and not (self.libraries and self.libraries[i])
+                and is_no_order(missed, chance)
+            ):
+                found = self._few(missed, side.name, "are what a replayed order gives, bit for bit")
+                if found is not None:
+                    return found
+        drifts = [drift_of(view) for view in views]
+        for i, whose in enumerate(("actual", "expected")):
+            if ways[i] or (self.libraries and self.libraries[i]):
+                continue
+            fault = small_fault(drifts[i], drifts[1 - i], self.problem.terms, views[i].noise.u)
+            if fault is None:
+                continue
+            name, words = fault
+            directed = self.grid.directed_ways(self.sides[i])
+            if directed:
+                evidence = (("ways", directed[0].text),)
+                cause = DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence)
+                return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
+            if not name and self.problem.is_wide:
+                name = "scale"
+            if not name:
+                said = f"I can't tell: a factor of {words} in {LETTERS[whose]}, or sums that are truncated"
+                return self._done("unknown", f"{said}; whether the unit rounds to nearest would tell.", ())
+            known = ("factor", words) if name == "scale" else ("one number a", words.rpartition(" ")[2])
+            cause = DiagnosedCause(name, "result", whose, 1.0, (), (known, ("seen by", "means over many elements")))
+            return self._done("bug", bug_line((cause,)), (cause,))
+        return None
+
+    def _few(self, wrong: Array, whose: str, others: str) -> Diagnosis | None:
+        """Name few elements, or a region, which alone differ from what all others are."""
+        places = find_places(wrong)
+        if places is None:
+            return None
+        share = float(wrong.mean())
+        cause = DiagnosedCause(places.name, "result", whose, share, places.where, (("all others", others),))
+        return self._done("bug", bug_line((cause,)), (cause,))
+
+    def _farther(self, views: list[View]) -> str:
+        errors = [float(np.abs(view.totals.error(view.values))[self.differing].max()) for view in views]
+        return "actual" if errors[0] > errors[1] else "expected"
+
+
+_STAGES = {
+    "order": "order",
+    "fma": "order",
+    "accumulator": "accumulator",
+    "compensated": "accumulator",
+    "inputs-rounded": "inputs",
+    "products": "products",
+}
+
+
+def _merged(first: tuple[DiagnosedCause, ...], second: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
+    """Return the causes of both results; what both share is said once."""
+    found = []
+    for cause in first:
+        twin = next((each for each in second if each.replace(side="actual") == cause), None)
+        found.append(cause.replace(side="both") if twin is not None else cause)
+    return (*found, *(each for each in second if each.replace(side="actual") not in first))

@@ -1,0 +1,186 @@
+"""Faults that change many elements: a bias, a factor, rows or columns moved, terms left out, operands transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.reduce.explain.findings import ENOUGH, Fault
+from floatlab.reduce.explain.noise import multiply_exactly
+from floatlab.reduce.explain.patterns import BIAS, drift_of
+from floatlab.reduce.explain.problem import ProductProblem, View, middle
+from floatlab.reduce.explain.residuals import (
+    between,
+    factor_between,
+    moved_rows,
+    term_counts,
+    term_range,
+    weighted_median,
+)
+from floatlab.reduce.explain.stages import transposed_inputs
+
+NEAR = 3.0  # sigmas that the median element is off at most
+_LONG = 8  # elements along an axis whose mean shows a bias
+_CLEARLY = 1.2  # sigmas that a fault leaves where no element alone shows it
+_COARSE = 8  # digits of results, at least, that a bias or a factor is seen in
+_SHORT = 11  # digits of formats in which a factor needs a witness more
+_SAME = 6.0  # of n elements, medians are the same within so many parts of the root of n
+_LEAST = 3  # elements beyond the unknowns of a fault, so that they confirm it
+
+
+class FaultFinder:
+    """The search for faults of many elements; each is returned only if it leaves rounding in every element."""
+
+    def __init__(self, problem: ProductProblem, tick: Callable[[], None]) -> None:
+        """Take the inputs."""
+        self.problem, self.tick = problem, tick
+        self.doubts_all = True  # whether sums in other directions are another explanation of factors near one
+
+    def find(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Return the first fault that fits."""
+        shifted = self.shifted(view, product, wrong)
+        if shifted is not None:
+            return shifted if shifted.name else None
+        for look in (self.moved, self.terms):
+            self.tick()
+            if (found := look(view, product, wrong)) is not None:
+                return found
+        return None
+
+    def shifted(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Return the bias or the factor that leaves less."""
+        if view.format.precision < _COARSE:
+            return None  # rounding to so few digits leaves room for anything
+        found = [each for each in (self.bias(view, product, wrong), self.scale(view, product, wrong)) if each]
+        self.tick()
+        # A factor is one number and a bias many: it is taken unless it clearly leaves more.
+        room = 1 + _SAME / np.sqrt(view.values.size)
+        return min(found, key=lambda each: each.left / (room if each.name != "bias" else 1.0)) if found else None
+
+    def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for one number that was added to each column, or to each row."""
+        error, room, sigma = view.errors(product)
+        if not np.isfinite(error[view.usable]).all():
+            return None
+        drifts, found = self.drifts(view, product), []
+        means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
+        for axis, words in ((0, "column"), (1, "row")):
+            confirmed = int(wrong.sum()) - int(wrong.any(axis=axis).sum()) >= _LEAST
+            if not (confirmed or (drifts and wrong.shape[axis] >= _LONG) or means[axis] > BIAS):
+                continue
+            # Every element bounds the number from both sides.
+            shift, holds = between(error - room, error + room, axis)
+            with np.errstate(all="ignore"):
+                left = middle(np.abs(error - shift) / sigma)
+            if holds and (confirmed or left <= _CLEARLY):
+                alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
+                evidence = (
+                    ("one number a", "result" if alike else words),
+                    ("largest", f"{float(np.abs(shift).max()):.6g}"),
+                )
+                found.append(Fault("bias", (), evidence, wrong, left))
+        return min(found, key=lambda each: each.left) if found else None
+
+    def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for one factor of all elements; one that sums make that truncate has no name."""
+        exact = view.totals.product if product is None else product
+        values = np.where(view.usable, view.values, np.nan)
+        limit = view.noise.limit(view.totals, product) + view.half
+        rough = factor_between(values, exact, limit)
+        confirmed = wrong.sum() >= (2 if view.format.precision > _SHORT else 3)
+        if not rough or not (confirmed or self.drifts(view, product)):
+            return None
+        error, room, sigma = view.errors(product, rough)
+        if not np.isfinite(error[view.usable]).all():
+            return None
+        with np.errstate(all="ignore"):
+            ends = (rough * exact + error - room) / exact, (rough * exact + error + room) / exact
+            zero = exact == 0
+            low, high = (np.where(zero, np.nan, end(*ends)) for end in (np.minimum, np.maximum))
+        factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
+        with np.errstate(all="ignore"):
+            error = np.abs(error + (rough - factor) * exact)
+            left = middle(error / sigma)
+        if not holds or (error > room)[view.usable & zero].any() or not (confirmed or left <= _CLEARLY):
+            return None
+        # Sums in another direction give a factor near one, too, and matrix units one just below it.
+        off = float(factor[0, 0]) - 1
+        near = abs(off) <= 1.05 * self.problem.terms * view.noise.u
+        truncated = near and (self.doubts_all or (off < 0 and (product is not None or not self.problem.is_wide)))
+        return Fault("" if truncated else "scale", (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
+
+    def drifts(self, view: View, product: Array | None) -> bool:
+        """Say whether most of many elements are farther off than rounding, though each may be rounding."""
+        return int(view.usable.sum()) >= ENOUGH and middle(view.fit(product).z) > NEAR
+
+    def moved(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for rows or columns that are other rows or columns."""
+        if product is not None:
+            return None
+        exact = view.totals.product
+        everything = [np.arange(count) for count in wrong.shape]
+        for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
+            values, goal, mask = (each.T if turned else each for each in (view.values, exact, wrong))
+            to = moved_rows(values, goal, np.asarray(mask.any(axis=1)))
+            if to is None or goal.shape[1] < 2:
+                continue
+            at = np.flatnonzero(to != np.arange(len(to)))
+            index = list(everything)
+            index[axis] = to
+            if wrong.sum() >= len(at) + _LEAST and not view.against(view.totals.take(*index)).fit().wrong.any():
+                pairs = tuple((int(i), int(to[i])) for i in at)
+                again = len(set(to.tolist())) < len(to)
+                return Fault(name, pairs, (("kind", "copied" if again else "permuted"),), wrong)
+        return None
+
+    def terms(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Look for terms that were left out, or added more than once."""
+        x, y = self.problem.x, self.problem.y
+        if product is not None or wrong.sum() < _LEAST:
+            return None
+        error = np.where(view.usable, view.totals.error(view.values), np.nan)
+        limit = view.noise.limit(view.totals) + view.half
+        ranged = term_range(x, y, error, limit)
+        if ranged is not None:
+            first, stop, times = ranged
+            extra = times * (x[:, first:stop] @ y[first:stop])
+            if not view.fit(view.totals.product + extra).wrong.any():
+                name = "terms-missing" if times < 0 else "terms-twice"
+                return Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong)
+        counts = term_counts(x, y, error)
+        if counts is not None and not view.fit(view.totals.product + (x * counts) @ y).wrong.any():
+            at = np.flatnonzero(counts)
+            name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
+            evidence = (("terms", str(len(at))),)
+            return Fault(name, tuple((int(k), int(k) + 1) for k in at), evidence, wrong)
+        return None
+
+    def left(self, view: View, product: Array | None) -> float:
+        """Return the median error, in sigmas, that the best bias or factor leaves of a sample."""
+        error, _, sigma = view.errors(product)
+        with np.errstate(all="ignore"):
+            lefts = [middle(np.abs(error - weighted_median(error, sigma, axis)) / sigma) for axis in (0, 1)]
+        exact = view.totals.product if product is None else product
+        factor = factor_between(np.where(view.usable, view.values, np.nan), exact, sigma)
+        if factor:
+            error, _, sigma = view.errors(product, factor)
+            with np.errstate(all="ignore"):
+                lefts.append(middle(np.abs(error) / sigma))
+        return min(lefts)
+
+    def transposed(self, view: View, wrong: Array) -> Fault | None:
+        """Look for a product of transposed factors, or a transposed result."""
+        if wrong.sum() < _LEAST:
+            return None
+        rows, columns = self.problem.rows, self.problem.columns
+        values, usable = (each[np.ix_(rows, columns)] for each in (view.values, view.usable))
+        for name, which, x, y in transposed_inputs(self.problem.x, self.problem.y):
+            self.tick()
+            part = View(multiply_exactly(x[rows], y[:, columns], False), values, usable, view.noise, view.format)
+            if middle(part.fit().z) <= NEAR:
+                fit = view.against(multiply_exactly(x, y, self.problem.precise)).fit()
+                if not fit.wrong.any():
+                    return Fault(name, (), (("transposed", which),), wrong)
+        return None

@@ -1,0 +1,71 @@
+"""What is found out about one result: its status, and the causes for which it is not the plain product."""
+
+from __future__ import annotations
+
+from floatlab.arrays.types import Array
+from floatlab.formats import Format, parse_format
+from floatlab.record import Individual, Record
+from floatlab.reduce.explain.problem import Side, View
+from floatlab.reduce.explain.stages import PLAIN, Model
+
+Evidence = tuple[tuple[str, str], ...]
+Place = tuple[tuple[int, int], ...] | tuple[int, ...]
+
+SINGLE, DOUBLE = parse_format("fp32"), parse_format("fp64")
+ENOUGH = 50  # elements, so that a median says something
+
+
+class DiagnosedCause(Record):
+    """One cause: its name, the stage, whose it is, the share of elements, where, and what is known of it.
+
+    `where` holds indices of elements, half-open ranges of rows and columns for regions, ranges of terms, or for what
+    moved pairs of the place and the place that it came from. Nothing in it means everywhere.
+    """
+
+    name: str
+    stage: str
+    side: str
+    share: float
+    where: tuple[Place, ...]
+    evidence: Evidence
+
+
+class SideExplanation(Individual):
+    """What one result is: its status, why it is not the plain product, and which elements are wrong."""
+
+    side: Side
+    status: str  # product, rounding, bug or unknown
+    causes: tuple[DiagnosedCause, ...]
+    model: Model = PLAIN
+    accumulator: Format = SINGLE
+    wrong: Array | None = None
+    z: float = 0.0  # the median error in sigmas
+
+
+class SampledModel(Individual):
+    """A model of the inputs with what it leaves in a sample: the median in sigmas, and how many elements are wrong."""
+
+    z: float
+    wrong: int
+    model: Model
+    accumulator: Format
+    view: View
+    product: Array | None
+    rms: float = 0.0  # the root mean square in sigmas
+
+    @property
+    def exact(self) -> Array:
+        """The product in the sample."""
+        return self.view.totals.product if self.product is None else self.product
+
+
+class Fault(Record):
+    """What a residual was explained by, beside the model of the inputs."""
+
+    name: str
+    where: tuple[Place, ...] = ()
+    evidence: Evidence = ()
+    wrong: Array | None = None
+    left: float = 0.0  # the median error, in sigmas, beside it
+
+    __hash__ = object.__hash__

@@ -1,0 +1,290 @@
+"""Which computations give the bits of a result: orders, accumulators, FMA and machines, replayed on some elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, encode, quantize
+from floatlab.arrays.sources import Source, native_dtype, source_of
+from floatlab.arrays.types import Array
+from floatlab.errors import FloatlabError
+from floatlab.formats import Format, parse_format
+from floatlab.numbers.rounding import DEFAULT, as_context
+from floatlab.record import Individual
+from floatlab.reduce.explain.causes import Cause, causes_of
+from floatlab.reduce.explain.noise import spread
+from floatlab.reduce.explain.problem import ProductProblem, Side
+from floatlab.reduce.explain.stages import Model
+from floatlab.reduce.plan.expressions import parse_schedule
+from floatlab.reduce.plan.schedules import SERIAL
+from floatlab.reduce.replay.candidates import EXACTLY, Candidate, candidate_text, list_candidates
+from floatlab.reduce.replay.evaluator import Evaluator
+from floatlab.reduce.replay.explanations import agreement
+from floatlab.reduce.simulate.adders import Adder
+from floatlab.reduce.simulate.compensated import Compensated
+from floatlab.reduce.simulate.simulation import simulate
+
+_TERMS = 1 << 17  # in the elements that are replayed
+_MOST, _LEAST = 256, 36  # elements
+_WHOLE = 1 << 28  # multiply-adds of products that are replayed as a whole
+_UNMAPPED = 0.1  # of the elements, at most, of a map that is compared
+_DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
+_DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
+_UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # inputs of matrix units
+_COMPENSATED = ("kahan", "neumaier", "double")
+_NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
+
+
+class Replaying(Protocol):
+    """A map of the orders of a library by position: `floatlab.reduce.reveal` makes them."""
+
+    def replay(self, a: object, b: object) -> Array:
+        """Return the product of a and b as the library makes it."""
+
+
+class Way(Individual):
+    """A computation that gives the replayed elements of a result: a candidate, a compensated sum, or a library's."""
+
+    text: str
+    candidate: Candidate | None = None
+    compensated: bool = False
+    rounds_inputs: bool = False  # a model of a unit that takes fewer digits than the inputs have
+
+
+class CandidateGrid:
+    """Candidates on some elements of a product, with the ways that give each of two results."""
+
+    def __init__(self, problem: ProductProblem, model: Model, into: Format, tick: Callable[[], None]) -> None:
+        """Take the inputs, as a model rounds them, and the format of the sums."""
+        self.problem, self.into, self.tick = problem, into, tick
+        self.nearest: dict[str, Array] = {}  # for a result that no way gives: the elements that the best one misses
+        m, n = problem.shape
+        most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
+        self.rows = spread(m, max(int(most**0.5), most // n))
+        self.columns = spread(n, max(1, most // len(self.rows)))
+        x, y = (self._changed(side, model) for side in problem.sources)
+        self.sides = (
+            Source(x.codes[self.rows], x.format), Source(np.ascontiguousarray(y.codes[:, self.columns]), y.format),
+        )  # fmt: skip
+        self.whole_sides = x, y
+        self.evaluator = Evaluator(self.sides, into)
+
+    @staticmethod
+    def _changed(side: Source, model: Model) -> Source:
+        evidence = dict(model.evidence)
+        if model.name != "inputs-rounded":
+            return side
+        kind = native_dtype(side.format)
+        values = quantize(side, evidence["format"], rounding=evidence["rounding"])
+        return side if kind is None else source_of(np.asarray(values, kind))
+
+    def _observed(self, side: Side) -> Source | None:
+        codes = side.source.codes[np.ix_(self.rows, self.columns)]
+        if side.format == self.into:
+            return Source(codes.reshape(-1), self.into)
+        values = side.values[np.ix_(self.rows, self.columns)].reshape(-1)
+        made = source_of(values)
+        return Source(np.asarray(encode(made, self.into)), self.into)
+
+    def directed_ways(self, side: Side) -> list[Way]:
+        """Return the ways that give a result by sums in other directions than to nearest even."""
+        goal, found = self._observed(side), []
+        formats = self.sides[0].format, self.sides[1].format
+        for direction in _DIRECTIONS:
+            rules = as_context(direction)
+            evaluator = Evaluator(self.sides, self.into, rules)
+            for candidate in list_candidates(self.problem.terms, formats, self.into, _DIRECTED, None, (), 1, rules):
+                self.tick()
+                if goal is not None and agreement(evaluator.sampled(candidate), goal, self.into).all():
+                    found.append(Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate))
+        return found
+
+    def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
+        """Return for each result the ways that give all the elements that are replayed."""
+        goals = [self._observed(side) for side in sides]
+        found: list[list[Way]] = [[] for _ in sides]
+        formats = self.sides[0].format, self.sides[1].format
+        candidates = list_candidates(self.problem.terms, formats, self.into, elements=self.evaluator.size)
+        for candidate in candidates:
+            self.tick()
+            try:
+                codes = self.evaluator.sampled(candidate)
+            except FloatlabError:
+                continue
+            text = candidate_text(candidate, self.into)
+            rounds = any(row.terms.precision < self.sides[0].format.precision for row in candidate.machines)
+            self._collect(codes, goals, found, Way(text, candidate, rounds_inputs=rounds))
+        for evaluator, candidate in self._units():
+            self.tick()
+            self._collect(
+                evaluator.sampled(candidate), goals, found, Way(candidate_text(candidate, self.into), candidate)
+            )
+        if self.into.name in ("binary32", "binary64"):
+            pairs = self.evaluator._pairs
+            for name in _COMPENSATED:
+                self.tick()
+                codes = simulate(pairs, SERIAL, Compensated(name, self.into, self.into, DEFAULT))
+                self._collect(codes, goals, found, Way(f"{name} sum", None, True))
+        return [self._verified(ways, side) for ways, side in zip(found, sides, strict=True)]
+
+    def _units(self) -> Iterator[tuple[Evaluator, Candidate]]:
+        """Give models of matrix units for inputs in wider files that are all numbers of a format they take."""
+        values = [np.asarray(decode(side.codes, side.format), np.float64) for side in self.sides]
+        for format in map(parse_format, _UNITS):
+            if self.sides[0].format.precision <= format.precision:
+                continue
+            if all(np.array_equal(np.asarray(quantize(side, format), np.float64), side) for side in values):
+                narrow = tuple(Source(np.asarray(encode(side, format)), format) for side in values)
+                evaluator = Evaluator(narrow, self.into)
+                for each in list_candidates(self.problem.terms, (format, format), self.into, ()):
+                    if each.machines:
+                        yield evaluator, each
+
+    def _verified(self, ways: list[Way], side: Side) -> list[Way]:
+        """Drop the ways that do not give the whole result, as far as that is computed; keep in mind the nearest one."""
+        kept, work = [], 0
+        each_work = self.problem.shape[0] * self.problem.shape[1] * self.problem.terms
+        for way in ways:
+            work += each_work
+            missed = self.mismatches(way, side) if work <= _WHOLE else None
+            if missed is None or not missed.any():
+                kept.append(way)
+            elif side.name not in self.nearest or missed.sum() < self.nearest[side.name].sum():
+                self.nearest[side.name] = missed
+        return kept
+
+    def _collect(self, codes: Array, goals: Sequence[Source | None], found: list[list[Way]], way: Way) -> None:
+        for goal, ways in zip(goals, found, strict=True):
+            if goal is not None and agreement(codes, goal, self.into).all():
+                ways.append(way)
+
+    def chance(self) -> float:
+        """Return the least share of elements in which two orders of addition differ."""
+        codes = []
+        for text, fma in (
+            ("serial", False),
+            ("serial", True),
+            ("pairwise", False),
+            ("reversed", True),
+            ("lanes(2)", True),
+        ):
+            codes.append(
+                self.evaluator.sampled(Candidate(parse_schedule(text), Adder(own_accumulator(self.into), fma=fma)))
+            )
+        return min(float((one != other).mean()) for one, other in combinations(codes, 2))
+
+    def mismatches(self, way: Way, side: Side) -> Array | None:
+        """Return which elements of the whole result a way does not give; None where that is too much to compute."""
+        m, n = self.problem.shape
+        if way.candidate is not None and way.candidate.machines:
+            return None  # of inputs in their own format
+        if way.candidate is None or self.problem.special is not None or side.format != self.into:
+            return None
+        whole = Evaluator(self.whole_sides, self.into)
+        codes = whole.whole(way.candidate)
+        return ~agreement(codes, Source(side.source.codes.reshape(-1), self.into), self.into).reshape(m, n)
+
+
+def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
+    """Return the libraries whose product of these inputs has every bit of a result: NumPy's, and those of maps."""
+    found = []
+    x, y = problem.sources
+    kind = native_dtype(x.format)
+    same = x.format == y.format == side.format
+    if same and kind is not None and kind.itemsize > 2:
+        with np.errstate(all="ignore"):
+            made = np.ascontiguousarray(x.codes).view(kind) @ np.ascontiguousarray(y.codes).view(kind)
+        if np.array_equal(made.view(side.source.codes.dtype), side.source.codes):
+            found.append(Way("numpy.matmul of this machine"))
+    for each in maps:
+        try:
+            replayed = source_of(np.asarray(each.replay(*(_values(source) for source in problem.sources))))
+        except FloatlabError:
+            continue  # a map of another shape or format
+        if replayed.format != side.format or replayed.codes.size != side.values.size:
+            continue
+        values = np.asarray(decode(replayed.codes, replayed.format), np.float64).reshape(side.values.shape)
+        unknown = np.isnan(values)  # elements whose order the map does not have
+        if unknown.mean() <= _UNMAPPED and ((values == side.values) | unknown).all():
+            found.append(Way(f"the orders of {getattr(each, 'target', 'a map')}"))
+    return found
+
+
+def _values(source: Source) -> Array:
+    kind = native_dtype(source.format)
+    return source.codes if kind is None else np.ascontiguousarray(source.codes).view(kind)
+
+
+def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
+    """Return the names of what separates two results, each with the words for it, and the two ways.
+
+    Where several pairs of ways give both results by as few differences, all their causes are named.
+    """
+    pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
+    if pairs:
+        causes = {id(pair): _causes(*pair) for pair in pairs}
+        least = min(map(len, causes.values()))
+        if least:
+            best = [pair for pair in pairs if len(causes[id(pair)]) == least]
+            names = {name: f"{best[0][0].text}, then {best[0][1].text}" for pair in best for name in causes[id(pair)]}
+            if any(way.rounds_inputs for way in best[0]):
+                names["inputs-rounded"] = next(way.text for way in best[0] if way.rounds_inputs)
+            return names, best[0]
+    found: dict[str, str] = {}
+    for ways in (first, second):
+        known = [way for way in ways if way.candidate is not None or way.compensated]
+        if not known:
+            continue
+        plain = [way for way in known if _is_plain(way, own)]
+        for way in () if plain else known:
+            found["compensated" if way.compensated else _name_of(way, own)] = way.text
+            if way.rounds_inputs:
+                found["inputs-rounded"] = way.text
+    if not found:
+        said = next((way.text for way in (*first, *second)), "not known")
+        found = {"order": said}
+    return found, None
+
+
+def _causes(one: Way, other: Way) -> tuple[str, ...]:
+    assert one.candidate is not None
+    assert other.candidate is not None
+    names = []
+    for cause in causes_of(one.candidate, other.candidate):
+        name = _NAMES[cause]
+        if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
+            name = "products"
+        names.append(name)
+    return tuple(dict.fromkeys(names))
+
+
+def _accumulators(way: Way) -> tuple[Format | None, ...]:
+    assert way.candidate is not None
+    return tuple(each.accumulator for each in way.candidate.adders) or (None,)
+
+
+def _is_plain(way: Way, own: Format) -> bool:
+    """Say whether a way adds in the usual format, each product rounded to it or fused."""
+    if way.candidate is None or way.compensated or way.candidate == EXACTLY or way.candidate.machines:
+        return False
+    return all(
+        each.accumulator == own and (each.fma or each.products in (own,)) for each in way.candidate.adders
+    )  # fmt: skip
+
+
+def _name_of(way: Way, own: Format) -> str:
+    assert way.candidate is not None
+    adders = way.candidate.adders
+    if adders and all(each.accumulator == own for each in adders):
+        return "products"
+    return "accumulator"
+
+
+def own_accumulator(into: Format) -> Format:
+    """Return the accumulator that libraries use for results of a format."""
+    single = parse_format("fp32")
+    return single if into.precision < single.precision else into

@@ -1,0 +1,400 @@
+"""Why one result is, or is not, the product of its inputs: one hypothesis after another, each verified on all elements.
+
+A hypothesis is a model of the inputs (`stages`), an accumulator, and perhaps a fault (`residuals`, `regions`). It is
+taken only if what it leaves is rounding in every element. Those that need less are tried first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.types import Array
+from floatlab.formats import Format, parse_format
+from floatlab.reduce.explain.faults import NEAR, FaultFinder
+from floatlab.reduce.explain.findings import (
+    DOUBLE,
+    ENOUGH,
+    SINGLE,
+    DiagnosedCause,
+    Evidence,
+    Fault,
+    SampledModel,
+    SideExplanation,
+)
+from floatlab.reduce.explain.grid import CandidateGrid, names_between, own_accumulator
+from floatlab.reduce.explain.patterns import CERTAIN, OUTLIER, certainty
+from floatlab.reduce.explain.problem import ProductProblem, Side, View, find_stray, middle, unrelated_share, view_of
+from floatlab.reduce.explain.residuals import find_places
+from floatlab.reduce.explain.stages import PLAIN, Model, known_of, sum_models
+
+_CAST = 3  # more is needed for sums in a narrower format of inputs in a wider one than for casting these
+_SURPRISING = 0.2  # of the elements that a narrower accumulator would have changed
+_TRIED = 8  # models that are verified on all elements
+_FAR = 0.25  # sigmas in units of the unit roundoff: no sum in any usual format is farther off
+_SCATTERED = 0.4  # of the elements, at most, are single wrong ones
+_WHOLE = 1 << 27  # multiply-adds of products that are rounded one by one
+_MOST_WRONG = 0.5  # of the elements: a region of more is another result
+
+
+class SideExplainer:
+    """The search for what one result is."""
+
+    def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
+        """Look for NaNs and infinities that the inputs do not explain; they are set aside."""
+        self.problem, self.side, self.tick = problem, side, tick
+        self.faults = FaultFinder(problem, tick)
+        self.stray = find_stray(problem, side)
+        self.before: tuple[DiagnosedCause, ...] = ()
+        if self.stray.any():
+            places = find_places(self.stray)
+            where = tuple(tuple(map(int, at)) for at in np.argwhere(self.stray)[:4096])
+            found = Fault("nan", where, () if places is None else (("places", places.name),), self.stray)
+            self.before = (self._cause(found, "result"),)
+
+    @property
+    def accumulators(self) -> tuple[Format, ...]:
+        """The formats in which sums of this result may usually have been made."""
+        if self.side.format.precision <= SINGLE.precision:
+            return (SINGLE,)
+        return (DOUBLE,) if self.side.narrowest.precision > SINGLE.precision else (DOUBLE, SINGLE)
+
+    def explain(self) -> SideExplanation:
+        """Return the first hypothesis that leaves rounding alone."""
+        if not (self.side.finite & self.problem.known).any():
+            status = "bug" if self.stray.any() else "product"
+            return self._found(status, ())
+        searches = [self._plain_or_flushed, self._with_most_right, self._with_all_wrong, self._of_sums]
+        for search in (*searches, self._narrower):
+            found = search()
+            if found is not None:
+                return found
+        return self._unexplained()
+
+    def _plain_or_flushed(self) -> SideExplanation | None:
+        """Recognise a product that differs by subnormal results alone, which are zero."""
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        fit = view.fit()
+        flushed = self._flushed(view, None, fit.wrong) if fit.wrong.any() else None
+        if flushed is None:
+            return None
+        return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
+
+    # what is right in most elements
+
+    def _options(self) -> Iterator[SampledModel]:
+        """Give the models of inputs with what each leaves in the sample."""
+        views = [view_of(self.problem, self.side, each, sampled=True) for each in self.accumulators]
+        for model, product in self.problem.sampled_models(self.tick):
+            for accumulator, view in zip(self.accumulators, views, strict=True):
+                fit = view.fit(product)
+                some = fit.z[view.totals.size > 0]
+                errors = np.minimum(fit.z[view.usable], OUTLIER)
+                rms = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
+                yield SampledModel(
+                    middle(some if some.size else fit.z), int(fit.wrong.sum()), model, accumulator, view, product, rms
+                )
+
+    def _with_most_right(self) -> SideExplanation | None:
+        self.options = list(self._options())
+        near = [each for each in self.options if each.z <= NEAR]
+        if not near:
+            return None
+        usable = int(near[0].view.usable.sum())
+        least = min(each.wrong for each in near)
+        own = self.accumulators[0]
+        near.sort(
+            key=lambda each: (
+                each.wrong > least + usable // 50,
+                each.model.weight + (_CAST if each.model is PLAIN and each.accumulator is not own else 0),
+                each.accumulator is not own,
+                round(each.rms, 2),
+            )
+        )
+        first = near[0]
+        if usable >= ENOUGH and first.model is PLAIN:
+            certain = {id(each): certainty(each, first) for each in near}
+            self._look_closer(certain, near, first)
+            clearer = [each for each in near if certain[id(each)] > CERTAIN]
+            clearer.sort(key=lambda each: -certain[id(each)])
+            near = clearer + [each for each in near if each not in clearer]
+        least = min(each.wrong for each in near)
+        for faulty in (False, True):
+            for each in near[:_TRIED] if faulty else [one for one in near if one.wrong == least][:_TRIED]:
+                self.tick()
+                found = self._verified(each.model, each.accumulator, faulty)
+                if found is not None:
+                    return found
+        return None
+
+    def _look_closer(self, certain: dict[int, float], near: list[SampledModel], first: SampledModel) -> None:
+        """Measure the certainty of the likeliest models that a sample left in doubt on all elements."""
+        doubted = [each for each in near if CERTAIN / 4 < certain[id(each)] <= CERTAIN]
+        if max(certain.values()) > CERTAIN or first.view.values.size == self.side.values.size:
+            return
+        for each in sorted(doubted, key=lambda each: -certain[id(each)])[:2]:
+            view = view_of(self.problem, self.side, each.accumulator)
+            plain = SampledModel(first.z, first.wrong, first.model, first.accumulator, view, None)
+            product = self.problem.whole(each.model)
+            certain[id(each)] = certainty(each.replace(view=view, product=product), plain)
+
+    def _verified(self, model: Model, accumulator: Format, faulty: bool) -> SideExplanation | None:
+        """Return a model, where it leaves rounding alone, or with `faulty` beside one fault."""
+        view = view_of(self.problem, self.side, accumulator)
+        product = None if model is PLAIN else self.problem.whole(model)
+        fit = view.fit(product)
+        if not fit.wrong.any():
+            return self._found(
+                "product" if model is PLAIN else "rounding", (), model, accumulator, fit.z, view, product
+            )
+        flushed = self._flushed(view, product, fit.wrong)
+        if flushed is not None:
+            return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
+        if not faulty:
+            return None
+        if self.narrower is not None and fit.wrong.mean() > _SURPRISING * self.narrower_share:
+            return None
+        places = find_places(fit.wrong)
+        fault = None
+        if places is None or places.count > 4:
+            fault = self._fault(view, product, fit.wrong)
+        if fault is None and places is not None and places.count * 2 <= fit.wrong.size:
+            evidence = self._content(fit.wrong) if places.name == "region" else ()
+            fault = Fault(places.name, places.where, evidence, fit.wrong)
+        if fault is None:
+            return None
+        return self._found("bug", (fault,), model, accumulator, fit.z, view, product)
+
+    def _content(self, wrong: Array) -> Evidence:
+        return (("holds", "other numbers" if self.side.values[wrong].any() else "zeros"),)
+
+    def _flushed(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        """Explain wrong zeros that subnormal results would have been."""
+        least = 2.0**self.side.format.emin
+        values = self.side.values
+        exact = view.totals.product if product is None else product
+        if ((values != 0) & (np.abs(values) < least)).any():
+            return None
+        room = 1 if (values[wrong] == 0).all() else self.problem.terms
+        most = least * room * (1 + 4 * self.problem.terms * view.noise.u)
+        if ((np.abs(values - exact) <= most) & (np.abs(exact) <= most))[wrong].all():
+            return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
+        return None
+
+    # faults of many elements
+
+    def _fault(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
+        found = self.faults.find(view, product, wrong)
+        return found if found is not None and self._is_certain(view, product, wrong) else None
+
+    def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
+        return self.narrower is None or self._is_clear(view, product, wrong)
+
+    def _is_clear(self, view: View, product: Array | None, wrong: Array) -> bool:
+        """Say whether errors are so large that a narrower accumulator is no other explanation."""
+        error = np.abs(view.totals.error(view.values, product))[wrong]
+        room = np.broadcast_to(view.half, wrong.shape)[wrong] + 1e-300
+        return wrong.sum() > 20 and float(np.median(error / room)) > 8
+
+    # what is wrong in most elements
+
+    def _with_all_wrong(self) -> SideExplanation | None:
+        """Look for faults of all elements: first of the plain product, then beside models of the inputs."""
+        for accumulator in self.accumulators:
+            view = view_of(self.problem, self.side, accumulator)
+            wrong = view.fit().wrong
+            fault = self.faults.transposed(view, wrong) or self._fault(view, None, wrong)
+            if fault is not None:
+                return self._found("bug", (fault,), PLAIN, accumulator, None, view)
+        found = []
+        for each in self.options:
+            self.tick()
+            left = self.faults.left(each.view, each.product)
+            if left <= NEAR:
+                found.append((each.model.weight, left, each.model, each.accumulator))
+        for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
+            view = view_of(self.problem, self.side, accumulator)
+            product = self.problem.whole(model)
+            wrong = view.fit(product).wrong
+            fault = self.faults.shifted(view, product, wrong)
+            if fault is not None and fault.name and self._is_certain(view, product, wrong):
+                return self._found("bug", (fault,), model, accumulator, None, view, product)
+        return None
+
+    # narrower formats inside the sums
+
+    def _of_sums(self) -> SideExplanation | None:
+        problem = self.problem
+        rows, columns = problem.rows[:: max(1, len(problem.rows) // 20)], problem.columns[:24]
+        x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
+        found = []
+        for accumulator in self.accumulators:
+            usable = self.side.finite[index] & problem.known[index]
+            noise = problem.noise(accumulator)
+            view = View(problem.totals.take(rows, columns), self.side.values[index], usable, noise, self.side.narrowest)
+            for model in sum_models(accumulator, problem.terms):
+                self.tick()
+                # Numbers of a narrower format were rounded to it at the end, not before.
+                if self.side.narrowest.precision <= parse_format(dict(model.evidence)["format"]).precision:
+                    continue
+                product = model.make(x, y, problem.x, problem.y)
+                fit = view.fit(product)
+                if middle(fit.z) > NEAR:
+                    continue
+                # A partial sum next to a tie may have gone the other way: by one of its ulps.
+                step = 2.0 ** (1 - parse_format(dict(model.evidence)["format"]).precision)
+                share = float(fit.wrong.sum() / max(1, view.usable.sum()))
+                if model.name == "products" and share:
+                    continue
+                off = np.abs(view.totals.error(view.values, product)) > 2 * step * view.totals.size
+                if share <= 0.1 and not (off & fit.wrong).any():
+                    found.append((share, middle(fit.z), model, accumulator))
+        if not found:
+            return None
+        _, z, model, accumulator = min(found, key=lambda each: each[:2])
+        if problem.shape[0] * problem.shape[1] * problem.terms <= _WHOLE:
+            whole = view_of(problem, self.side, accumulator)
+            share = float(whole.fit(self.problem.whole(model)).wrong.sum() / max(1, whole.usable.sum()))
+            if share > (0.0 if model.name == "products" else 0.1):
+                return None
+        return self._found("rounding", (), model, accumulator, np.array([z]))
+
+    @cached_property
+    def narrower(self) -> SideExplanation | None:
+        """The result as a sum whose every step was rounded to a narrower format that has all these numbers."""
+        accumulators = [parse_format(name) for name in ("fp32", "tf32", "fp16", "bf16")]
+        for format in sorted(accumulators, key=lambda each: each != self.side.narrowest):
+            if format.precision >= self.accumulators[0].precision or self.side.narrowest.precision > format.precision:
+                continue
+            view = view_of(self.problem, self.side, format)
+            fit = view.fit()
+            if middle(fit.z) <= NEAR and not fit.wrong.any():
+                fault = Fault("accumulator", (), (("format", format.name),))
+                return self._found("rounding", (fault,), PLAIN, format, fit.z)
+        return None
+
+    def _narrower(self) -> SideExplanation | None:
+        return self.narrower
+
+    @cached_property
+    def narrower_share(self) -> float:
+        """Which share of elements such sums have that no wider accumulator gives, from some that are simulated."""
+        assert self.narrower is not None
+        problem, format = self.problem, self.narrower.accumulator
+        rows, columns = problem.rows[:16], problem.columns[:32]
+        x, y = problem.x[rows], problem.y[:, columns]
+        total = np.zeros((len(rows), len(columns)))
+        with np.errstate(all="ignore"):
+            for k in range(problem.terms):
+                step = np.asarray(quantize(x[:, k : k + 1] * y[k : k + 1], format), np.float64)
+                total = np.asarray(quantize(total + step, format), np.float64)
+        noise = problem.noise(self.accumulators[0])
+        view = View(problem.totals.take(rows, columns), total, np.isfinite(total), noise, self.side.narrowest)
+        return float(view.fit().wrong.mean())
+
+    def _unexplained(self) -> SideExplanation:
+        """Say that a result is another product, or none, where no precision explains how far off it is."""
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        fit, share = view.fit(), unrelated_share(view)
+        usable = view.usable & (view.totals.squares > 0)
+        replayed = self._replayed()
+        if replayed is None:
+            self.faults.doubts_all = False
+            replayed = self._with_all_wrong()
+        if replayed is not None:
+            return replayed
+        if view.usable.any() and middle(fit.z) <= NEAR and fit.wrong[view.usable].mean() < _SCATTERED:
+            where = tuple(tuple(map(int, at)) for at in np.argwhere(fit.wrong)[:4096])
+            return self._found("bug", (Fault("elements", where, self._content(fit.wrong), fit.wrong),), view=view)
+        if share >= 0.5:
+            return self._found("bug", (Fault("not-the-product", (), (("beyond", f"{share:.3g}"),)),), view=view)
+        places = find_places(fit.wrong)
+        if places is not None and fit.wrong[usable].sum() < _MOST_WRONG * usable.sum() and places.name == "region":
+            fault = Fault("region", places.where, self._content(fit.wrong), fit.wrong)
+            return self._found("bug", (fault,), z=fit.z, view=view)
+        return self._found("unknown", (), z=fit.z, view=view)
+
+    def _replayed(self) -> SideExplanation | None:
+        """Return the computation that gives the bits, however far off they are."""
+        own, into = own_accumulator(self.side.narrowest), self.side.narrowest
+        view = view_of(self.problem, self.side, self.accumulators[0])
+        error = np.abs(view.totals.error(view.values))[view.usable]
+        size = view.totals.size[view.usable]
+        if self.stray.any() or middle(view.fit().z) * view.noise.u > _FAR:
+            return None
+        rounded = [each for each in self.options if each.model.name == "inputs-rounded"]
+        likely = sorted(rounded, key=lambda each: (each.rms, each.model.weight))[:2]
+        for model in (PLAIN, *(each.model for each in likely)):
+            grid = CandidateGrid(self.problem, model, into, self.tick)
+            (ways,) = grid.ways((self.side,))
+            names = names_between([], ways, own)[0] if ways else {}
+            directed = model is PLAIN and (error <= 2.1 * self.problem.terms * view.noise.u * size).all()
+            if not ways and into == self.side.format and directed and (ways := grid.directed_ways(self.side)):
+                names = {"accumulator": ways[0].text}
+            faults = tuple(Fault(name, (), (("ways", text),)) for name, text in names.items() if name != "order")
+            if ways:
+                status = "rounding" if faults or model.name else "product"
+                return self._found(status, faults, model, self.accumulators[0])
+        return None
+
+    # results
+
+    def _cause(self, fault: Fault, stage: str) -> DiagnosedCause:
+        share = 1.0 if fault.wrong is None else float(fault.wrong.mean())
+        return DiagnosedCause(fault.name, stage, self.side.name, share, fault.where, fault.evidence)
+
+    def _found(
+        self,
+        status: str,
+        faults: tuple[Fault, ...],
+        model: Model = PLAIN,
+        accumulator: Format = SINGLE,
+        z: Array | None = None,
+        view: View | None = None,
+        product: Array | None = None,
+    ) -> SideExplanation:
+        causes = [self._cause(each, "result") for each in faults]
+        if model.name:
+            evidence = known_of(model, self.problem.x, self.problem.y)
+            causes.insert(0, self._cause(Fault(model.name, (), evidence), model.stage))
+        own = self.accumulators[0]
+        if accumulator is not own and status in ("product", "rounding", "bug") and not faults:
+            causes.append(self._cause(Fault("accumulator", (), (("format", accumulator.name),)), "accumulator"))
+        flushed = any(each.name == "flush-to-zero" for each in causes)
+        if view is not None and not flushed and self._is_cast(view, product, faults):
+            causes.append(self._cause(Fault("output-rounded", (), (("format", self.side.narrowest.name),)), "output"))
+        overflows = any(each.name == "accumulator" for each in faults) and self._overflows(accumulator)
+        if self.before and (overflows or (model.name and self._makes_stray(model))):
+            self.before, self.stray = (), np.zeros_like(self.stray)
+        if self.before:
+            status = "bug" if status != "unknown" else status
+        elif status == "product" and causes:
+            status = "rounding"
+        wrong = next((each.wrong for each in faults if each.wrong is not None), None)
+        error = 0.0 if z is None else middle(z)
+        return SideExplanation(
+            self.side, status, (*self.before, *causes), model, accumulator, self.stray if self.before else wrong, error
+        )
+
+    def _overflows(self, accumulator: Format) -> bool:
+        """Say whether partial sums may have overflowed wherever the result is not finite."""
+        return bool((self.problem.totals.size[self.stray] >= float(accumulator.largest) / 2).all())
+
+    def _makes_stray(self, model: Model) -> bool:
+        """Say whether a model's own overflow is what is not finite in the result."""
+        rows, columns = (np.flatnonzero(self.stray.any(axis=axis)) for axis in (1, 0))
+        x, y = self.problem.x, self.problem.y
+        made = model.make(x[rows], y[:, columns], x, y)
+        return not np.isfinite(made[self.stray[np.ix_(rows, columns)]]).any()
+
+    def _is_cast(self, view: View, product: Array | None, faults: tuple[Fault, ...]) -> bool:
+        """Say whether numbers of a narrower format are what rounding the result made."""
+        if self.side.narrowest.precision >= self.side.format.precision or not isinstance(view.half, np.ndarray):
+            return False
+        bare = View(view.totals, view.values, view.usable, view.noise, self.side.format)
+        wrong = bare.fit(product).wrong
+        local = [each.wrong for each in faults if each.name in ("elements", "region") and each.wrong is not None]
+        return bool(wrong.any() if not local else (wrong & ~local[0]).any())

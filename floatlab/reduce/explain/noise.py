@@ -1,0 +1,203 @@
+"""How far a computed product may be from the exact one: the exact product of matrices, and rounding's size in it.
+
+Of n terms added one after the other, each step errs by about a third of an ulp of the partial sum. Partial sums drift
+to the result P and swing around that by the terms' squares T, so that their squares add up to about n·(P²/3 + T/6).
+Thresholds are a multiple of that, measured by simulation on the inputs at hand, and never above n·u·Σ|x·y|, which no
+order exceeds (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1, to first order).
+"""
+
+from __future__ import annotations
+
+from math import ceil, log2
+
+import numpy as np
+
+from floatlab.arrays.lanes.pairs import two_product, two_sum
+from floatlab.arrays.types import Array, DType
+from floatlab.formats import Format
+from floatlab.record import Individual, Record
+
+_STEP = 0.15  # mean square of the error of one rounding, in units of (u·value)²
+# Sigmas. Partial sums that wander far off make errors of 10 sigmas in one element of 10,000.
+_LEAST_FACTOR = 16.0
+_ROOM = 3.0
+_ROWS, _COLUMNS = 16, 32  # that are simulated
+_SLICES = 4
+_EXACT_ELEMENTS = 1 << 22  # numbers in the products of elements that need more digits
+_BITS = 53
+
+
+class Totals(Individual):
+    """The exact product (what `product` misses is in `missed`), Σ|x·y|, Σ(x·y)², and where no step can round.
+
+    `grain` is the weight of the last place that any partial sum can have.
+    """
+
+    product: Array
+    missed: Array | None
+    size: Array
+    squares: Array
+    grain: Array | None
+    terms: int
+
+    def take(self, rows: Array, columns: Array) -> Totals:
+        """Return the totals of some rows and columns."""
+        index = np.ix_(rows, columns)
+        parts = (None if part is None else part[index] for part in (self.missed, self.size, self.squares, self.grain))
+        missed, size, squares, grain = parts
+        assert size is not None
+        assert squares is not None
+        return Totals(self.product[index], missed, size, squares, grain, self.terms)
+
+    def error(self, values: Array, product: Array | None = None) -> Array:
+        """Return values − product, of another product where one is given."""
+        with np.errstate(all="ignore"):
+            if product is not None:
+                return values - product
+            error: Array = values - self.product
+            return error if self.missed is None else error - self.missed
+
+
+def multiply_exactly(x: Array, y: Array, precise: bool) -> Totals:
+    """Return the product of float64 matrices: to binary64, or with `precise` to much more."""
+    with np.errstate(all="ignore"):
+        size = np.abs(x) @ np.abs(y)
+        squares = (x * x) @ (y * y)
+    high, low = _in_slices(x, y, size) if precise else (x @ y, None)
+    return Totals(high, low, size, squares, _grain(x, y), x.shape[1])
+
+
+def _grain(x: Array, y: Array) -> Array:
+    """Return the weight of the last digit of all products of an element, as a number."""
+    with np.errstate(all="ignore"):
+        grain: Array = np.ldexp(_last_place(x, 1), 0) @ np.ldexp(_last_place(y, 0), 0)
+    return grain
+
+
+def _last_place(x: Array, axis: int) -> Array:
+    """Return the weight of the last nonzero digit of rows or columns, as a column or a row."""
+    fraction, exponent = np.frexp(x)
+    digits = np.ldexp(fraction, _BITS).astype(np.int64)
+    weight = np.ldexp((digits & -digits).astype(np.float64), exponent - _BITS)
+    least: Array = np.where(weight == 0, np.inf, weight).min(axis=axis, keepdims=True)
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def _in_slices(x: Array, y: Array, size: Array) -> tuple[Array, Array]:
+    """Multiply slices of so few digits that binary64 adds their products exactly.
+
+    K. Ozaki, T. Ogita, S. Oishi, S. M. Rump, *Error-free transformations of matrix multiplication by using fast
+    routines of matrix multiplication and its applications* (Numerical Algorithms 59, 2012).
+    """
+    n = x.shape[1]
+    digits = (_BITS - ceil(log2(max(n, 2)))) // 2
+    scales = [_scale(side, axis) for side, axis in ((x, 1), (y, 0))]
+    parts = [_sliced(side / scale, digits) for side, scale in zip((x, y), scales, strict=True)]
+    high, low = np.zeros(size.shape), np.zeros(size.shape)
+    for i, a in reversed(list(enumerate(parts[0]))):
+        for j, b in enumerate(parts[1]):
+            if i + j < _SLICES:
+                high, rest = two_sum(high, a @ b)
+                low += rest
+    outer = scales[0] * scales[1]
+    with np.errstate(all="ignore"):
+        high, low = two_sum(high, low)
+        high, low = high * outer, low * outer
+        unsure = 4 * n * outer * 2.0 ** (-digits * _SLICES) > 2.0**-60 * size
+    places = np.argwhere(unsure & (size > 0))
+    for start in range(0, len(places), max(1, _EXACT_ELEMENTS // n)):
+        r, c = places[start : start + max(1, _EXACT_ELEMENTS // n)].T
+        high[r, c], low[r, c] = _added(x[r].T, y[:, c])
+    return high, low
+
+
+def _scale(x: Array, axis: int) -> Array:
+    most = np.abs(x).max(axis=axis, keepdims=True)
+    return np.ldexp(1.0, np.frexp(np.where(most == 0, 1.0, most))[1])
+
+
+def _sliced(x: Array, digits: int) -> list[Array]:
+    """Return slices of numbers below one: each holds so many more of their digits."""
+    slices, rest = [], x
+    for i in range(1, _SLICES + 1):
+        big = 1.5 * 2.0 ** (_BITS - 1 - digits * i)
+        part = (rest + big) - big
+        slices.append(part)
+        rest = rest - part
+    return slices
+
+
+def _added(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return sums of products of the columns of two arrays as pairs."""
+    high, low = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    with np.errstate(all="ignore"):
+        for a, b in zip(x, y, strict=True):
+            product, missed = two_product(a, b)
+            high, rest = two_sum(high, product)
+            low = low + (rest + missed)
+        return two_sum(high, low)
+
+
+class Noise(Record):
+    """What rounding makes: an accumulator's unit roundoff and least quantum, and how many sigma are its limit."""
+
+    u: float
+    quantum: float
+    factor: float = _LEAST_FACTOR
+
+    def sigma(self, totals: Totals, product: Array | None = None) -> Array:
+        """Return the root mean square error to expect of each element."""
+        n, p = totals.terms, totals.product if product is None else product
+        with np.errstate(all="ignore"):
+            mean = _STEP * (n * (p * p / 3 + totals.squares / 6) + totals.squares + p * p)
+            sigma: Array = self.u * np.sqrt(mean) + self.quantum * np.sqrt(n) / 2
+        return sigma
+
+    def limit(self, totals: Totals, product: Array | None = None, factor: float | None = None) -> Array:
+        """Return the most that is rounding, for each element."""
+        n = totals.terms
+        factor = self.factor if factor is None else factor
+        with np.errstate(all="ignore"):
+            most = n * self.u * totals.size * (1 + n * self.u) + n * self.quantum
+            limit = np.minimum(factor * self.sigma(totals, product), most)
+            if totals.grain is not None and product is None:
+                exact = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
+                limit = np.where(exact, 0.0, limit)
+        return limit
+
+
+def noise_of(format: Format) -> Noise:
+    """Return the rounding of sums in a format."""
+    return Noise(2.0**-format.precision, 2.0**format.qmin)
+
+
+def calibrated(noise: Noise, x: Array, y: Array, totals: Totals, kind: DType) -> Noise:
+    """Return the noise with the factor that sums on these inputs need: simulated serially, products rounded."""
+    rows, columns = (spread(n, most) for n, most in ((x.shape[0], _ROWS), (y.shape[1], _COLUMNS)))
+    part = totals.take(rows, columns)
+    a, b = x[rows].astype(kind), y[:, columns].astype(kind)
+    total = np.zeros(part.size.shape, kind)
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            total = total + a[:, k : k + 1] * b[k : k + 1]
+        z = np.abs(part.error(total.astype(np.float64))) / noise.sigma(part)
+    z = z[np.isfinite(z)]
+    return noise.replace(factor=max(noise.factor, _ROOM * float(z.max()))) if z.size else noise
+
+
+def spread(count: int, most: int) -> Array:
+    """Return some indices, spread over all.
+
+    >>> spread(10, 3).tolist()
+    [0, 4, 9]
+    """
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+
+
+def half_ulp(values: Array, format: Format) -> Array:
+    """Return half an ulp of each value in a format: how far rounding to it may have moved the number."""
+    with np.errstate(all="ignore"):
+        least = format.emin + 1
+        exponent = np.where(values == 0, least, np.maximum(np.frexp(values)[1], least)) - format.precision - 1
+    half: Array = np.where(np.isfinite(values), np.ldexp(1.0, exponent), 0.0)
+    return half

@@ -1,0 +1,133 @@
+"""Faults smaller than rounding's bound: few elements among others that agree bit for bit, and means that stand out."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.record import Record
+from floatlab.reduce.explain.findings import ENOUGH, SampledModel
+from floatlab.reduce.explain.problem import View
+
+_DOUBT = 12.0  # natural logarithm of how unlikely chance has to be
+_LENIENT = 2.0  # an order of a library may change so many times fewer elements than those that were simulated
+_STRIP = 6  # elements in rows or columns at an edge: the edge of a tile may make so many
+_LONG = 16  # elements, so that a mean is one
+BIAS, _SCALE = 30.0, 15.0  # standard deviations
+_OTHER = 3.0  # and so many times what the other result shows
+_NORMAL = 0.4549  # the median of the square of a normal number
+_ONE_SIGN = 0.3  # of the sizes of terms, from which results have hardly cancelled
+_SAME = 6.0  # of n elements, spreads are the same within so many parts of the root of n
+CERTAIN = 8.0  # standard deviations, so that errors follow a model
+_WORSE = 1.5  # of the plain product's median error: a model that leaves more is none
+_OFF = 0.1  # from one, at most, is the factor with which they follow it
+OUTLIER = 20.0  # medians
+_APART = 0.01  # sigmas between two models, at least, so that one of them can be the better one
+
+
+def is_no_order(differing: Array, chance: float, doubt_needed: float = _DOUBT) -> bool:
+    """Say whether so few elements differ that another order of addition, anywhere, would have changed more."""
+    count, expected = int(differing.sum()), differing.size * chance / _LENIENT
+    if count >= expected:
+        return False
+    doubt = expected - count + (count * log(count / expected) if count else 0.0)
+    if doubt < doubt_needed:
+        return False
+    for axis in (0, 1):
+        lines = differing.any(axis=axis)
+        size = int(lines.sum()) * differing.shape[axis]
+        if count >= _STRIP and count >= size * chance / _LENIENT:
+            return False  # other orders in some rows or columns: the edge of a tile
+    return True
+
+
+class Drift(Record):
+    """Means of errors: how far a bias by column, one by row, and a factor stand out, in standard deviations."""
+
+    bias: tuple[float, float]
+    scale: float
+    factor: float
+    residuals: tuple[float, float, float]
+    one_signed: bool
+    elements: int
+
+
+def drift_of(view: View) -> Drift:
+    """Measure the means of the errors of a result that is rounding element by element."""
+    totals = view.totals
+    error, exact = totals.error(view.values), totals.product
+    with np.errstate(all="ignore"):
+        square = view.noise.sigma(totals) ** 2 + np.asarray(view.half) ** 2 / 3
+        weight = np.where(view.usable & (square > 0) & (totals.size > 0), 1 / square, 0.0)
+        weight = np.where(np.isfinite(weight), weight, 0.0)
+        error = np.where(weight > 0, error, 0.0)
+        stands, left = [], []
+        for axis in (0, 1):
+            sums = weight.sum(axis=axis, keepdims=True)
+            mean = (weight * error).sum(axis=axis, keepdims=True) / np.where(sums > 0, sums, 1.0)
+            spread = _spread(error - mean, weight)
+            long = (weight > 0).sum(axis=axis, keepdims=True) >= _LONG
+            terms = (mean * mean * sums / max(spread, 1e-12))[long]
+            stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
+            left.append(spread)
+        down = float((weight * exact * exact).sum())
+        factor = float((weight * exact * error).sum()) / down if down > 0 else 0.0
+        spread = _spread(error - factor * exact, weight)
+        scale = factor / sqrt(spread / down) if down > 0 and spread > 0 else 0.0
+        signed = float(np.median(np.abs(exact)[weight > 0] / totals.size[weight > 0])) if weight.any() else 0.0
+    return Drift(
+        (stands[0], stands[1]), scale, factor, (left[0], left[1], spread), signed > _ONE_SIGN, int((weight > 0).sum())
+    )
+
+
+def _spread(error: Array, weight: Array) -> float:
+    squares = (error * error * weight)[weight > 0]
+    return float(np.median(squares)) / _NORMAL if squares.size else 0.0
+
+
+def small_fault(mine: Drift, other: Drift, terms: int, u: float) -> tuple[str, str] | None:
+    """Return a fault that the means of one result show and those of the other do not: its name and what is known.
+
+    A factor just below one is also what sums make that truncate: its name then is empty.
+    """
+    found = []
+    for axis, words in ((0, "column"), (1, "row")):
+        if mine.bias[axis] > max(BIAS, _OTHER**2 * other.bias[axis]):
+            found.append((mine.residuals[axis], "bias", f"one number a {words}"))
+    if abs(mine.scale) > max(_SCALE, _OTHER * abs(other.scale)):
+        truncates = mine.factor < 0 and -mine.factor <= terms * u
+        # A factor is one number and a bias many: it is taken unless it clearly leaves more.
+        room = 1 + _SAME / sqrt(mine.elements)
+        found.append((mine.residuals[2] / room, "" if truncates else "scale", f"{1 + mine.factor:.12g}"))
+    return min(found)[1:] if found else None
+
+
+def certainty(one: SampledModel, plain: SampledModel) -> float:
+    """Return by how many standard deviations the errors of the plain product follow what a model changes.
+
+    Errors of a result that was made so contain the whole change, and beside it rounding, which knows nothing of it.
+    """
+    if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
+        return 0.0
+    totals = plain.view.totals
+    with np.errstate(all="ignore"):
+        sigma = plain.view.noise.sigma(totals) + plain.view.half
+        error = totals.error(plain.view.values) / sigma
+        change = (one.exact - totals.product) / sigma
+    usable = plain.view.usable & np.isfinite(error) & np.isfinite(change)
+    error, change = error[usable], change[usable]
+    usual = np.abs(error) <= OUTLIER * max(float(np.median(np.abs(error))), 1e-9) if error.size else error
+    error, change = error[usual], change[usual]
+    # A factor is no proof of a model whose change is one on average: only what is not along the product counts.
+    along = totals.product[usable][usual] / sigma[usable][usual]
+    error, change = (each - (each @ along) / max(float(along @ along), 1e-300) * along for each in (error, change))
+    power = float(change @ change)
+    if error.size < ENOUGH or power == 0 or float(np.median(np.abs(change))) < _APART:
+        return 0.0
+    slope = float(change @ error) / power
+    spread = float(np.sqrt(np.mean((error - slope * change) ** 2) / power))
+    if abs(slope - 1) > _OFF + CERTAIN / 2 * spread:
+        return 0.0
+    return slope / max(spread, 1e-9)

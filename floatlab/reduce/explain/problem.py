@@ -1,0 +1,188 @@
+"""The inputs of a product with their exact product, and a result of it that is to be explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from floatlab.arrays.conversion import decode, quantize
+from floatlab.arrays.sources import Source, native_dtype
+from floatlab.arrays.types import Array
+from floatlab.formats import Format, parse_format
+from floatlab.record import Record
+from floatlab.reduce.explain.noise import Noise, Totals, calibrated, half_ulp, multiply_exactly, noise_of, spread
+from floatlab.reduce.explain.residuals import correlation
+from floatlab.reduce.explain.stages import PLAIN, Model, input_models
+
+_SINGLE = parse_format("fp32")
+_NARROW = tuple(parse_format(name) for name in ("e5m2", "e4m3", "bf16", "fp16", "tf32", "fp32"))
+_UNRELATED = 0.2  # of the root of Σ(x·y)²: more than rounding inputs to two digits changes
+_SAMPLE_ROWS, _SAMPLE = 32, 32 * 32
+
+
+class Side:
+    """One of the two results: its values as float64, its format, and the narrowest format that has all its values."""
+
+    def __init__(self, name: str, source: Source) -> None:
+        """Decode a result of two axes."""
+        self.name, self.source, self.format = name, source, source.format
+        self.values = np.asarray(decode(source.codes, source.format), np.float64)
+        self.finite = np.isfinite(self.values)
+
+    @cached_property
+    def narrowest(self) -> Format:
+        """The narrowest usual format that has all these numbers; the result's own if none has."""
+        values = self.values[self.finite]
+        for format in _NARROW:
+            if format.precision < self.format.precision and values.any():
+                some = values[:: max(1, values.size // 4096)]
+                for part in (some, values):
+                    if not np.array_equal(np.asarray(quantize(part, format), np.float64), part):
+                        break
+                else:
+                    return format
+        return self.format
+
+
+class ProductProblem:
+    """The inputs as float64 with their exact product; rows and columns with NaN or infinity are set aside."""
+
+    def __init__(self, x: Source, y: Source, results: tuple[Format, ...]) -> None:
+        """Multiply the inputs exactly enough to judge results of these formats."""
+        self.sources = x, y
+        first, second = (np.asarray(decode(side.codes, side.format), np.float64) for side in (x, y))
+        rows = np.asarray(np.isfinite(first).all(axis=1))
+        columns = np.asarray(np.isfinite(second).all(axis=0))
+        self.known = rows[:, None] & columns
+        self.special: Array | None = None
+        if not self.known.all():
+            with np.errstate(all="ignore"):
+                self.special = np.where(self.known, 0.0, first @ second)
+            first, second = np.where(rows[:, None], first, 0.0), np.where(columns, second, 0.0)
+        self.x, self.y = first, second
+        self.terms = first.shape[1]
+        self.shape = (first.shape[0], second.shape[1])
+        self.precise = max(each.precision for each in results) > _SINGLE.precision
+        self.totals = multiply_exactly(first, second, self.precise)
+        self.rows = spread(self.shape[0], max(_SAMPLE_ROWS, _SAMPLE // max(1, self.shape[1])))
+        self.columns = spread(self.shape[1], max(_SAMPLE_ROWS, _SAMPLE // len(self.rows)))
+        self._noises: dict[str, Noise] = {}
+        self._models: list[tuple[Model, Array | None]] = []
+
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether inputs have more digits than matrix units take, some of which truncate sums."""
+        return any(bool((np.asarray(quantize(side, "tf32")) != side).any()) for side in (self.x, self.y))
+
+    def noise(self, accumulator: Format) -> Noise:
+        """Return the noise of sums in a format, measured on these inputs where the processor adds in it."""
+        if accumulator.name not in self._noises:
+            noise = noise_of(accumulator)
+            kind = native_dtype(accumulator)
+            if kind is not None and kind.itemsize > 2:
+                noise = calibrated(noise, self.x, self.y, self.totals, kind)
+            self._noises[accumulator.name] = noise
+        return self._noises[accumulator.name]
+
+    def sampled_models(self, tick: Callable[[], None]) -> list[tuple[Model, Array | None]]:
+        """Return the models of the inputs with their products in the sample, the plain one first; computed once."""
+        if not self._models:
+            x, y = self.x[self.rows], self.y[:, self.columns]
+            self._models.append((PLAIN, None))
+            for model in input_models((self.sources[0].format, self.sources[1].format), self.x, self.y):
+                tick()
+                self._models.append((model, model.make(x, y, self.x, self.y)))
+        return self._models
+
+    def whole(self, model: Model) -> Array:
+        """Return the product of all inputs that a model makes."""
+        return model.make(self.x, self.y, self.x, self.y)
+
+    @cached_property
+    def sample(self) -> Totals:
+        """The totals of the sampled rows and columns."""
+        return self.totals.take(self.rows, self.columns)
+
+
+class Fit(Record):
+    """What a model leaves of a result: errors beyond the output's rounding, in sigmas, and which are too large."""
+
+    z: Array
+    wrong: Array
+
+    __hash__ = object.__hash__
+
+
+class View:
+    """Elements of a result beside their exact products: all of them, or a sample."""
+
+    def __init__(self, totals: Totals, values: Array, usable: Array, noise: Noise, output: Format) -> None:
+        """Take the accumulator's noise, and the rounding of the output where that is a narrower format."""
+        self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
+        self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
+
+    def against(self, totals: Totals) -> View:
+        """Return the same result beside another product."""
+        return View(totals, self.values, self.usable, self.noise, self.format)
+
+    def errors(self, product: Array | None = None, factor: float = 1.0) -> tuple[Array, Array, Array]:
+        """Return the errors of a product times a factor that was rounded before and after; the room for them; sigma."""
+        totals, values = self.totals, self.values
+        with np.errstate(all="ignore"):
+            base = totals.product if product is None else product
+            error = totals.error(values, product) if factor == 1 else values - factor * base
+            size = np.abs(values) + np.abs(factor * base)
+            extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
+            room = abs(factor) * self.noise.limit(totals, product) + extra + self.half
+            sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2
+        return np.where(self.usable, error, np.nan), room, sigma
+
+    def fit(self, product: Array | None = None) -> Fit:
+        """Judge the result against a product; without one, against that of the inputs."""
+        totals = self.totals
+        with np.errstate(all="ignore"):
+            limit, sigma = self.noise.limit(totals, product), self.noise.sigma(totals, product)
+            beyond = np.maximum(np.abs(totals.error(self.values, product)) - self.half, 0.0)
+            z = np.where(beyond == 0, 0.0, beyond / np.maximum(sigma, 1e-320))
+        return Fit(np.where(self.usable, z, np.nan), self.usable & ~(beyond <= limit))
+
+
+def view_of(problem: ProductProblem, side: Side, accumulator: Format, sampled: bool = False) -> View:
+    """Return a result beside the exact product, or a sample of it."""
+    index = np.ix_(problem.rows, problem.columns) if sampled else (slice(None), slice(None))
+    usable = side.finite[index] & problem.known[index]
+    totals = problem.sample if sampled else problem.totals
+    return View(totals, side.values[index], usable, problem.noise(accumulator), side.narrowest)
+
+
+def middle(z: Array) -> float:
+    """Return the median of what is a number; infinity of nothing."""
+    z = z[~np.isnan(z)]
+    return float(np.median(z)) if z.size else np.inf
+
+
+def find_stray(problem: ProductProblem, side: Side) -> Array:
+    """Say which elements are NaN or infinite, or are not, against what the inputs make."""
+    exact, values = problem.totals.product, side.values
+    with np.errstate(all="ignore"):
+        most = float(side.narrowest.largest) * (1 - 2.0**-side.narrowest.precision)
+        overflow = np.isinf(values) & (np.sign(values) == np.sign(exact)) & (np.abs(exact) >= most)
+        stray: Array = problem.known & ~side.finite & ~overflow
+        if problem.special is not None:
+            alike = (np.isnan(values) & np.isnan(problem.special)) | (values == problem.special)
+            stray |= ~problem.known & ~alike
+    return stray
+
+
+def unrelated_share(view: View) -> float:
+    """Return the share of elements that no rounding of the inputs explains, or how little a result is the product's."""
+    totals = view.totals
+    usable = view.usable & (totals.squares > 0) if (view.usable & (totals.squares > 0)).any() else view.usable
+    with np.errstate(all="ignore"):
+        scale = np.where(totals.squares > 0, np.sqrt(totals.squares), 1.0)
+        a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))
+        far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
+    share = float((far > _UNRELATED).mean())
+    return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))

@@ -1,0 +1,200 @@
+"""What was done to a result beside rounding: wrong elements and regions, a bias, a factor, moved rows, missing terms.
+
+Each function looks at the residual of a result and returns a model of it, or None; whether the model leaves rounding
+alone is checked afterwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from floatlab.arrays.types import Array
+from floatlab.record import Record
+
+_MOST_TERMS = 2048  # that are solved for
+_PAIRS = 1 << 20  # of places where a range of terms may begin and end
+_WITNESSES = 24  # elements that a range of terms has to explain first
+_CERTAIN = 0.2  # coefficients of terms are this near to whole numbers
+_FILLED = 0.6  # of a rectangle, so that it is one
+_FEW = 8  # single elements that are always named
+_SHARE = 0.02  # of all elements, so that they are single ones
+_BOXES = 16
+_LEAST = 3  # elements of a rectangle
+
+
+class Places(Record):
+    """Wrong elements: `name` is "region" with half-open ranges of each axis, or "elements" with indices."""
+
+    name: str
+    where: tuple[tuple[tuple[int, int], ...] | tuple[int, ...], ...]
+    count: int
+
+
+def find_places(wrong: Array) -> Places | None:
+    """Return where a mask of wrong elements has them; None where they are scattered over the result.
+
+    >>> wrong = np.zeros((9, 9), bool)
+    >>> wrong[2:4, 3:6] = True
+    >>> find_places(wrong)
+    Places(name='region', where=(((2, 4), (3, 6)),), count=6)
+    """
+    count = int(wrong.sum())
+    if not count:
+        return None
+    if count > _LEAST:
+        box = _bounds(wrong)
+        if _is_filled(wrong, box, count):
+            return Places("region", (box,), count)
+        if (boxes := _boxes(wrong, count)) is not None:
+            return Places("region", boxes, count)
+    if count <= max(_FEW, _SHARE * wrong.size) or (count <= _LEAST and count * 2 <= wrong.size):
+        indices = np.argwhere(wrong)[: 1 << 12].tolist()
+        return Places("elements", tuple(tuple(map(int, index)) for index in indices), count)
+    return None
+
+
+def _bounds(wrong: Array) -> tuple[tuple[int, int], tuple[int, int]]:
+    rows, columns = (np.flatnonzero(wrong.any(axis=axis)) for axis in (1, 0))
+    return (int(rows[0]), int(rows[-1]) + 1), (int(columns[0]), int(columns[-1]) + 1)
+
+
+def _is_filled(wrong: Array, box: tuple[tuple[int, int], ...], count: int) -> bool:
+    (top, bottom), (left, right) = box
+    return count > _FILLED * (bottom - top) * (right - left)
+
+
+def _runs(marks: Array) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], marks, [False]]).astype(np.int8)))
+    return [(int(low), int(high)) for low, high in edges.reshape(-1, 2)]
+
+
+def _boxes(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
+    """Return the products of runs of rows and runs of columns that hold wrong elements, if they are filled."""
+    rows, columns = (_runs(np.asarray(wrong.any(axis=axis))) for axis in (1, 0))
+    if len(rows) * len(columns) > _BOXES:
+        return None
+    found = []
+    for top, bottom in rows:
+        for left, right in columns:
+            part = wrong[top:bottom, left:right]
+            if part.any():
+                (a, b), (c, d) = _bounds(part)
+                box = (top + a, top + b), (left + c, left + d)
+                if not _is_filled(wrong, box, int(part.sum())):
+                    return None
+                found.append(box)
+    return tuple(found) if count >= 4 * len(found) else None
+
+
+def weighted_median(values: Array, sigma: Array, axis: int) -> Array:
+    """Return the median along an axis, elements weighted by 1/sigma; those that are NaN count nothing.
+
+    >>> weighted_median(np.array([[1.0], [2.0], [9.0]]), np.array([[1.0], [1.0], [0.1]]), 0).tolist()
+    [[9.0]]
+    """
+    with np.errstate(all="ignore"):
+        weights = np.where(np.isnan(values), 0.0, 1 / np.maximum(sigma, 1e-300))
+    order = np.argsort(np.where(np.isnan(values), np.inf, values), axis=axis)
+    sums = np.cumsum(np.take_along_axis(weights, order, axis), axis=axis)
+    half = np.take(sums, [-1], axis=axis) / 2
+    at = np.argmax(sums >= half, axis=axis)
+    return np.take_along_axis(values, np.take_along_axis(order, np.expand_dims(at, axis), axis), axis)
+
+
+def between(low: Array, high: Array, axis: int) -> tuple[Array, bool]:
+    """Return numbers within all bounds along an axis, and whether there are such; bounds that are NaN bound nothing.
+
+    >>> between(np.array([[1.0], [2.0]]), np.array([[4.0], [3.0]]), 0)
+    (array([[2.5]]), True)
+    """
+    low = np.where(np.isnan(low), -np.inf, low).max(axis=axis, keepdims=True)
+    high = np.where(np.isnan(high), np.inf, high).min(axis=axis, keepdims=True)
+    with np.errstate(all="ignore"):
+        middles = np.where(np.isfinite(low) & np.isfinite(high), low / 2 + high / 2, 0.0)
+    return middles, bool((low <= high).all())
+
+
+def factor_between(values: Array, product: Array, limit: Array) -> float | None:
+    """Return the median of values/product over the elements that are well above rounding."""
+    with np.errstate(all="ignore"):
+        clear = np.isfinite(values) & (np.abs(product) > 16 * limit) & (product != 0)
+        return float(np.median(values[clear] / product[clear])) if clear.any() else None
+
+
+def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
+    """Return for each row of a result which row of the product it is most like; None where all rows are their own.
+
+    `wrong` says which rows are not their own.
+    """
+    with np.errstate(all="ignore"):
+        weight = np.sqrt(np.mean(product * product, axis=0))
+        weight = np.where(weight > 0, weight, 1.0)
+        a, b = values[wrong] / weight, product / weight
+        dots, mine, theirs = a @ b.T, (a * a).sum(axis=1)[:, None], (b * b).sum(axis=1)[None]
+        apart = np.where(mine + theirs == 0, 0.0, (mine - 2 * dots + theirs) / (mine + theirs))
+    to = np.arange(len(values))
+    nearest = np.where(np.isnan(apart), np.inf, apart).argmin(axis=1)
+    to[wrong] = nearest
+    return to if (to != np.arange(len(to))).any() else None
+
+
+def term_range(x: Array, y: Array, error: Array, limit: Array) -> tuple[int, int, int] | None:
+    """Return a range of terms (first, stop) and how often more than once they were counted: −1, or 1; None if none is.
+
+    Sums of terms up to each k at some elements: the error is the difference of two of them.
+    """
+    m, columns = error.shape
+    with np.errstate(all="ignore"):
+        clarity = np.where(np.isfinite(error), np.abs(error) / np.maximum(limit, 1e-300), 0).ravel()
+    at = np.argsort(clarity)[::-1][: max(1, m * columns // 2)]
+    at = at[np.unique(np.linspace(0, len(at) - 1, _WITNESSES).astype(int))]
+    if clarity[at[0]] <= 1:
+        return None
+    rows, places = np.divmod(at, columns)
+    terms = x[rows].T * y[:, places]
+    sums = np.concatenate([np.zeros((1, len(at))), np.cumsum(terms, axis=0)])
+    r, most = error.ravel()[at], 2 * limit.ravel()[at] + 1e-13 * np.abs(terms).sum(axis=0)
+    for times in (-1, 1):
+        goal = sums[:, 0] + times * r[0]  # the sum at the end of a range that begins here
+        order = np.argsort(sums[:, 0])
+        low, high = (np.searchsorted(sums[order, 0], goal + s * most[0]) for s in (-1, 1))
+        count = high - low
+        if count.sum() > _PAIRS:
+            continue
+        first = np.repeat(np.arange(len(goal)), count)
+        stop = order[np.concatenate([np.arange(a, b) for a, b in zip(low, high, strict=True)] or [first]).astype(int)]
+        first, stop = first[stop > first], stop[stop > first]
+        for i in range(1, len(at)):
+            fits = np.abs(sums[stop, i] - sums[first, i] - times * r[i]) <= most[i]
+            first, stop = first[fits], stop[fits]
+        if len(first):
+            best = int((stop - first).argmin())
+            return int(first[best]), int(stop[best]), times
+    return None
+
+
+def term_counts(x: Array, y: Array, error: Array) -> Array | None:
+    """Return how often more than once each term was counted, by least squares over all elements; None if not whole."""
+    n = x.shape[1]
+    if n > _MOST_TERMS or 2 * n > error.size or not np.isfinite(error).all():
+        return None
+    left, right = (np.sqrt(np.mean(side * side, axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
+    left, right = np.where(left > 0, left, 1.0), np.where(right > 0, right, 1.0)
+    a, b, r = x / left, y / right, error / left / right
+    gram = (a.T @ a) * (b @ b.T)
+    try:
+        found = np.linalg.solve(gram + 1e-12 * np.trace(gram) / n * np.eye(n), ((a.T @ r) * b).sum(axis=1))
+    except np.linalg.LinAlgError:
+        return None
+    whole = np.rint(found)
+    return whole if whole.any() and np.abs(found - whole).max() < _CERTAIN else None
+
+
+def correlation(values: Array, product: Array, usable: Array) -> float:
+    """Return the correlation of a result with the product without the means of rows and columns; 1 of few elements."""
+    if not usable.all() or min(values.shape) < 4 or values.size < 30:
+        return 1.0
+    a, b = (each - each.mean(axis=0) - each.mean(axis=1, keepdims=True) + each.mean() for each in (values, product))
+    with np.errstate(all="ignore"):
+        found = float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
+    return found if np.isfinite(found) else 1.0

@@ -1,0 +1,224 @@
+"""What may have been done to the inputs of a product before it was computed: each a model that gives an exact product.
+
+A model's product depends on no order of addition: what it leaves of a result must be rounding alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from floatlab.arrays.conversion import quantize
+from floatlab.arrays.types import Array
+from floatlab.formats import Format, parse_format
+from floatlab.record import Record
+
+Side = Callable[[Array, Array, int], Array]  # part of an input, all of it, the axis of its terms
+Maker = Callable[[Array, Array, Array, Array], Array]  # parts of x and y, all of x and y
+
+DIRECTIONS = ("RNE", "RNA", "RTZ")
+_NARROWER = ("fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
+_CHUNK = 64  # terms whose products are rounded at once
+_PARTS = ((2, 2), (2, 3), (3, 2), (3, 3), (3, 4))  # parts, and the first sum of their indices that is left out
+_SIDES = (("both", (0, 1)), ("x", (0,)), ("y", (1,)))
+
+
+class Model(Record):
+    """An exact product of what was made of the inputs: the name of the cause, what is known of it, and its product."""
+
+    name: str
+    stage: str
+    evidence: tuple[tuple[str, str], ...]
+    make: Maker
+    weight: int = 1  # how much has to happen: less is tried first
+
+    @property
+    def text(self) -> str:
+        """The model in a few words."""
+        return ", ".join(value for _, value in self.evidence)
+
+
+def plain(x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    """Return the product of the inputs as they are."""
+    with np.errstate(all="ignore"):
+        product: Array = x @ y
+    return product
+
+
+PLAIN = Model("", "inputs", (), plain, 0)
+
+
+def _as_is(part: Array, whole: Array, axis: int) -> Array:
+    return part
+
+
+def _rounded(name: str, direction: str, part: Array, whole: Array, axis: int) -> Array:
+    return np.asarray(quantize(part, name, rounding=direction), np.float64)
+
+
+def _flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
+    return np.where(np.abs(part) < least, 0.0, part)
+
+
+def _results_flushed(least: float, make: Maker, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    return _flushed(least, make(x, y, all_x, all_y), all_x, 0)
+
+
+def _quantized(by_row: bool, part: Array, whole: Array, axis: int) -> Array:
+    most = np.abs(part).max(axis=axis, keepdims=True) if by_row else np.abs(whole).max()
+    scale = np.where(most == 0, 1.0, most / 127)
+    made: Array = np.rint(part / scale) * scale
+    return made
+
+
+def _on_sides(sides: tuple[int, ...], change: Side, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    left, right = (change if i in sides else _as_is for i in (0, 1))
+    with np.errstate(all="ignore"):
+        product: Array = left(x, all_x, 1) @ right(y, all_y, 0)
+    return product
+
+
+def _in_parts(name: str, count: int, below: int, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    parts = []
+    for side in (x, y):
+        rest, found = side, []
+        for _ in range(count):
+            found.append(np.asarray(quantize(rest, name, overflow="saturate"), np.float64))
+            rest = rest - found[-1]
+        parts.append(found)
+    with np.errstate(all="ignore"):
+        pairs = [a @ b for i, a in enumerate(parts[0]) for j, b in enumerate(parts[1]) if i + j < below]
+    total = pairs[-1]
+    for each in pairs[-2::-1]:
+        total = total + each
+    return total
+
+
+def input_models(formats: tuple[Format, Format], x: Array, y: Array) -> Iterator[Model]:
+    """Give the models of inputs in narrower formats, quantised inputs, and inputs in parts."""
+    widest = max(each.precision for each in formats)
+    for name in _NARROWER:
+        format = parse_format(name)
+        if format.precision >= widest:
+            continue
+        for direction in DIRECTIONS:
+            for side, sides in _SIDES:
+                evidence = (("format", format.name), ("rounding", direction), ("inputs", side))
+                change = partial(_rounded, name, direction)
+                weight = (2 if side == "both" else 3) + (direction != "RNE") + (format.precision < 8) * 2
+                yield Model("inputs-rounded", "inputs", evidence, partial(_on_sides, sides, change), weight)
+    for by_row, words in ((False, "tensor"), (True, "row")):
+        for side, sides in _SIDES:
+            evidence = (("format", "int8"), ("scale per", words), ("inputs", side))
+            make = partial(_on_sides, sides, partial(_quantized, by_row))
+            yield Model("inputs-quantized", "inputs", evidence, make, 3 if side == "both" else 4)
+    for name in ("bf16", "tf32", "fp16"):
+        if parse_format(name).precision < widest:
+            for count, below in _PARTS:
+                evidence = (
+                    ("format", parse_format(name).name),
+                    ("parts", str(count)),
+                    ("products", f"i + j < {below}"),
+                )
+                yield Model("inputs-split", "inputs", evidence, partial(_in_parts, name, count, below), 4)
+    least = 2.0 ** formats[0].emin
+    if any(((np.abs(side) < least) & (side != 0)).any() for side in (x, y)):
+        make = partial(_on_sides, (0, 1), partial(_flushed, least))
+        yield Model("flush-to-zero", "inputs", (("flushed", "inputs"),), make, 1)
+        yield Model(
+            "flush-to-zero", "inputs", (("flushed", "inputs and results"),), partial(_results_flushed, least, make), 1
+        )
+
+
+def known_of(model: Model, x: Array, y: Array) -> tuple[tuple[str, str], ...]:
+    """Return the evidence of a model, with all formats and directions that make the same of these inputs."""
+    if model.name != "inputs-rounded":
+        return model.evidence
+    known = dict(model.evidence)
+    sides = [side for side, name in ((x, "x"), (y, "y")) if known["inputs"] in ("both", name)]
+    goal = [quantize(side, known["format"], rounding=known["rounding"]) for side in sides]
+    for key, others in (("rounding", DIRECTIONS), ("format", ("tf32", "binary16"))):
+        if known[key] not in others:
+            continue
+        alike = [
+            other
+            for other in others
+            if all(
+                np.array_equal(quantize(side, made["format"], rounding=made["rounding"]), wanted, equal_nan=True)
+                for made in ({**dict(model.evidence), key: other},)
+                for side, wanted in zip(sides, goal, strict=True)
+            )
+        ]
+        known[key] = " or ".join(alike)
+    return tuple(known.items())
+
+
+def _products_rounded(name: str, x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    total = np.zeros((x.shape[0], y.shape[1]))
+    with np.errstate(all="ignore"):
+        for k in range(0, x.shape[1], _CHUNK):
+            products = x.T[k : k + _CHUNK, :, None] * y[k : k + _CHUNK, None]
+            total += np.asarray(quantize(products, name), np.float64).sum(axis=0)
+    return total
+
+
+def _partials_rounded(name: str, edges: tuple[int, ...], x: Array, y: Array, all_x: Array, all_y: Array) -> Array:
+    total = np.zeros((x.shape[0], y.shape[1]))
+    with np.errstate(all="ignore"):
+        for low, high in pairwise(edges):
+            total += np.asarray(quantize(x[:, low:high] @ y[low:high], name), np.float64)
+    return total
+
+
+def sum_models(result: Format, n: int) -> Iterator[Model]:
+    """Give the models of products, and of partial sums of blocks of terms, that are kept in a narrower format."""
+    for name in ("fp32", "fp16", "bf16"):
+        format = parse_format(name)
+        if format.precision >= result.precision:
+            continue
+        yield Model("products", "products", (("format", format.name),), partial(_products_rounded, name), 3)
+        for edges, words in block_edges(n):
+            evidence = (("format", format.name), ("blocks", words))
+            yield Model("partials", "partials", evidence, partial(_partials_rounded, name, edges), 4)
+
+
+def block_edges(n: int) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Give usual ways to cut n terms into blocks, each once.
+
+    >>> [edges for edges, _ in block_edges(5)][:2]
+    [(0, 2, 5), (0, 3, 5)]
+    """
+    seen = set()
+    for count in (2, 3, 4, 6, 8, 16, 32):
+        even = tuple(np.linspace(0, n, count + 1).astype(int).tolist())
+        upper = tuple(min(i * -(-n // count), n) for i in range(count + 1))
+        for edges in (even, upper):
+            if count < n and edges not in seen:
+                seen.add(edges)
+                yield edges, f"{count} of about {n // count} terms"
+    for size in (16, 32, 64, 128, 256, 512):
+        edges = (*range(0, n, size), n)
+        if 2 < len(edges) < 40 and edges not in seen:
+            seen.add(edges)
+            yield edges, f"of {size} terms"
+
+
+def transposed_inputs(x: Array, y: Array) -> Iterator[tuple[str, str, Array, Array]]:
+    """Give inputs that make a product of the same shape: its name, what was transposed, and both factors."""
+    (m, n), columns = x.shape, y.shape[1]
+    if m == columns and m > 1:
+        yield "transposed-output", "the result", y.T, x.T
+    if n == columns and n > 1:
+        yield "transposed-operand", "y", x, y.T
+    if m == n and n > 1:
+        yield "transposed-operand", "x", x.T, y
+    if m == n == columns and n > 1:
+        yield "transposed-operand", "x and y", x.T, y.T
+        yield "transposed-operand", "none: y·x", y, x
+    if n != columns and min(n, columns) > 1:
+        yield "transposed-operand", "y in memory", x, y.reshape(columns, n).T
+    if m != n and min(m, n) > 1:
+        yield "transposed-operand", "x in memory", x.reshape(n, m).T, y

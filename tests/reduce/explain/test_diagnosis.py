@@ -1,0 +1,162 @@
+"""Diagnoses of blind cases, and of pairs whose answers can be written down."""
+
+import numpy as np
+import pytest
+
+import floatlab as fl
+from floatlab.reduce.explain.diagnosis import diagnose
+from tests.reduce.blind_cases import KINDS, cases
+from tests.reduce.blind_trial import Trial
+
+
+@pytest.fixture
+def product():
+    rng = np.random.default_rng(15)
+    x, y = rng.standard_normal((40, 64)).astype(np.float32), rng.standard_normal((64, 48)).astype(np.float32)
+    return x, y, x @ y
+
+
+def test_a_few_blind_cases():
+    trial = Trial()
+    for case in cases(40, start=100_000):
+        trial.add(case)
+    assert not trial.wrong
+    assert trial.status >= 38
+    assert trial.name >= 37
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", range(12))
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_blind_cases(kind, share):
+    trial = Trial()
+    for case in cases(10, start=200_000 + 1_000 * share, kind=kind):
+        trial.add(case)
+    assert not trial.wrong, trial.summary()
+    assert trial.status >= 8, (trial.summary(), trial.missed)
+
+
+def test_identical(product):
+    x, y, good = product
+    assert diagnose(x, y, good, good.copy()).status == "identical"
+
+
+def test_one_wrong_element_is_located_and_said_first(product):
+    x, y, good = product
+    bad = good.copy()
+    bad[11, 7] += 1
+    found = diagnose(x, y, good, bad)
+    assert found.first == "Yes: element (11, 7) of B is wrong; all others agree."
+    assert found.nearer == "actual"
+    (cause,) = found.causes
+    assert (cause.name, cause.side, cause.where) == ("elements", "expected", ((11, 7),))
+
+
+def test_one_element_some_ulps_off_is_located_since_all_others_agree(product):
+    x, y, good = product
+    bad = good.copy()
+    bad.view(np.uint32)[3, 5] += 9
+    found = diagnose(x, y, bad, good)
+    assert (found.status, found.names, found.causes[0].where) == ("bug", ("elements",), ((3, 5),))
+
+
+def test_a_zero_tile(product):
+    x, y, good = product
+    bad = good.copy()
+    bad[32:40, 16:24] = 0
+    assert diagnose(x, y, good, bad).first == "Yes: rows 32–39, columns 16–23 of B are zero; all others agree."
+
+
+def test_another_order_is_rounding_and_says_what_could_hide(product):
+    x, y, _ = product
+    found = diagnose(x, y, fl.matmul(x, y, "pairwise"), fl.matmul(x, y, "reversed"))
+    assert (found.status, found.names) == ("rounding", ("order",))
+    assert "of what would be worth a look" in found.first
+    assert any("shows from" in key for key, _ in found.causes[0].evidence)
+
+
+def test_fma_alone_is_told_from_order(product):
+    x, y, _ = product
+    assert diagnose(x, y, fl.matmul(x, y, fma=True), fl.matmul(x, y)).names == ("fma",)
+
+
+@pytest.mark.parametrize("rounding", ["RNE", "RNA", "RTZ"])
+def test_tf32_inputs_are_named_with_their_direction(product, rounding):
+    x, y, good = product
+    a, b = (fl.arrays.quantize(side, "tf32", rounding=rounding) for side in (x, y))
+    found = diagnose(x, y, good, a @ b)
+    assert (found.status, found.names) == ("rounding", ("inputs-rounded",))
+    known = dict(found.causes[0].evidence)
+    assert known["inputs"] == "both"
+    assert known["format"] in ("tf32", "tf32 or binary16")  # fp16 but for numbers below its range
+    assert rounding in known["rounding"].split(" or ")  # without a tie among the inputs both kinds of nearest are alike
+
+
+def test_two_causes_at_once(product):
+    x, y, good = product
+    a, b = (fl.arrays.quantize(side, "tf32") for side in (x, y))
+    bias = np.linspace(-1, 1, 48, dtype=np.float32)
+    found = diagnose(x, y, good + bias, a @ b)
+    assert (found.status, set(found.names)) == ("bug", {"bias", "inputs-rounded"})
+    assert {cause.name: cause.side for cause in found.causes} == {"bias": "actual", "inputs-rounded": "expected"}
+
+
+def test_unrelated_arrays_are_never_rounding(product):
+    x, y, good = product
+    noise = np.random.default_rng(1).standard_normal(good.shape).astype(np.float32)
+    found = diagnose(x, y, noise, noise + np.float32(1e-6))
+    assert (found.status, found.names) == ("bug", ("not-the-product",))
+    assert found.first == "Yes: neither A nor B is the product of these inputs."
+
+
+def test_nan_of_the_inputs_is_no_fault(product):
+    x, y, _ = product
+    x = x.copy()
+    x[3, 4] = np.nan
+    found = diagnose(x, y, fl.matmul(x, y), fl.matmul(x, y, "pairwise"))
+    assert found.status == "rounding"
+    bad = fl.matmul(x, y)
+    bad[7, 7] = np.inf
+    found = diagnose(x, y, fl.matmul(x, y), bad)
+    assert (found.status, found.names, found.causes[0].where) == ("bug", ("nan",), ((7, 7),))
+
+
+def test_exact_sums_leave_no_room_for_rounding():
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(-9, 9, (20, 30)).astype(np.float32), rng.integers(-9, 9, (30, 20)).astype(np.float32)
+    bad = x @ y
+    bad[2, 2] += 2**-10
+    assert diagnose(x, y, x @ y, bad).first.startswith("Yes: element (2, 2) of B")
+
+
+def test_models_of_matrix_units_are_no_bugs(product):
+    x, y, good = product
+    found = diagnose(x, y, good, fl.matmul(x, y, machine="hopper.tf32.f32"))
+    assert (found.status, "inputs-rounded" in found.names) == ("rounding", True)
+    a, b = (fl.arrays.quantize(side, "bf16") for side in (x, y))  # in a wider file
+    unit = fl.matmul(fl.FloatArray(a, "bf16"), fl.FloatArray(b, "bf16"), machine="ampere.bf16.f32")
+    assert diagnose(a, b, a @ b, np.asarray(unit)).names == ("accumulator",)
+
+
+@pytest.mark.parametrize("factor", [1 - 3e-6, 1 + 3e-6])
+def test_a_factor_near_one_is_told_from_sums_that_truncate(factor):
+    rng = np.random.default_rng(7)
+    x, y = rng.random((80, 100), np.float32), rng.random((100, 80), np.float32)
+    scaled = (fl.matmul(x, y, "lanes(8)") * factor).astype(np.float32)
+    assert diagnose(x, y, x @ y, scaled).names == ("scale",)
+    truncated = fl.matmul(x, y, context="RTZ")
+    found = diagnose(x, y, x @ y, truncated)
+    assert (found.status, found.names) == ("rounding", ("accumulator",))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        (((3, 4), (5, 6), (3, 6), (3, 6)), "do not make a product"),
+        (((3, 4), (4, 6), (3, 5), (3, 6)), "actual has shape"),
+        (((3, 0), (0, 6), (3, 6), (3, 6)), "nothing to add"),
+    ],
+)
+def test_shapes_that_do_not_go_together(shapes, words):
+    with pytest.raises(fl.UnsupportedError, match=words):
+        diagnose(*(np.zeros(shape, np.float32) for shape in shapes))
