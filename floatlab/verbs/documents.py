@@ -1,119 +1,67 @@
 """JSON documents: which schema belongs to which kind of answer, for writing and for reading back.
 
 A topic's schemas are imported when the first of its answers is written or read, so that a derivation is written without
-importing what adds arrays.
+importing what adds arrays. What has no row is a derivation.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.record import Record
+from floatlab.wire.derivations import DERIVATION
 from floatlab.wire.schema import FAULTS, read_document, write_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from floatlab.wire.schema import Codec, Wire
 
-    Schemas = dict[str, Codec]
-
 _LONGEST = 1 << 26  # characters of a document that is read back
 
 
-def _convert() -> Schemas:
-    from floatlab.verbs.convert.json import CONVERSION
-
-    return {"Conversion": CONVERSION}
-
-
-def _derivations() -> Schemas:
-    from floatlab.wire.derivations import DERIVATION
-
-    return {"Derivation": DERIVATION}
-
-
-def _arithmetic() -> Schemas:
-    from floatlab.verbs.arithmetic.json import COMPARISON, CONTRAST, INTEGER_RESULT
-
-    return {"Comparison": COMPARISON, "Contrast": CONTRAST, "IntegerResult": INTEGER_RESULT}
-
-
-def _attribute() -> Schemas:
-    from floatlab.verbs.attribute.json import ATTRIBUTION
-
-    return {"Attribution": ATTRIBUTION}
-
-
-def _block() -> Schemas:
-    from floatlab.verbs.block.json import BLOCK
-
-    return {"BlockDerivation": BLOCK}
-
-
-def _compare() -> Schemas:
-    from floatlab.verbs.compare.json import DIFFERENCES, JUDGEMENT_DOCUMENT
-
-    return {"Differences": DIFFERENCES, "Judgement": JUDGEMENT_DOCUMENT}
-
-
-def _reduce() -> Schemas:
-    from floatlab.verbs.reduce.json import PRODUCT, REDUCTION
-
-    return {"Product": PRODUCT, "Reduction": REDUCTION}
-
-
-def _reveal() -> Schemas:
-    from floatlab.verbs.reveal.json import FINDINGS, PLAN
-
-    return {"Findings": FINDINGS, "Plan": PLAN}
-
-
-def _timing() -> Schemas:
-    from floatlab.verbs.timing.json import COMPARISON
-
-    return {"BackendComparison": COMPARISON}
-
-
-def _train() -> Schemas:
-    from floatlab.verbs.train.json import GRADIENT_CHECK, LEARNINGS, TRAINING, UNDERFLOW, UPDATE
-
-    return {
-        "GradientCheck": GRADIENT_CHECK, "Learnings": LEARNINGS, "Training": TRAINING, "Underflow": UNDERFLOW,
-        "UpdateTrace": UPDATE,
-    }  # fmt: skip
-
-
 class Document(Record):
-    """A kind of answer: what imports its schema, its operations, and a member that no other kind has with them."""
+    """A kind of answer: its schema, its operations, and a member that no other kind has with them.
 
-    schemas: Callable[[], Schemas]
+    `topic` is the folder below `floatlab.verbs` whose `json.py` has the schema under this `name`.
+    """
+
+    topic: str
+    name: str
     operations: tuple[str, ...] = ()
     member: str = "steps"
 
 
 DOCUMENTS = {
-    "Attribution": Document(_attribute, ("attribute",), "observed"),
-    "BlockDerivation": Document(_block, ("block",)),
-    "Comparison": Document(_arithmetic, ("compare", "equal", "less", "less_equal")),
-    "Contrast": Document(_arithmetic, ("fma",), "separate"),
-    "Conversion": Document(_convert),  # is read back as a derivation, of all its stages
-    "Derivation": Document(_derivations),
-    "Differences": Document(_compare, ("compare",), "worst"),
-    "Findings": Document(_reveal, ("reveal",), "nodes"),
-    "GradientCheck": Document(_train, ("train check",), "differences"),
-    "IntegerResult": Document(_arithmetic, ("to_integer",)),
-    "Judgement": Document(_compare, ("judge",), "causes"),
-    "Learnings": Document(_train, ("train network",), "configurations"),
-    "Plan": Document(_reveal, ("plan",), "nodes"),
-    "Product": Document(_reduce, ("matmul",), "elements"),
-    "Reduction": Document(_reduce, ("sum", "dot"), "schedule"),
-    "BackendComparison": Document(_timing, ("matmul",), "backends"),
-    "Training": Document(_train, ("train",), "remedies"),
-    "Underflow": Document(_train, ("train underflow",), "histogram"),
-    "UpdateTrace": Document(_train, ("train step",), "stages"),
+    "Attribution": Document("attribute", "ATTRIBUTION", ("attribute",), "observed"),
+    "BlockDerivation": Document("block", "BLOCK", ("block",)),
+    "Comparison": Document("arithmetic", "COMPARISON", ("compare", "equal", "less", "less_equal")),
+    "Contrast": Document("arithmetic", "CONTRAST", ("fma",), "separate"),
+    "Conversion": Document("convert", "CONVERSION"),  # is read back as a derivation, of all its stages
+    "Differences": Document("compare", "DIFFERENCES", ("compare",), "worst"),
+    "Findings": Document("reveal", "FINDINGS", ("reveal",), "nodes"),
+    "GradientCheck": Document("train", "GRADIENT_CHECK", ("train check",), "differences"),
+    "IntegerResult": Document("arithmetic", "INTEGER_RESULT", ("to_integer",)),
+    "Judgement": Document("compare", "JUDGEMENT_DOCUMENT", ("judge",), "causes"),
+    "Learnings": Document("train", "LEARNINGS", ("train network",), "configurations"),
+    "Plan": Document("reveal", "PLAN", ("plan",), "nodes"),
+    "Product": Document("reduce", "PRODUCT", ("matmul",), "elements"),
+    "Reduction": Document("reduce", "REDUCTION", ("sum", "dot"), "schedule"),
+    "BackendComparison": Document("timing", "COMPARISON", ("matmul",), "backends"),
+    "Training": Document("train", "TRAINING", ("train",), "remedies"),
+    "Underflow": Document("train", "UNDERFLOW", ("train underflow",), "histogram"),
+    "UpdateTrace": Document("train", "UPDATE", ("train step",), "stages"),
 }
+
+
+def _schema_of(kind: str) -> Codec:
+    if kind not in DOCUMENTS:
+        return DERIVATION
+    row = DOCUMENTS[kind]
+    schema: Codec = getattr(import_module(f"floatlab.verbs.{row.topic}.json"), row.name)
+    return schema
 
 
 def document_of(answer: object) -> Wire:
@@ -123,8 +71,7 @@ def document_of(answer: object) -> Wire:
     >>> document_of(less("1", "2", format="fp16"))["result"]
     {'relation': 'less', 'holds': True}
     """
-    kind = type(answer).__name__
-    return write_document(DOCUMENTS[kind].schemas()[kind], answer)
+    return write_document(_schema_of(type(answer).__name__), answer)
 
 
 def from_json(text: str) -> Any:
@@ -180,6 +127,6 @@ def answer_of_document(wire: object) -> object:
     if kind == "Derivation" and "steps" not in wire and isinstance(operation, str):
         raise FileFormatError(f"the JSON of {quoted(operation)} is a summary, which is not read back")
     try:
-        return read_document(DOCUMENTS[kind].schemas()[kind], wire)
+        return read_document(_schema_of(kind), wire)
     except (FloatlabError, *FAULTS) as error:
         raise FileFormatError(f"no {kind}: {' '.join(str(error).split())[:300]}") from None

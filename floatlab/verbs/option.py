@@ -110,8 +110,6 @@ class Option(Record):
         The values there are, each in words, with `title` as heading in the explorer.
     forms
         The forms of the verb that take it; empty for all.
-    excludes, needs, reason
-        Names of options that cannot stand beside it, or one of which must; and why.
     names
         Whether a word that stands where it means nothing can be a value of this option: a format, a type.
     noun
@@ -133,9 +131,6 @@ class Option(Record):
     choices: tuple[tuple[object, str], ...] = ()
     title: str = ""
     forms: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    reason: str = ""
     names: Callable[[str], bool] | None = None
     noun: str = ""
     also: tuple[str, ...] = ()
@@ -175,14 +170,18 @@ class Option(Record):
         return [flag, str(getattr(value, "value", value))]
 
 
-def grouped(group: str, *options: Option, part: str = "options") -> tuple[Option, ...]:
-    """Return options under one heading of `--help`."""
-    return tuple(option.replace(group=group, part=part) for option in options)
+class OptionRule(Record):
+    """Options that cannot stand beside others, or only beside one of others; and the reason."""
+
+    options: tuple[str, ...]
+    reason: str
+    excludes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
-def in_forms(forms: tuple[str, ...], *options: Option) -> tuple[Option, ...]:
-    """Return options that only some forms of a verb take."""
-    return tuple(option.replace(forms=forms) for option in options)
+def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
+    """Return options under one heading of `--help`; those that do not say what forms take them are for `forms`."""
+    return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 
 FORMATS = Option(

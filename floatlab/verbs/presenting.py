@@ -1,40 +1,30 @@
 """What the package's face gives the presenter hook: the page and the JSON of every kind of answer.
 
-A row a kind of answer: a function that imports what draws it, so that a derivation is drawn without importing what
-adds arrays.
+A row a kind of answer. What draws it is imported when the first is drawn, so that a derivation is drawn without
+importing what adds arrays.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from floatlab.errors import UnsupportedError
+from floatlab.numbers.reading import parse_literal, read_literal
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
-from floatlab.verbs.question import Answer, answer_for, written
+from floatlab.verbs.question import Answer, answer_for, code_of, plain_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
+    from typing import Any
 
-    from floatlab.arith import Comparison, Contrast, IntegerResult
-    from floatlab.arith.blocks import BlockDerivation
-    from floatlab.arrays.compare.differences import Differences
     from floatlab.numbers import Datum, Derivation
     from floatlab.reduce.explain.attribution import Attribution
-    from floatlab.reduce.plan.plan import Plan
     from floatlab.reduce.results.judgements import Judgement
-    from floatlab.reduce.results.products import Product
-    from floatlab.reduce.results.reduction import Reduction
-    from floatlab.reduce.reveal.revelation import Findings
-    from floatlab.reduce.timing.backends import BackendComparison
     from floatlab.training.gradient_check import StepSweep
-    from floatlab.training.laboratory import Training
     from floatlab.training.learner import Learning
-    from floatlab.training.trace import UpdateTrace
-    from floatlab.training.underflow import Underflow
-
-    Kind = TypeVar("Kind")
 
 
 def page_of(answer: object) -> Page:
@@ -72,133 +62,78 @@ def answer_of(answer: object) -> Answer:
     return ROWS[kind.__name__](answer)
 
 
-# Each function is the row of the classes that its parameter is annotated with; no two answers have one name.
-ROWS: dict[str, Callable[[Any], Answer]] = {}
+def _from(topic: str) -> Callable[[object], Answer]:
+    """Return what gets the answer from a topic's `answer.py`."""
+
+    def answered(answer: object) -> Answer:
+        made: Answer = import_module(f"floatlab.verbs.{topic}.answer").answer_of(answer)
+        return made
+
+    return answered
 
 
-def _row(present: Callable[[Kind], Answer]) -> Callable[[Kind], Answer]:
-    for kind in str(present.__annotations__["answer"]).split(" | "):
-        ROWS[kind] = present
-    return present
+def _page(module: str, name: str) -> Callable[[object], Answer]:
+    """Return what makes an answer of the page that a function draws."""
+
+    def answered(answer: object) -> Answer:
+        draw = getattr(import_module(f"floatlab.verbs.{module}"), name)
+        return plain_answer(answer, lambda: draw(answer), repr(answer))
+
+    return answered
 
 
-def _plain(answer: object, page: Callable[[], Page], document: object = None) -> Answer:
-    """Return an answer that is a page and one JSON object, of the document where that is not the answer itself."""
-    words = [repr(answer)]
-    return Answer(page, written(document or answer), lambda: words, lambda: words, found=answer)
-
-
-@_row
 def _derivation(answer: Derivation) -> Answer:
-    if answer.operation in ("read", "decode", "convert"):
-        return answer_for([answer])
-    from floatlab.verbs.arithmetic.answer import answer_of as operation_answer
-
-    return operation_answer(answer)
+    return answer_for([answer]) if answer.operation in ("read", "decode", "convert") else _from("arithmetic")(answer)
 
 
-@_row
 def _datum(answer: Datum) -> Answer:
-    from floatlab.numbers.datum import hexadecimal_code
-    from floatlab.numbers.reading import parse_literal, read_literal
-
-    return answer_for([read_literal(parse_literal(f"bits:{hexadecimal_code(answer)}"), answer.format)])
+    return answer_for([read_literal(parse_literal(code_of(answer).partition("@")[0]), answer.format)])
 
 
-@_row
-def _operation(answer: Contrast | Comparison | IntegerResult) -> Answer:
-    from floatlab.verbs.arithmetic.answer import answer_of as operation_answer
-
-    return operation_answer(answer)
-
-
-@_row
-def _block(answer: BlockDerivation) -> Answer:
-    from floatlab.verbs.block.answer import answer_of as block_answer
-
-    return block_answer((answer,))
-
-
-@_row
-def _reduction(answer: Reduction | Product) -> Answer:
-    from floatlab.verbs.reduce.answer import answer_of as reduction_answer
-
-    return reduction_answer(answer)
-
-
-@_row
-def _plan(answer: Plan) -> Answer:
-    from floatlab.verbs.reveal.page import plan_page
-
-    return _plain(answer, lambda: plan_page(answer))
-
-
-@_row
-def _findings(answer: Findings) -> Answer:
-    from floatlab.verbs.reveal.answer import answer_of as reveal_answer
-
-    return reveal_answer(answer)
-
-
-@_row
 def _attribution(answer: Attribution) -> Answer:
     from floatlab.verbs.attribute.answer import answer_of as attribution_answer
 
     return attribution_answer(answer, answer.observed)
 
 
-@_row
-def _differences(answer: Differences) -> Answer:
-    from floatlab.verbs.compare.answer import answer_of as compare_answer
-
-    return compare_answer(answer)
-
-
-@_row
 def _judgement(answer: Judgement) -> Answer:
     from floatlab.verbs.judge.page import judgement_blocks, judgement_words
 
-    return _plain(answer, lambda: Page(tuple(judgement_blocks(answer)), judgement_words(answer)))
+    return plain_answer(answer, lambda: Page(tuple(judgement_blocks(answer)), judgement_words(answer)), repr(answer))
 
 
-@_row
-def _standing(answer: BackendComparison) -> Answer:
-    from floatlab.verbs.timing.answer import answer_of as backends_answer
-
-    return backends_answer(answer)
-
-
-@_row
-def _training(answer: Training) -> Answer:
-    from floatlab.verbs.train.run_page import training_page
-
-    return _plain(answer, lambda: training_page(answer))
-
-
-@_row
-def _update(answer: UpdateTrace) -> Answer:
-    from floatlab.verbs.train.step_page import step_page
-
-    return _plain(answer, lambda: step_page(answer))
-
-
-@_row
 def _learning(answer: Learning) -> Answer:
     from floatlab.verbs.train.answer import network_answer
 
     return network_answer([[answer]])
 
 
-@_row
-def _underflow(answer: Underflow) -> Answer:
-    from floatlab.verbs.train.underflow_page import underflow_page
-
-    return _plain(answer, lambda: underflow_page(answer))
-
-
-@_row
-def _curve(answer: StepSweep) -> Answer:
+def _sweep(answer: StepSweep) -> Answer:
     from floatlab.verbs.train.check_page import GradientCheck, check_page
 
     document = GradientCheck("function", (answer,))
-    return _plain(answer, lambda: check_page(document), document)
+    return plain_answer(document, lambda: check_page(document), repr(answer)).replace(found=answer)
+
+
+# By the names of classes: no two answers have one name.
+ROWS: dict[str, Callable[[Any], Answer]] = {
+    "Attribution": _attribution,
+    "BackendComparison": _from("timing"),
+    "BlockDerivation": _from("block"),
+    "Comparison": _from("arithmetic"),
+    "Contrast": _from("arithmetic"),
+    "Datum": _datum,
+    "Derivation": _derivation,
+    "Differences": _from("compare"),
+    "Findings": _from("reveal"),
+    "IntegerResult": _from("arithmetic"),
+    "Judgement": _judgement,
+    "Learning": _learning,
+    "Plan": _page("reveal.page", "plan_page"),
+    "Product": _from("reduce"),
+    "Reduction": _from("reduce"),
+    "StepSweep": _sweep,
+    "Training": _page("train.run_page", "training_page"),
+    "Underflow": _page("train.underflow_page", "underflow_page"),
+    "UpdateTrace": _page("train.step_page", "step_page"),
+}

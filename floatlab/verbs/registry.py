@@ -1,9 +1,12 @@
-"""Every verb, one entry each: its folder, what answers its questions, and the screen of the explorer that shows them.
+"""Every verb, one entry each: its folder, and the screen of the explorer that shows its answers.
 
-An entry imports only when it is asked: a command loads the folder of its own verb and no other.
+A folder's `options.py` has the verb, its `answer.py` what answers questions. Each is imported only when it is asked: a
+command loads the folder of its own verb and no other.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
 
 from floatlab.errors import FloatlabError
 from floatlab.record import Record
@@ -19,167 +22,43 @@ if TYPE_CHECKING:
 
 
 class Entry(Record):
-    """A verb: one function imports what it takes, another what answers its questions.
+    """A verb: its folder below `floatlab.verbs`, and the name of the explorer's screen that shows its answers.
 
-    A verb without `answers` asks no question; the command line runs it by itself. `screen` is the name of the
-    explorer's screen that shows the answers, empty for a verb of the command line only.
+    `screen` is empty for a verb of the command line only. A verb that does not ask is no question: the command line
+    runs it by itself.
     """
 
-    verb: Callable[[str], Verb]
-    answers: Callable[[], Answers] | None = None
+    folder: str
     screen: str = ""
-
-
-def _show(name: str) -> Verb:
-    from floatlab.verbs.show.options import VERB
-
-    return VERB
-
-
-def _answer_show() -> Answers:
-    from floatlab.verbs.show.answer import answers
-
-    return answers
-
-
-def _convert(name: str) -> Verb:
-    from floatlab.verbs.convert.options import VERB
-
-    return VERB
-
-
-def _answer_convert() -> Answers:
-    from floatlab.verbs.convert.answer import answers
-
-    return answers
-
-
-def _formats(name: str) -> Verb:
-    from floatlab.verbs.formats.options import VERB
-
-    return VERB
-
-
-def _answer_formats() -> Answers:
-    from floatlab.verbs.formats.answer import answers
-
-    return answers
-
-
-def _arithmetic(name: str) -> Verb:
-    from floatlab.verbs.arithmetic.options import VERBS
-
-    return VERBS[name]
-
-
-def _answer_arithmetic() -> Answers:
-    from floatlab.verbs.arithmetic.answer import answers
-
-    return answers
-
-
-def _block(name: str) -> Verb:
-    from floatlab.verbs.block.options import VERB
-
-    return VERB
-
-
-def _answer_block() -> Answers:
-    from floatlab.verbs.block.answer import answers
-
-    return answers
-
-
-def _vectors(name: str) -> Verb:
-    from floatlab.verbs.vectors.options import VERB
-
-    return VERB
-
-
-def _reduce(name: str) -> Verb:
-    from floatlab.verbs.reduce.options import VERBS
-
-    return VERBS[name]
-
-
-def _answer_reduce() -> Answers:
-    from floatlab.verbs.reduce.answer import answers
-
-    return answers
-
-
-def _reveal(name: str) -> Verb:
-    from floatlab.verbs.reveal.options import VERB
-
-    return VERB
-
-
-def _answer_reveal() -> Answers:
-    from floatlab.verbs.reveal.answer import answers
-
-    return answers
-
-
-def _compare(name: str) -> Verb:
-    from floatlab.verbs.compare.options import VERB
-
-    return VERB
-
-
-def _answer_compare() -> Answers:
-    from floatlab.verbs.compare.answer import answers
-
-    return answers
-
-
-def _train(name: str) -> Verb:
-    from floatlab.verbs.train.options import VERB
-
-    return VERB
-
-
-def _answer_train() -> Answers:
-    from floatlab.verbs.train.answer import answers
-
-    return answers
-
-
-def _completion(name: str) -> Verb:
-    from floatlab.verbs.completion.options import VERB
-
-    return VERB
-
-
-def _tui(name: str) -> Verb:
-    from floatlab.verbs.tui.options import VERB
-
-    return VERB
+    asks: bool = True
 
 
 _OPERATIONS = ("add", "sub", "mul", "div", "rem", "sqrt", "fma", "cmp", "toint", "rint")
 VERBS: dict[str, Entry] = {
-    "show": Entry(_show, _answer_show, "inspect"),
-    "convert": Entry(_convert, _answer_convert, "inspect"),
-    "formats": Entry(_formats, _answer_formats, "formats"),
-    **dict.fromkeys(_OPERATIONS, Entry(_arithmetic, _answer_arithmetic, "arithmetic")),
-    "block": Entry(_block, _answer_block),
-    "vectors": Entry(_vectors),
-    **dict.fromkeys(("sum", "dot", "matmul"), Entry(_reduce, _answer_reduce, "reduce")),
-    "reveal": Entry(_reveal, _answer_reveal, "reduce"),
-    "compare": Entry(_compare, _answer_compare, "compare"),
-    "train": Entry(_train, _answer_train, "train"),
-    "completion": Entry(_completion),
-    "tui": Entry(_tui),
+    "show": Entry("show", "inspect"),
+    "convert": Entry("convert", "inspect"),
+    "formats": Entry("formats", "formats"),
+    **dict.fromkeys(_OPERATIONS, Entry("arithmetic", "arithmetic")),
+    "block": Entry("block"),
+    "vectors": Entry("vectors", asks=False),
+    **dict.fromkeys(("sum", "dot", "matmul"), Entry("reduce", "reduce")),
+    "reveal": Entry("reveal", "reduce"),
+    "compare": Entry("compare", "compare"),
+    "train": Entry("train", "train"),
+    "completion": Entry("completion", asks=False),
+    "tui": Entry("tui", asks=False),
 }
 
 
 def verb_named(name: str) -> Verb:
-    """Return a verb by its name.
+    """Import and return a verb by its name.
 
     >>> verb_named("show").examples[0]
     'show 1.12156456132 --fp16'
     """
-    return VERBS[name].verb(name)
+    options = vars(import_module(f"floatlab.verbs.{VERBS[name].folder}.options"))
+    verb: Verb = options["VERBS"][name] if "VERBS" in options else options["VERB"]  # several verbs may share a folder
+    return verb
 
 
 def answer_question(question: Question, started: Started | None = None) -> list[Answer]:
@@ -204,15 +83,15 @@ def answer_question(question: Question, started: Started | None = None) -> list[
 
 def asks(name: str) -> bool:
     """Return whether a verb asks questions; the command line runs the others by itself."""
-    return name in VERBS and VERBS[name].answers is not None
+    return name in VERBS and VERBS[name].asks
 
 
 def answers_of(name: str) -> Answers:
     """Import and return what answers the questions of a verb; raises FloatlabError for a verb that asks none."""
-    entry = VERBS.get(name)
-    if entry is None or entry.answers is None:
+    if not asks(name):
         raise FloatlabError(f"{name} is not a question")
-    return entry.answers()
+    answers: Answers = import_module(f"floatlab.verbs.{VERBS[name].folder}.answer").answers
+    return answers
 
 
 def words_of(question: Question) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import floatlab
+import floatlab.verbs
 from floatlab.cli.main import main
 from floatlab.cli.parser import read_question
 from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN
@@ -17,7 +17,7 @@ from tests.tui.stage import driven, opened
 
 HOUSE = Path(floatlab.__file__).parent
 OPTIONS = """
-from floatlab.verbs.option import DIRECTION, FORMATS, OUTPUT, Option, grouped, whole
+from floatlab.verbs.option import DIRECTION, FORMATS, OUTPUT, Option, OptionRule, grouped, whole
 from floatlab.verbs.question import Verb
 
 VERB = Verb(
@@ -29,7 +29,7 @@ VERB = Verb(
     options=(
         *grouped(
             "toys",
-            Option("times", "N", "double it N times", read=whole(1, 9), excludes=("once",), reason="once is once"),
+            Option("times", "N", "double it N times", read=whole(1, 9)),
             Option("once", "", "double it once"),
             Option("paint", "HUE", "what it is painted", choices=(("red", "as a ball"), ("blue", "as a ship"))),
         ),
@@ -37,6 +37,7 @@ VERB = Verb(
         *DIRECTION,
         *OUTPUT,
     ),
+    rules=(OptionRule(("times",), "once is once", excludes=("once",)),),
     also=("twice → toy VALUE",),
 )
 """
@@ -54,27 +55,16 @@ def answers(question, started=None):
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """Add the folder of a verb, and its entry."""
-    folder = tmp_path / "toy_verb"
+    folder = tmp_path / "toy"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
     (folder / "options.py").write_text(OPTIONS)
     (folder / "answer.py").write_text(ANSWER)
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def verb(name):
-        from toy_verb.options import VERB
-
-        return VERB
-
-    def answers():
-        from toy_verb.answer import answers
-
-        return answers
-
-    monkeypatch.setitem(VERBS, "toy", Entry(verb, answers, "inspect"))
+    monkeypatch.setattr(floatlab.verbs, "__path__", [*floatlab.verbs.__path__, str(tmp_path)])
+    monkeypatch.setitem(VERBS, "toy", Entry("toy", "inspect"))
     yield
-    for name in ("toy_verb", "toy_verb.options", "toy_verb.answer"):
-        sys.modules.pop(name, None)
+    for name in ("toy", "toy.options", "toy.answer"):
+        sys.modules.pop(f"floatlab.verbs.{name}", None)
 
 
 def said(capsys, *words, status=0):

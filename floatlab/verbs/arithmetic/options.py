@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
 from floatlab.errors import FloatlabError, UnsupportedError, quoted
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, UsageError, grouped, whole
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, OptionRule, UsageError, grouped, whole
 from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
@@ -26,23 +26,9 @@ def _is_integer(word: str) -> bool:
 
 _BITS = Option("bits", "", "values are codes: 0x3c7c or 0_01111_0001111100")
 _STEPS = (
-    Option(
-        "steps",
-        "N",
-        "only the first N steps",
-        read=whole(1, _MAX_STEPS),
-        excludes=("brief",),
-        reason="--brief is one line without steps",
-    ),
+    Option("steps", "N", "only the first N steps", read=whole(1, _MAX_STEPS)),
     Option("brief", "", "one line"),
-    Option(
-        "why",
-        "",
-        "each step with a sentence that says why",
-        excludes=("brief",),
-        reason="--brief is one line without steps",
-        also=("explain", "verbose"),
-    ),
+    Option("why", "", "each step with a sentence that says why", also=("explain", "verbose")),
 )
 _INEXACT = Option("exact", "", "a changed value raises no inexact", flags=("--notexact",), value=False)
 _SIGNALING = Option("signaling", "", "any NaN raises invalid")
@@ -99,6 +85,7 @@ def _operation(
         explanation=_EXPLANATION,
         takes=("VALUE", "a number, or VALUE@FORMAT"),
         options=(*grouped("what to show", _BITS, *own), FORMATS, *rules, *OUTPUT),
+        rules=(OptionRule(("steps", "why"), "--brief is one line without steps", excludes=("brief",)),),
         one_format=f"{name} gives one result, in one format, and -f names {{}}",
         settle=_settle,
         joins=True,

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, UsageError, grouped, listed, one_format, whole
+from floatlab.verbs.option import (
+    FORMATS,
+    OUTPUT,
+    ROUNDING,
+    Option,
+    OptionRule,
+    UsageError,
+    grouped,
+    listed,
+    one_format,
+    whole,
+)
 from floatlab.verbs.question import Question, Verb
 
 _ARRAYS = (
@@ -14,7 +25,7 @@ _ARRAYS = (
     "Of up to 16 terms every rounding is shown."
 )
 _MOST_RUNS = 1000
-_RULES = tuple(option.name for option in ROUNDING)
+_CONTEXT = tuple(option.name for option in ROUNDING)
 # Options that say how a sum is simulated.
 _SIMULATED = ("schedule", "adder", "accumulator", "products", "fma", "machine")
 
@@ -45,53 +56,23 @@ _PRODUCTS = (
 )
 _PRESET = Option("preset", "NAME", "the vectors of a known example: forum|paper")
 _OBSERVED = (
-    Option(
-        "observed",
-        "V[,V]",
-        "which ways give this result, or these two; files of arrays",
-        excludes=(*_SIMULATED, "ways", "backends"),
-        reason="--observed tries the usual ways one by one",
-    ),
-    Option(
-        "targets",
-        "LIST",
-        "try the orders of these, too: numpy.dot,torch.dot,…",
-        read=listed,
-        needs=("observed",),
-        reason="they are tried on an observed result",
-    ),
+    Option("observed", "V[,V]", "which ways give this result, or these two; files of arrays"),
+    Option("targets", "LIST", "try the orders of these, too: numpy.dot,torch.dot,…", read=listed),
 )
-_DIFFERENCE = Option(
-    "difference",
-    "V",
-    "of the two observed results, as it was printed",
-    needs=("observed",),
-    reason="it is that of two results, --observed V,V",
-)
+_DIFFERENCE = Option("difference", "V", "of the two observed results, as it was printed")
+_LIBRARIES = "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances"
 _TIMED = (
-    Option(
-        "ways",
-        "",
-        "by element, column, whole, in blocks: time and errors",
-        excludes=("backends", *_SIMULATED, *_RULES),
-        reason="--ways times NumPy's own products",
-    ),
-    Option(
-        "backends",
-        "LIST",
-        "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances",
-        optional="all",
-        excludes=(*_SIMULATED, *_RULES),
-        reason="--backends times the libraries' own products",
-    ),
-    Option(
-        "runs",
-        "N",
-        "time each way N times (default 5)",
-        read=whole(1, _MOST_RUNS),
-        needs=("ways", "backends"),
-        reason="it is the number of timed runs",
-    ),
+    Option("ways", "", "by element, column, whole, in blocks: time and errors"),
+    Option("backends", "LIST", _LIBRARIES, optional="all"),
+    Option("runs", "N", "time each way N times (default 5)", read=whole(1, _MOST_RUNS)),
+)
+_OPTION_RULES = (
+    OptionRule(("observed",), "--observed tries the usual ways one by one", (*_SIMULATED, "ways", "backends")),
+    OptionRule(("targets",), "they are tried on an observed result", needs=("observed",)),
+    OptionRule(("difference",), "it is that of two results, --observed V,V", needs=("observed",)),
+    OptionRule(("ways",), "--ways times NumPy's own products", ("backends", *_SIMULATED, *_CONTEXT)),
+    OptionRule(("backends",), "--backends times the libraries' own products", (*_SIMULATED, *_CONTEXT)),
+    OptionRule(("runs",), "it is the number of timed runs", needs=("ways", "backends")),
 )
 
 
@@ -108,6 +89,7 @@ def _reduction(
         explanation=explanation,
         takes=("ARRAY", "a list (1.5,-2), a file, random:…, or - for standard input"),
         options=(*options, *grouped("on this machine", *groups.get("timed", ())), FORMATS, *ROUNDING, *OUTPUT),
+        rules=_OPTION_RULES,
         one_format=f"{name} has one result, and -f names {{}}; --accumulator names that of partial sums",
         settle=_settle,
         needs_values=False,

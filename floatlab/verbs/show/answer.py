@@ -92,7 +92,7 @@ def _directions(literal: Literal, formats: tuple[Format, ...], context: Context,
 
         return joined([directions_table(group) for group in found])
 
-    return answer_for([each for group in found for each in group], hints=hints).replace(page=page, parts=None)
+    return answer_for([each for group in found for each in group], hints=hints).replace(page=page, parts=list)
 
 
 def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
@@ -114,7 +114,7 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
         return dialects_table(data, literal.text, title)
 
     found = [read_literal(Literal(literal.text, typed.replace(binary=False)), format) for format in formats]
-    return answer_for(found).replace(page=page, parts=None)
+    return answer_for(found).replace(page=page, parts=list)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

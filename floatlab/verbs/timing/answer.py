@@ -12,7 +12,7 @@ from floatlab.reduce.timing.backends import BackendComparison, in_one_format, mu
 from floatlab.reduce.timing.partitions import RUNS as RUNS
 from floatlab.reduce.timing.partitions import time_partitions
 from floatlab.verbs.named_arrays import operands_of
-from floatlab.verbs.question import Answer, Started, written
+from floatlab.verbs.question import Answer, Started, plain_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ def answer_of(found: BackendComparison) -> Answer:
 
     fastest = [found.fastest.name] if found.runs else []
     missing = "" if found.runs else "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
-    return Answer(page, written(found), lambda: fastest, lambda: fastest, missing=missing, found=found)
+    return plain_answer(found, page, *fastest).replace(missing=missing)

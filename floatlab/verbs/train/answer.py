@@ -16,7 +16,7 @@ from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.training.setup import Setup, parse_remedy
 from floatlab.training.validation import checked_number, exactly
-from floatlab.verbs.question import Answer, Question, Started, written
+from floatlab.verbs.question import Answer, Question, Started, plain_answer, written
 from floatlab.verbs.train.options import form_of
 from floatlab.verbs.train.words import as_csv
 
@@ -251,11 +251,7 @@ def network_answer(rows: list[list[Learning]]) -> Answer:
         for each in row
         for at, loss in zip(each.at.tolist(), each.losses.tolist(), strict=True)
     )
-    return Answer(
-        lambda: network_page(learnings),
-        written(learnings),
-        lambda: finals,
-        lambda: finals,
+    return plain_answer(learnings, lambda: network_page(learnings), *finals).replace(
         found=rows,
         table=lambda: as_csv(("configuration", "seed", "step", "loss"), lines),
         chart=lambda: losses_chart(rows),
@@ -276,8 +272,8 @@ def _underflow(question: Question, started: Started | None) -> Answer:
     format = question.option("grads") or next(iter(question.formats), "binary16")
     found = measure_underflow(gradients, format, question.option("scale", 1), rounding=question.context.rounding.value)
     words = ["none" if found.safe_scale is None else f"{found.safe_scale:.17g}"]
-    page, table = lambda: underflow_page(found, word), lambda: as_csv(("exponent", "gradients"), found.histogram)
-    return Answer(page, written(found), lambda: words, lambda: words, found=found, table=table)
+    answer = plain_answer(found, lambda: underflow_page(found, word), *words)
+    return answer.replace(table=lambda: as_csv(("exponent", "gradients"), found.histogram))
 
 
 def _check(question: Question, started: Started | None) -> Answer:
@@ -296,11 +292,7 @@ def _check(question: Question, started: Started | None) -> Answer:
     words = [f"{curves[-1].best.h:.6g}" if check is None else check.verdict]
     columns = curves[0].points[0]._fields
     rows = ((curve.way, *(getattr(point, name) for name in columns)) for curve in curves for point in curve.points)
-    return Answer(
-        lambda: check_page(found),
-        written(found),
-        lambda: words,
-        lambda: words,
+    return plain_answer(found, lambda: check_page(found), *words).replace(
         found=(curves, check),
         status=1 if check is not None and check.verdict == "a bug" else 0,
         table=lambda: as_csv(("difference", *columns), rows),

@@ -107,7 +107,6 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     def draw(self, before: Question) -> None:
         """Show the operands and a step: the same one as before if the steps are the same, else the last."""
         question, answer = self.question, self.answers[0]
-        assert answer.scenes is not None
         scenes = answer.scenes(False)
         same = [scene.name for scene in scenes] == [scene.name for scene in self.scenes]
         self.scenes = scenes
