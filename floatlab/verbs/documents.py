@@ -10,14 +10,15 @@ from importlib import import_module
 
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.record import Record
+from floatlab.wire.codecs import FAULTS
 from floatlab.wire.derivations import DERIVATION
-from floatlab.wire.schema import FAULTS, read_document, write_document
+from floatlab.wire.schema import read_document, write_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from floatlab.wire.schema import Codec, Wire
+    from floatlab.wire.codecs import Codec, Wire
 
 _LONGEST = 1 << 26  # characters of a document that is read back
 

@@ -34,7 +34,7 @@ def page_of(answer: object) -> Page:
 
 def json_of(answer: object) -> str:
     """Return an answer's JSON, as the command line writes it with `--json`: one object a line."""
-    from floatlab.wire.schema import json_line
+    from floatlab.wire.codecs import json_line
 
     return "".join(map(json_line, answer_of(answer).records())).rstrip("\n")
 

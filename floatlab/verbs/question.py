@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from floatlab.numbers import Datum, Derivation, Flags
     from floatlab.page.model import Chart, Line, Page
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 
 class Question(Record):

@@ -9,26 +9,8 @@ from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, sh
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
 from floatlab.numbers.exact import Literal, SquareRoot
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
-from floatlab.wire.schema import (
-    CODE,
-    CODECS,
-    FLAGS,
-    FORMAT,
-    INTEGER,
-    TEXT,
-    VERSION,
-    Codec,
-    Member,
-    Schema,
-    constant,
-    listed,
-    optional,
-    rows_of,
-    schema_of,
-    shown,
-    variant,
-    within,
-)
+from floatlab.wire.codecs import CODE, CODECS, FLAGS, FORMAT, INTEGER, TEXT, Codec, listed, optional
+from floatlab.wire.schema import Member, Schema, heading, rows_of, schema_of, shown, variant, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.numbers.steps import Operand, Truth
-    from floatlab.wire.schema import Rows, Scope, Wire
+    from floatlab.wire.codecs import Scope, Wire
+    from floatlab.wire.schema import Rows
 
 DATUM = Schema(
     Datum,
@@ -187,8 +170,7 @@ def read_derivation(pairs: Any, **fields: Any) -> Derivation:
 DERIVATION = Schema(
     read_derivation,
     {
-        "schema": constant(VERSION),
-        "operation": TEXT,
+        **heading(),
         "format": shown("result.format", FORMAT),
         "context": CONTEXT,
         "operands": OPERANDS,

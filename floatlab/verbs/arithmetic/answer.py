@@ -18,7 +18,7 @@ from floatlab.verbs.question import Answer, Question, Scene, Started, read_opera
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.verbs.arithmetic.relations import Result
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 __all__ = ["DEFAULT_INTEGER", "INTEGERS", "answer_of", "answers", "operate"]
 
@@ -104,8 +104,8 @@ def _records(result: Result, steps: int | None) -> list[Wire]:
     """Return the JSON of a result, with its first steps only where that is asked for."""
     if steps is None or isinstance(result, Comparison | IntegerResult):
         return written(result)()
+    from floatlab.wire.codecs import Scope
     from floatlab.wire.derivations import STEPS
-    from floatlab.wire.schema import Scope
 
     def shortened(way: Derivation) -> Wire:
         return written(way)()[0] | {"steps": STEPS.write(way.steps[:steps], Scope())}

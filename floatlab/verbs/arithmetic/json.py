@@ -8,21 +8,9 @@ from floatlab.arith.integers import Integer, IntegerResult
 from floatlab.errors import FileFormatError
 from floatlab.numbers.decimals import fraction_text
 from floatlab.numbers.steps import Integral
+from floatlab.wire.codecs import BOOLEAN, FLAGS, INTEGER, TEXT, word_of
 from floatlab.wire.derivations import CONTEXT, DERIVATION, OPERANDS, STEPS, read_derivation, unpaired
-from floatlab.wire.schema import (
-    BOOLEAN,
-    FLAGS,
-    INTEGER,
-    TEXT,
-    VERSION,
-    Member,
-    Schema,
-    constant,
-    field,
-    shown,
-    within,
-    word_of,
-)
+from floatlab.wire.schema import Member, Schema, constant, field, heading, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +42,7 @@ _COMMON = {"format": shown(_common_format), "context": CONTEXT, "operands": OPER
 COMPARISON = Schema(
     lambda pairs, **fields: Comparison(**unpaired(pairs), **fields),
     {
-        "schema": constant(VERSION),
-        "operation": TEXT,
+        **heading(),
         **_COMMON,
         "steps": constant([]),
         "result": {"relation": word_of(Relation), "holds": BOOLEAN},
@@ -66,8 +53,7 @@ COMPARISON = Schema(
 INTEGER_RESULT = Schema(
     _integer_result,
     {
-        "schema": constant(VERSION),
-        "operation": constant("to_integer"),
+        **heading("to_integer"),
         **_COMMON,
         "steps": Member(STEPS, lambda answer: [] if answer.rounded is None else [Integral(answer.rounded)], "steps"),
         "result": {

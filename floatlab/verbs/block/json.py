@@ -9,31 +9,16 @@ from floatlab.numbers import Datum, Exact, Ratio, parse_literal
 from floatlab.numbers.decimals import exact_decimal, fraction_text, ratio_text
 from floatlab.numbers.exact import Infinity, NotANumber
 from floatlab.verbs.block.page import element_code, value_text
+from floatlab.wire.codecs import CODE, FLAGS, INTEGER, TEXT, Codec, listed, optional, word_of
 from floatlab.wire.derivations import CONTEXT, DATUM, RATIO, ROUNDED
-from floatlab.wire.schema import (
-    CODE,
-    FLAGS,
-    INTEGER,
-    TEXT,
-    Codec,
-    Member,
-    Schema,
-    constant,
-    field,
-    heading,
-    listed,
-    optional,
-    schema_of,
-    shown,
-    word_of,
-)
+from floatlab.wire.schema import Member, Schema, constant, field, heading, schema_of, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.arith.blocks import Value
-    from floatlab.wire.schema import Scope
+    from floatlab.wire.codecs import Scope
 
     Placed = tuple[BlockDerivation, Element, str | None]  # an element, its block, and what was typed for it
 

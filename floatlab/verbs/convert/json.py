@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from floatlab.numbers.steps import Encode
+from floatlab.wire.codecs import FLAGS, FORMAT, listed
 from floatlab.wire.derivations import DATUM, DERIVATION, error_of
-from floatlab.wire.schema import FLAGS, FORMAT, Schema, listed, shown, within
+from floatlab.wire.schema import Schema, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.numbers import Derivation
     from floatlab.verbs.convert.conversion import Conversion
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 
 def _whole(conversion: Conversion) -> Derivation:

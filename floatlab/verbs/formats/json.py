@@ -5,8 +5,9 @@ from __future__ import annotations
 from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import Census, census
 from floatlab.numbers import Datum
+from floatlab.wire.codecs import FORMAT, INTEGER, listed
 from floatlab.wire.derivations import DATUM
-from floatlab.wire.schema import FORMAT, INTEGER, Member, Schema, attributes, heading, listed, schema_of, shown, within
+from floatlab.wire.schema import Member, Schema, attributes, heading, schema_of, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,28 +20,9 @@ from floatlab.reduce.results.products import Product, ProductElement
 from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import worst_of
+from floatlab.wire.codecs import AS_IT_IS, BOOLEAN, FLAGS, FORMAT, FRACTION, INTEGER, TEXT, Codec, listed, optional
 from floatlab.wire.derivations import CONTEXT, DATUM, error_in_ulps
-from floatlab.wire.schema import (
-    AS_IT_IS,
-    BOOLEAN,
-    FLAGS,
-    FORMAT,
-    FRACTION,
-    INTEGER,
-    TEXT,
-    VERSION,
-    Codec,
-    Member,
-    Schema,
-    attributes,
-    constant,
-    field,
-    heading,
-    listed,
-    optional,
-    shown,
-    within,
-)
+from floatlab.wire.schema import Member, Schema, attributes, field, heading, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,8 +151,7 @@ def _reduction(operands: Operands, read: tuple[Origin | None, ...], **fields: An
 REDUCTION = Schema(
     _reduction,
     {
-        "schema": constant(VERSION),
-        "operation": TEXT,
+        **heading(),
         "format": shown("result.format", FORMAT),
         "context": _CONTEXT,
         "terms": shown(len),

@@ -16,7 +16,7 @@ from floatlab.verbs.question import Answer, Started, plain_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 
 @in_default_mode

@@ -21,37 +21,16 @@ from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace
 from floatlab.training.trainer import TrainingRun
 from floatlab.training.underflow import Underflow
+from floatlab.wire.codecs import BOOLEAN, FORMAT, FRACTION, INTEGER, NUMBER, TEXT, Codec, listed, mapping, optional, row
 from floatlab.wire.derivations import CONTEXT, DATUM, DERIVATION
-from floatlab.wire.schema import (
-    AS_IT_IS,
-    BOOLEAN,
-    FORMAT,
-    FRACTION,
-    INTEGER,
-    NUMBER,
-    TEXT,
-    Codec,
-    Member,
-    Schema,
-    field,
-    heading,
-    listed,
-    mapping,
-    optional,
-    row,
-    rows_of,
-    schema_of,
-    shown,
-    variant,
-    within,
-)
+from floatlab.wire.schema import Member, Schema, field, heading, rows_of, schema_of, shown, variant, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.verbs.train.network_page import Learnings
-    from floatlab.wire.schema import Scope
+    from floatlab.wire.codecs import Scope
 
 _MANY = 64  # weights that are listed
 _LINE = ("error", "carried_error", "moves", "stalled", "still", "why", "skipped", "scale", "diverged")
@@ -131,7 +110,7 @@ def _write_final(x: Fraction | Datum | float, scope: Scope) -> object:
     return (FRACTION if isinstance(x, Fraction) else DATUM if isinstance(x, Datum) else NUMBER).write(x, scope)
 
 
-_FINALS = listed(Codec(_write_final, AS_IT_IS.read))
+_FINALS = listed(Codec(_write_final, lambda wire, _: wire))
 _REMEDY = Schema(
     None,
     {
