@@ -109,7 +109,7 @@ def _learning(answer: Learning) -> Answer:
 
 
 def _sweep(answer: StepSweep) -> Answer:
-    from floatlab.verbs.train.check_page import GradientCheck, check_page
+    from floatlab.verbs.train.gradients_page import GradientCheck, check_page
 
     document = GradientCheck("function", (answer,))
     return plain_answer(document, lambda: check_page(document), repr(answer)).replace(found=answer)
@@ -134,6 +134,6 @@ ROWS: dict[str, Callable[[Any], Answer]] = {
     "Reduction": _from("reduce"),
     "StepSweep": _sweep,
     "Training": _page("train.run_page", "training_page"),
-    "Underflow": _page("train.underflow_page", "underflow_page"),
+    "Underflow": _page("train.gradients_page", "underflow_page"),
     "UpdateTrace": _page("train.step_page", "step_page"),
 }

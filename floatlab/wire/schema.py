@@ -75,10 +75,11 @@ def _fields_of(rows: Rows) -> Fields:
     return {name: _field_of(name, row) for name, row in rows.items()}
 
 
-def _field_of(name: str, member: Any) -> Member | Fields:
-    if isinstance(member, dict):
-        return _fields_of(member)
-    return field(member, name) if isinstance(member, Codec) else member
+def _field_of(name: str, member: object) -> Member | Fields:
+    if isinstance(member, Codec):
+        return field(member, name)
+    assert isinstance(member, dict | Member)
+    return _fields_of(member) if isinstance(member, dict) else member
 
 
 def _write(rows: Fields, record: object, scope: Scope) -> Wire:

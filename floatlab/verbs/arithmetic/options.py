@@ -46,7 +46,7 @@ _WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and se
 
 def _settle(question: Question) -> Question:
     """Refuse a word too many that names a format or a type; find the operands that --witness asks for."""
-    from floatlab.verbs.arithmetic.operands import ARITIES
+    from floatlab.verbs.arithmetic.answer import ARITIES
 
     for value in question.values[ARITIES[question.verb] :]:
         for option in VERBS[question.verb].options:
@@ -58,7 +58,7 @@ def _settle(question: Question) -> Question:
 
 def _with_witness(question: Question) -> Question:
     """Return the question with operands for which fma and multiply-then-add differ; UnsupportedError without any."""
-    from floatlab.verbs.arithmetic.operands import no_witness, witness
+    from floatlab.verbs.arithmetic.answer import no_witness, witness
 
     if not question.formats:
         raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")

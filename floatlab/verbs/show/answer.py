@@ -61,7 +61,7 @@ def show(
     if directions:
         return _directions(literal, formats, context, tuple(hints))
     if like:
-        from floatlab.verbs.like.answer import compare_libraries
+        from floatlab.verbs.show.libraries import compare_libraries
 
         return compare_libraries(literal, formats, context, like)
     found = [read_literal(literal, format, context) for format in formats]

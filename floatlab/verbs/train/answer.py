@@ -263,7 +263,7 @@ def network_answer(rows: list[list[Learning]]) -> Answer:
 
 def _underflow(question: Question, started: Started | None) -> Answer:
     from floatlab.training.underflow import measure_underflow
-    from floatlab.verbs.train.underflow_page import underflow_page
+    from floatlab.verbs.train.gradients_page import underflow_page
 
     word = question.values[1]
     gradients = numbers_named(word)
@@ -278,8 +278,8 @@ def _underflow(question: Question, started: Started | None) -> Answer:
 
 def _check(question: Question, started: Started | None) -> Answer:
     from floatlab.training.gradient_check import WAYS, check_gradient, sweep_steps
-    from floatlab.verbs.train.check_page import GradientCheck, check_page, errors_chart
     from floatlab.verbs.train.functions import function_of
+    from floatlab.verbs.train.gradients_page import GradientCheck, check_page, errors_chart
 
     _, name, x = question.values
     reported, derivative = question.option("reported"), question.option("derivative")
