@@ -10,7 +10,7 @@ from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text,
 from floatlab.numbers.exact import Literal, SquareRoot
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
 from floatlab.wire.codecs import CODE, CODECS, FLAGS, FORMAT, INTEGER, TEXT, Codec, listed, optional
-from floatlab.wire.schema import Member, Schema, heading, rows_of, schema_of, shown, variant, within
+from floatlab.wire.schema import Member, Schema, heading, rows_of, schema, schema_of, shown, variant, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,18 +167,16 @@ def read_derivation(pairs: Any, **fields: Any) -> Derivation:
     return Derivation(**unpaired(pairs), **fields)
 
 
-DERIVATION = Schema(
+DERIVATION = schema(
     read_derivation,
-    {
-        **heading(),
-        "format": shown("result.format", FORMAT),
-        "context": CONTEXT,
-        "operands": OPERANDS,
-        "steps": STEPS,
-        "result": DATUM,
-        "flags": FLAGS,
-        "error": shown(error_of),
-    },
+    **heading(),
+    format=shown("result.format", FORMAT),
+    context=CONTEXT,
+    operands=OPERANDS,
+    steps=STEPS,
+    result=DATUM,
+    flags=FLAGS,
+    error=shown(error_of),
 )
 
 

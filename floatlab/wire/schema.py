@@ -71,6 +71,11 @@ class Schema(Codec):
         return self.make(**_read(self.rows, wire, scope))
 
 
+def schema(make: Callable[..., object] | None = None, /, **rows: object) -> Schema:
+    """Return the schema of an object with these members; without `make` it is a summary, which is not read back."""
+    return Schema(make, rows)
+
+
 def _fields_of(rows: Rows) -> Fields:
     return {name: _field_of(name, row) for name, row in rows.items()}
 

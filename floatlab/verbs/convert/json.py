@@ -5,7 +5,7 @@ from __future__ import annotations
 from floatlab.numbers.steps import Encode
 from floatlab.wire.codecs import FLAGS, FORMAT, listed
 from floatlab.wire.derivations import DATUM, DERIVATION, error_of
-from floatlab.wire.schema import Schema, shown, within
+from floatlab.wire.schema import schema, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +28,9 @@ def _error(conversion: Conversion) -> Wire:
 
 
 _RESULT = {"result": DATUM, "flags": FLAGS, "error": shown(error_of)}
-CONVERSION = Schema(
-    None,
-    {
-        **within(_whole, DERIVATION.rows),
-        "error": shown(_error),
-        "path": shown("stages", listed(Schema(None, {"format": shown("result.format", FORMAT), **_RESULT}))),
-        "direct": shown("direct", Schema(None, _RESULT)),
-        "same": shown("same"),
-    },
+CONVERSION = schema(
+    **(within(_whole, DERIVATION.rows) | {"error": shown(_error)}),
+    path=shown("stages", listed(schema(format=shown("result.format", FORMAT), **_RESULT))),
+    direct=shown("direct", schema(**_RESULT)),
+    same=shown("same"),
 )

@@ -23,7 +23,7 @@ from floatlab.training.trainer import TrainingRun
 from floatlab.training.underflow import Underflow
 from floatlab.wire.codecs import BOOLEAN, FORMAT, FRACTION, INTEGER, NUMBER, TEXT, Codec, listed, mapping, optional, row
 from floatlab.wire.derivations import CONTEXT, DATUM, DERIVATION
-from floatlab.wire.schema import Member, Schema, field, heading, rows_of, schema_of, shown, variant, within
+from floatlab.wire.schema import Member, field, heading, rows_of, schema, schema_of, shown, variant, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,23 +39,23 @@ _FRACTION = optional(FRACTION)
 _NUMBERS = listed(NUMBER)
 
 
-_SETUP = Schema(
+_SETUP = schema(
     lambda formats, **rules: Setup(**formats, **rules),
-    {
-        "formats": mapping(TEXT),
-        "compensated": BOOLEAN,
-        "stochastic": BOOLEAN,
-        "scaling": optional(schema_of(LossScale)),
-        "context": CONTEXT,
-    },
+    formats=mapping(TEXT),
+    compensated=BOOLEAN,
+    stochastic=BOOLEAN,
+    scaling=optional(schema_of(LossScale)),
+    context=CONTEXT,
 )
 
 
 # One update.
 
-_STAGE = Schema(
+_STAGE = schema(
     lambda derivation: derivation,
-    {"to": shown("stage.to"), "operands": shown(lambda traced: [*traced.stage.operands]), "derivation": DERIVATION},
+    to=shown("stage.to"),
+    operands=shown(lambda traced: [*traced.stage.operands]),
+    derivation=DERIVATION,
 )
 _OPTIMIZER = variant("optimizer", {kind.__name__.lower(): schema_of(kind) for kind in (Updates, SGD, Adam)})
 
@@ -70,23 +70,21 @@ def _update(
     return UpdateTrace(program=program, readings=tuple(readings.items()), stages=traced, **fields)
 
 
-UPDATE = Schema(
+UPDATE = schema(
     _update,
-    {
-        **heading("train step"),
-        "setup": Member(_SETUP, lambda trace: trace.program.setup, "setup"),
-        "optimizer": Member(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
-        "readings": Member(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
-        "stages": listed(_STAGE),
-        **rows_of(UpdateTrace, "before", "update"),
-        "result": field(DATUM, "after"),
-        "moved": shown("moved"),
-        **rows_of(UpdateTrace, "why", "exact_update", "carried"),
-        "update_ulps": shown("update_ulps", _FRACTION),
-        "ratio": shown("ratio", _FRACTION),
-        "chance": shown("chance", _FRACTION),
-        "counts": {name: shown(name, schema_of(Threshold)) for name in ("up", "down")},
-    },
+    **heading("train step"),
+    setup=Member(_SETUP, lambda trace: trace.program.setup, "setup"),
+    optimizer=Member(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
+    readings=Member(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
+    stages=listed(_STAGE),
+    **rows_of(UpdateTrace, "before", "update"),
+    result=field(DATUM, "after"),
+    moved=shown("moved"),
+    **rows_of(UpdateTrace, "why", "exact_update", "carried"),
+    update_ulps=shown("update_ulps", _FRACTION),
+    ratio=shown("ratio", _FRACTION),
+    chance=shown("chance", _FRACTION),
+    counts={name: shown(name, schema_of(Threshold)) for name in ("up", "down")},
 )
 
 
@@ -111,32 +109,26 @@ def _write_final(x: Fraction | Datum | float, scope: Scope) -> object:
 
 
 _FINALS = listed(Codec(_write_final, lambda wire, _: wire))
-_REMEDY = Schema(
-    None,
-    {
-        **within(itemgetter(0), {"name": field(TEXT, "label")}),
-        "setup": shown(lambda row: row[1].setup, _SETUP),
-        "final": shown(_final, _FINALS),
-        "carried": shown(_carried, optional(_NUMBERS)),
-        **within(itemgetter(0), rows_of(Trajectory, *_LINE)),
-    },
+_REMEDY = schema(
+    **within(itemgetter(0), {"name": field(TEXT, "label")}),
+    setup=shown(lambda row: row[1].setup, _SETUP),
+    final=shown(_final, _FINALS),
+    carried=shown(_carried, optional(_NUMBERS)),
+    **within(itemgetter(0), rows_of(Trajectory, *_LINE)),
 )
 
 
-TRAINING = Schema(
-    None,
-    {
-        **heading("train"),
-        "steps": INTEGER,
-        "weights": shown(lambda training: training.trainers[0].count),
-        "optimizer": shown(lambda training: training.trainers[0].optimizer.name),
-        "seed": INTEGER,
-        "reference": {
-            "kind": shown("reference.kind"),
-            "final": shown(lambda run: run.reference.final(run.steps)[:_MANY], _FINALS),
-        },
-        "remedies": shown(_rows_of_remedies, listed(_REMEDY)),
+TRAINING = schema(
+    **heading("train"),
+    steps=INTEGER,
+    weights=shown(lambda training: training.trainers[0].count),
+    optimizer=shown(lambda training: training.trainers[0].optimizer.name),
+    seed=INTEGER,
+    reference={
+        "kind": shown("reference.kind"),
+        "final": shown(lambda run: run.reference.final(run.steps)[:_MANY], _FINALS),
     },
+    remedies=shown(_rows_of_remedies, listed(_REMEDY)),
 )
 
 
@@ -151,29 +143,23 @@ def _rows_of_configurations(learnings: Learnings) -> list[tuple[LearningComparis
     return list(zip(learnings.compared, learnings.rows, strict=True))
 
 
-_CONFIGURATION = Schema(
-    None,
-    {
-        **within(itemgetter(0), {"name": field(TEXT, "label")}),
-        **within(lambda row: row[1][0].configuration, {"setup": _SETUP, **rows_of(Configuration, *_PRODUCTS)}),
-        **within(itemgetter(0), {"losses": field(_NUMBERS, "finals")}),
-        **within(itemgetter(0), rows_of(LearningComparison, "ratio", "spread", "worse", "diverged")),
-        "unmoved": shown(lambda row: [learning.unmoved for learning in row[1]]),
-        "skipped": shown(lambda row: [len(learning.skipped) for learning in row[1]]),
-    },
+_CONFIGURATION = schema(
+    **within(itemgetter(0), {"name": field(TEXT, "label")}),
+    **within(lambda row: row[1][0].configuration, {"setup": _SETUP, **rows_of(Configuration, *_PRODUCTS)}),
+    **within(itemgetter(0), {"losses": field(_NUMBERS, "finals")}),
+    **within(itemgetter(0), rows_of(LearningComparison, "ratio", "spread", "worse", "diverged")),
+    unmoved=shown(lambda row: [learning.unmoved for learning in row[1]]),
+    skipped=shown(lambda row: [len(learning.skipped) for learning in row[1]]),
 )
-LEARNINGS = Schema(
-    None,
-    {
-        **heading("train network"),
-        "problem": shown(lambda learnings: _first(learnings).problem.name),
-        "parameters": shown(lambda learnings: _first(learnings).problem.parameters),
-        "layers": shown(lambda learnings: list(_first(learnings).problem.layers)),
-        "steps": shown(lambda learnings: _first(learnings).steps),
-        "seeds": shown(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
-        "reference": TEXT,
-        "configurations": shown(_rows_of_configurations, listed(_CONFIGURATION)),
-    },
+LEARNINGS = schema(
+    **heading("train network"),
+    problem=shown(lambda learnings: _first(learnings).problem.name),
+    parameters=shown(lambda learnings: _first(learnings).problem.parameters),
+    layers=shown(lambda learnings: list(_first(learnings).problem.layers)),
+    steps=shown(lambda learnings: _first(learnings).steps),
+    seeds=shown(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
+    reference=TEXT,
+    configurations=shown(_rows_of_configurations, listed(_CONFIGURATION)),
 )
 
 
@@ -185,23 +171,21 @@ def _underflow(histogram: tuple[tuple[int, int], ...], **fields: Any) -> Underfl
     return Underflow(exponents=exponents, counts=counts, **fields)
 
 
-UNDERFLOW = Schema(
+UNDERFLOW = schema(
     _underflow,
-    {
-        **heading("train underflow"),
-        **rows_of(Underflow, "format", "scale", "total", "nonzero", "not_finite"),
-        "zero": field(INTEGER, "flushed"),
-        "subnormal": INTEGER,
-        "overflow": field(INTEGER, "overflowed"),
-        **rows_of(Underflow, "safe_scale", "least_scale"),
-        "zero_at_safe_scale": field(optional(INTEGER), "flushed_by_safe_scale"),
-        "histogram": listed(row(INTEGER, INTEGER)),
-    },
+    **heading("train underflow"),
+    **rows_of(Underflow, "format", "scale", "total", "nonzero", "not_finite"),
+    zero=field(INTEGER, "flushed"),
+    subnormal=INTEGER,
+    overflow=field(INTEGER, "overflowed"),
+    **rows_of(Underflow, "safe_scale", "least_scale"),
+    zero_at_safe_scale=field(optional(INTEGER), "flushed_by_safe_scale"),
+    histogram=listed(row(INTEGER, INTEGER)),
 )
 
 
 _POINT = schema_of(Point)
-_CURVE = Schema(dict, {"way": TEXT, "advised": NUMBER, "best": shown("best", _POINT), "points": listed(_POINT)})
+_CURVE = schema(dict, way=TEXT, advised=NUMBER, best=shown("best", _POINT), points=listed(_POINT))
 
 
 def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> StepSweep:
@@ -211,15 +195,13 @@ def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> St
     return StepSweep(**curves[0], **fields)
 
 
-GRADIENT_CHECK = Schema(
+GRADIENT_CHECK = schema(
     _curve,
-    {
-        **heading("train check"),
-        "function": TEXT,
-        "x": Member(NUMBER, lambda check: check.curves[0].x, "x"),
-        "format": Member(FORMAT, lambda check: check.curves[0].format, "format"),
-        "derivative": Member(NUMBER, lambda check: check.curves[0].derivative, "derivative"),
-        "differences": field(listed(_CURVE), "curves"),
-        "check": optional(schema_of(Check)),
-    },
+    **heading("train check"),
+    function=TEXT,
+    x=Member(NUMBER, lambda check: check.curves[0].x, "x"),
+    format=Member(FORMAT, lambda check: check.curves[0].format, "format"),
+    derivative=Member(NUMBER, lambda check: check.curves[0].derivative, "derivative"),
+    differences=field(listed(_CURVE), "curves"),
+    check=optional(schema_of(Check)),
 )
