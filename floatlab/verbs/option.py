@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from floatlab.errors import FloatlabError, FormatError, quoted
+from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.rounding import DEFAULT, IN_WORDS, Context, Direction
@@ -68,11 +68,15 @@ def one_format(text: str, flag: str) -> Format:
     return formats[0]
 
 
-def is_format(word: str) -> bool:
-    """Return whether a word names a format."""
+def can_read(word: str, parse: Callable[[str], object]) -> bool:
+    """Return whether a word means something to a function that raises FloatlabError where it does not.
+
+    >>> can_read("fp16", parse_format), can_read("fp15", parse_format)
+    (True, False)
+    """
     try:
-        parse_format(word[:64])
-    except FormatError:
+        parse(word)
+    except FloatlabError:
         return False
     return True
 
@@ -111,7 +115,7 @@ class Option(Record):
     forms
         The forms of the verb that take it; empty for all.
     names
-        Whether a word that stands where it means nothing can be a value of this option: a format, a type.
+        Reads a word that may be a value of this option, though it stands where it means nothing: a format, a type.
     noun
         What such a word is.
     also
@@ -131,7 +135,7 @@ class Option(Record):
     choices: tuple[tuple[object, str], ...] = ()
     title: str = ""
     forms: tuple[str, ...] = ()
-    names: Callable[[str], bool] | None = None
+    names: Callable[[str], object] | None = None
     noun: str = ""
     also: tuple[str, ...] = ()
 
@@ -186,7 +190,7 @@ def grouped(group: str, *options: Option, part: str = "options", forms: tuple[st
 
 FORMATS = Option(
     "formats", "NAME", "a format; repeatable", flags=("-f", "--format"), part="formats", group="formats",
-    names=is_format, noun="format", also=("type", "fmt", "precision"),
+    names=parse_format, noun="format", also=("type", "fmt", "precision"),
 )  # fmt: skip
 
 # The choices of each rule of rounding, in words.
@@ -253,6 +257,9 @@ OUTPUT = grouped(
     Option("quiet", flags=("--quiet-code",), value="code"),
     part="output",
 )  # fmt: skip
+
+# Of verbs that give one result or several, in formats, rounded: what stands behind their own options.
+RESULT = (FORMATS, *ROUNDING, *OUTPUT)
 
 
 class ContextChoice(Record):

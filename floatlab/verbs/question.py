@@ -167,15 +167,8 @@ def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str
         return wires
 
     results = tuple(each.result for each in found)
-    return Answer(
-        page,
-        records,
-        lambda: [shortest(d) for d in results],
-        lambda: [hexadecimal_code(d) for d in results],
-        hints,
-        results,
-        parts,
-    )
+    words, codes = lambda: [*map(shortest, results)], lambda: [*map(hexadecimal_code, results)]
+    return Answer(page, records, words, codes, hints, results, parts)
 
 
 class Verb(Record):

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
-from floatlab.errors import FloatlabError, UnsupportedError, quoted
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, OptionRule, UsageError, grouped, whole
+from floatlab.errors import UnsupportedError, quoted
+from floatlab.verbs.option import (
+    FORMATS,
+    OUTPUT,
+    ROUNDING,
+    SILENT_NAN,
+    Option,
+    OptionRule,
+    UsageError,
+    can_read,
+    grouped,
+    whole,
+)
 from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
@@ -14,14 +25,6 @@ _EXPLANATION = (
     "reads them into binary32."
 )
 _MAX_STEPS = 1000
-
-
-def _is_integer(word: str) -> bool:
-    try:
-        parse_integer(word)
-    except FloatlabError:
-        return False
-    return True
 
 
 _BITS = Option("bits", "", "values are codes: 0x3c7c or 0_01111_0001111100")
@@ -38,7 +41,7 @@ _INTEGER = Option(
     f"i8 … i128, u8 … u128 ({DEFAULT_INTEGER})",
     flags=("--int", "--to"),
     default=DEFAULT_INTEGER,
-    names=_is_integer,
+    names=parse_integer,
     noun="type",
 )
 _WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and separate differ")
@@ -50,7 +53,7 @@ def _settle(question: Question) -> Question:
 
     for value in question.values[ARITIES[question.verb] :]:
         for option in VERBS[question.verb].options:
-            if option.names is not None and option.names(value):
+            if option.names is not None and can_read(value[:64], option.names):
                 flag = option.spellings[0]
                 raise UsageError(f"{quoted(value)} is a {option.noun}, not a number: {flag} {value} names it")
     return _with_witness(question) if question.option("witness") else question

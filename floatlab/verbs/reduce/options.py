@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import (
-    FORMATS,
-    OUTPUT,
-    ROUNDING,
-    Option,
-    OptionRule,
-    UsageError,
-    grouped,
-    listed,
-    one_format,
-    whole,
-)
+from floatlab.verbs.option import RESULT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, one_format, whole
 from floatlab.verbs.question import Question, Verb
 
 _ARRAYS = (
@@ -88,7 +77,7 @@ def _reduction(
         examples=examples,
         explanation=explanation,
         takes=("ARRAY", "a list (1.5,-2), a file, random:…, or - for standard input"),
-        options=(*options, *grouped("on this machine", *groups.get("timed", ())), FORMATS, *ROUNDING, *OUTPUT),
+        options=(*options, *grouped("on this machine", *groups.get("timed", ())), *RESULT),
         rules=_OPTION_RULES,
         one_format=f"{name} has one result, and -f names {{}}; --accumulator names that of partial sums",
         settle=_settle,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, OptionRule, grouped, listed
+from floatlab.verbs.option import RESULT, Option, OptionRule, grouped, listed
 from floatlab.verbs.question import Verb
 
 _PICTURES = ("interval", "directions", "dialects", "like")
@@ -27,9 +27,7 @@ VERB = Verb(
             Option("dialects", "", "one code in every format of its width"),
             Option("like", "LIBS", "results of installed libraries: numpy,torch,ml_dtypes", read=listed),
         ),
-        FORMATS,
-        *ROUNDING,
-        *OUTPUT,
+        *RESULT,
     ),
     rules=(OptionRule(_PICTURES, "each is a picture of its own", excludes=_PICTURES),),
     also=("encode ulp inspect value → show VALUE -f NAME", "decode bits hex → show bits:0x3c7c -f NAME"),

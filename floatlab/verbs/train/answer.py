@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.errors import FloatlabError, UnsupportedError
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.training.setup import Setup, parse_remedy
 from floatlab.training.validation import checked_number, exactly
+from floatlab.verbs.option import can_read
 from floatlab.verbs.question import Answer, Question, Started, plain_answer, written
 from floatlab.verbs.train.options import form_of
 from floatlab.verbs.train.words import as_csv
@@ -53,13 +54,14 @@ def numbers_named(word: str) -> Numbers:
     >>> numbers_named("1/3"), numbers_named("0.1,2^-24"), numbers_named("0.1@fp16")
     ('1/3', ['0.1', '2^-24'], Datum(binary16 0x2e66 = 0.1))
     """
-    if _is_number(word):
+    if can_read(word, parse_literal):
         return word
     text, at, format = word.rpartition("@")
-    if at and _is_number(text):
+    if at and can_read(text, parse_literal):
         return encode(text, format)
     parts = [part.strip() for part in word.split(",")]
-    return parts if len(parts) > 1 and all(map(_is_number, parts)) else _array_named(word)
+    is_list = len(parts) > 1 and all(can_read(part, parse_literal) for part in parts)
+    return parts if is_list else _array_named(word)
 
 
 def _array_named(word: str) -> Array | Source:
@@ -67,14 +69,6 @@ def _array_named(word: str) -> Array | Source:
 
     with open_array(word, "binary64") as source:
         return source.whole()
-
-
-def _is_number(text: str) -> bool:
-    try:
-        parse_literal(text)
-    except FloatlabError:
-        return False
-    return True
 
 
 @in_default_mode
