@@ -86,10 +86,7 @@ STEPS = listed(variant("step", _STEPS))
 # Operands: data, or exact values that were read; `literal` is what was typed.
 
 
-_TYPED = Schema(
-    None,
-    within(itemgetter(0), DATUM.rows) | {"literal": shown(itemgetter(1)).replace(is_optional=True)},
-)
+_TYPED = Schema(None, within(itemgetter(0), DATUM.rows) | {"literal": shown(itemgetter(1)).replace(is_optional=True)})
 
 
 def _write_operand(pair: tuple[Operand, str | None], scope: Scope) -> object:

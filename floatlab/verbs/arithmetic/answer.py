@@ -185,30 +185,22 @@ def answer_of(result: Result, steps: int | None = None, brief: bool = False, why
     """Return the answer that shows what an operation gave: its first `steps` steps, in one line, or with reasons."""
     first = result.fused if isinstance(result, Contrast) else result
 
-    def words() -> list[str]:
-        if isinstance(first, Derivation):
-            return [shortest(first.result)]
-        return [first.relation.value if isinstance(first, Comparison) else str(first.value)]
-
-    def codes() -> list[str]:
-        if isinstance(first, Derivation):
-            return [hexadecimal_code(first.result)]
-        return [first.hexadecimal_code] if isinstance(first, IntegerResult) else words()
+    results = (first.result,) if isinstance(first, Derivation) else ()
+    if isinstance(first, Derivation):
+        word, code = shortest(first.result), hexadecimal_code(first.result)
+    elif isinstance(first, Comparison):
+        word = code = first.relation.value
+    else:
+        word, code = str(first.value), first.hexadecimal_code
 
     def scenes(strips: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.scenes import scenes_of
 
         return scenes_of(result, strips=strips)
 
-    return Answer(
-        lambda: relations.page_of(result, steps, brief, why),
-        lambda: _records(result, steps),
-        words,
-        codes,
-        results=(first.result,) if isinstance(first, Derivation) else (),
-        operands=tuple(each for each in first.operands if isinstance(each, Datum)),
-        scenes=scenes,
-    )
+    data = tuple(each for each in first.operands if isinstance(each, Datum))
+    page, records = lambda: relations.page_of(result, steps, brief, why), lambda: _records(result, steps)
+    return Answer(page, records, lambda: [word], lambda: [code], results=results, operands=data, scenes=scenes)
 
 
 def _records(result: Result, steps: int | None) -> list[Wire]:

@@ -118,10 +118,7 @@ VERBS = {
             "multiply times product * × → mul A B",
         ),
         _operation(
-            "div",
-            "divide, step by step",
-            ("div 1 3 --fp32", "div 1 0 --e4m3"),
-            "divide quotient / ÷ → div A B",
+            "div", "divide, step by step", ("div 1 3 --fp32", "div 1 0 --e4m3"), "divide quotient / ÷ → div A B"
         ),
         _operation(
             "rem",

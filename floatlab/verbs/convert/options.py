@@ -51,12 +51,7 @@ VERB = Verb(
         "through binary32 it first lands on the middle itself, and the tie then goes to even, 0x3c00."
     ),
     takes=("VALUE", "a number, a code of the first format, or -"),
-    options=(
-        _THROUGH,
-        Option("bits", "", "VALUE is a code of the first format"),
-        *ROUNDING,
-        *OUTPUT,
-    ),
+    options=(_THROUGH, Option("bits", "", "VALUE is a code of the first format"), *ROUNDING, *OUTPUT),
     formats_by="--through fp32,fp16 names its formats",
     settle=_settle,
     also=("cast quantize → convert VALUE NAME",),

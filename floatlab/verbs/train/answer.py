@@ -17,7 +17,7 @@ from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.training.setup import Setup, parse_remedy
 from floatlab.training.validation import checked_number, exactly
 from floatlab.verbs.option import can_read
-from floatlab.verbs.question import Answer, Question, Started, plain_answer, written
+from floatlab.verbs.question import Answer, Question, Started, plain_answer
 from floatlab.verbs.train.options import form_of
 from floatlab.verbs.train.words import as_csv
 
@@ -150,15 +150,10 @@ def training_answer(question: Question, training: Training) -> Answer:
             lines.append(",".join(word(encode(x, fmt)) if isinstance(fmt, Format) else f"{x!r}" for x in values))
         return lines
 
-    return Answer(
-        lambda: training_page(training, _given(question), question.values[0]),
-        written(training),
-        lambda: final(shortest),
-        lambda: final(hexadecimal_code),
-        found=training,
-        table=lambda: training_table(training),
-        chart=lambda: values_chart(training),
-    )
+    answer = plain_answer(training, lambda: training_page(training, _given(question), question.values[0]))
+    table, chart = lambda: training_table(training), lambda: values_chart(training)
+    words, codes = lambda: final(shortest), lambda: final(hexadecimal_code)
+    return answer.replace(words=words, codes=codes, table=table, chart=chart)
 
 
 def _run(question: Question, started: Started | None) -> Answer:
@@ -199,9 +194,8 @@ def _step(question: Question, started: Started | None) -> Answer:
     from floatlab.verbs.train.step_page import step_page
 
     trace = trace_step(question)
-    page, word = lambda: step_page(trace, bool(question.option("brief", False))), [shortest(trace.after)]
-    codes = lambda: [hexadecimal_code(trace.after)]  # noqa: E731
-    return Answer(page, written(trace), lambda: word, codes, results=(trace.after,), found=trace)
+    answer = plain_answer(trace, lambda: step_page(trace, question.option("brief", False)), shortest(trace.after))
+    return answer.replace(codes=lambda: [hexadecimal_code(trace.after)], results=(trace.after,))
 
 
 # Networks.
