@@ -224,17 +224,11 @@ def ranges_page(formats: list[Format]) -> Page:
                    2^-128  2^-96  2^-64   2^-32     1    2^32    2^64    2^96
     """
     names = ", ".join(each.name for each in formats)
-    blocks: list[Block] = [
-        heading("Side by side: the positive numbers on a scale of powers of two"),
-        ranges_axis(formats),
-        hint("thin: subnormal numbers, thick: normal ones"),
-        model.Gap(),
-        heading("What tells them apart"),
-        _differences(formats),
-        hint(_DIGITS),
-        model.Gap(),
-        heading("Is a conversion always exact?"),
-    ]
+    scale = heading("Side by side: the positive numbers on a scale of powers of two")
+    key = hint("thin: subnormal numbers, thick: normal ones")
+    blocks: list[Block] = [scale, ranges_axis(formats), key, model.Gap()]
+    blocks += [heading("What tells them apart"), _differences(formats), hint(_DIGITS), model.Gap()]
+    blocks.append(heading("Is a conversion always exact?"))
     for each in formats:
         blocks += _conversions(each, [other for other in formats if other != each])
     return Page(tuple(blocks), f"{names} side by side")

@@ -129,13 +129,9 @@ def underflow_page(found: Underflow, name: str = "") -> Page:
         return Page((*blocks, Note("nothing can underflow: every gradient is zero, infinite or NaN")), title)
     scaled = "" if found.scale == 1 else ", once they are scaled"
     blocks += [Gap(), heading(f"How large they are{scaled}: powers of two"), histogram(found), Gap()]
-    for label, count, role in (
-        ("zero", found.flushed, Role.BAD),
-        ("subnormal", found.subnormal, Role.LOST),
-        ("overflow", found.overflowed, Role.BAD),
-    ):
+    for fate, count in (("zero", found.flushed), ("subnormal", found.subnormal), ("overflow", found.overflowed)):
         words = f"{count:,} of {n:,}, {percent(count, n)}"
-        blocks.append(Row(label, Span(words, role if count else Role.PLAIN)))
+        blocks.append(Row(fate, Span(words, _FATES[fate] if count else Role.PLAIN)))
     return Page((*blocks, *_advice(found)), title)
 
 

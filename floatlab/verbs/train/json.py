@@ -16,13 +16,13 @@ from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.learner import Learning, LearningComparison
 from floatlab.training.networks import Configuration
 from floatlab.training.program import SGD, Adam, Optimizer, Program, Updates
-from floatlab.training.setup import LossScale, Setup
+from floatlab.training.setup import Setup
 from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace
 from floatlab.training.trainer import TrainingRun
 from floatlab.training.underflow import Underflow
-from floatlab.wire.codecs import BOOLEAN, FORMAT, FRACTION, INTEGER, NUMBER, TEXT, Codec, listed, mapping, optional, row
-from floatlab.wire.derivations import CONTEXT, DATUM, DERIVATION
+from floatlab.wire.codecs import FORMAT, FRACTION, INTEGER, NUMBER, TEXT, Codec, listed, mapping, optional, row
+from floatlab.wire.derivations import DATUM, DERIVATION
 from floatlab.wire.schema import Member, field, heading, rows_of, schema, schema_of, shown, variant, within
 
 TYPE_CHECKING = False
@@ -42,10 +42,7 @@ _NUMBERS = listed(NUMBER)
 _SETUP = schema(
     lambda formats, **rules: Setup(**formats, **rules),
     formats=mapping(TEXT),
-    compensated=BOOLEAN,
-    stochastic=BOOLEAN,
-    scaling=optional(schema_of(LossScale)),
-    context=CONTEXT,
+    **rows_of(Setup, "compensated", "stochastic", "scaling", "context"),
 )
 
 
