@@ -155,6 +155,10 @@ class Option(Record):
         """The flag in error messages: the first long one."""
         return next(flag for flag in self.spellings if flag.startswith("--"))
 
+    def may_be(self, word: str) -> bool:
+        """Return whether a word that stands where it means nothing may be a value of this option."""
+        return self.names is not None and can_read(word[:64], self.names)
+
     def value_of(self, typed: object) -> object:
         """Return the value of what the parser found: text is read, a switch and several words stay as they are."""
         if isinstance(typed, str) and self.metavar:

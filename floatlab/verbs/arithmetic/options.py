@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
 from floatlab.errors import UnsupportedError, quoted
-from floatlab.verbs.option import (
-    FORMATS,
-    OUTPUT,
-    ROUNDING,
-    SILENT_NAN,
-    Option,
-    OptionRule,
-    UsageError,
-    can_read,
-    grouped,
-    whole,
-)
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, OptionRule, UsageError, grouped, whole
 from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
@@ -53,7 +42,7 @@ def _settle(question: Question) -> Question:
 
     for value in question.values[ARITIES[question.verb] :]:
         for option in VERBS[question.verb].options:
-            if option.names is not None and can_read(value[:64], option.names):
+            if option.may_be(value):
                 flag = option.spellings[0]
                 raise UsageError(f"{quoted(value)} is a {option.noun}, not a number: {flag} {value} names it")
     return _with_witness(question) if question.option("witness") else question
