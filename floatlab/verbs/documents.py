@@ -57,7 +57,8 @@ DOCUMENTS = {
 }
 
 
-def _schema_of(kind: str) -> Codec:
+def schema_of_kind(kind: str) -> Codec:
+    """Import and return the schema of a kind of answer."""
     if kind not in DOCUMENTS:
         return DERIVATION
     row = DOCUMENTS[kind]
@@ -72,7 +73,7 @@ def document_of(answer: object) -> Wire:
     >>> document_of(less("1", "2", format="fp16"))["result"]
     {'relation': 'less', 'holds': True}
     """
-    return write_document(_schema_of(type(answer).__name__), answer)
+    return write_document(schema_of_kind(type(answer).__name__), answer)
 
 
 def from_json(text: str) -> Any:
@@ -128,6 +129,6 @@ def answer_of_document(wire: object) -> object:
     if kind == "Derivation" and "steps" not in wire and isinstance(operation, str):
         raise FileFormatError(f"the JSON of {quoted(operation)} is a summary, which is not read back")
     try:
-        return read_document(_schema_of(kind), wire)
+        return read_document(schema_of_kind(kind), wire)
     except (FloatlabError, *FAULTS) as error:
         raise FileFormatError(f"no {kind}: {' '.join(str(error).split())[:300]}") from None

@@ -20,7 +20,8 @@ from floatlab.training.program import SGD, Adam
 from floatlab.training.setup import LossScale, Setup
 from floatlab.training.trace import step
 from floatlab.training.underflow import measure_underflow
-from floatlab.verbs.documents import from_json
+from floatlab.verbs.documents import DOCUMENTS, from_json, schema_of_kind
+from floatlab.wire.codecs import Codec
 
 PAIRWISE = parse_schedule("pairwise")
 NUMBERS = st.sampled_from(["0.1", "-1/3", "1e30", "inf", "-nan", "-0", "3", 0.25, Fraction(7, 3), -4])
@@ -268,3 +269,8 @@ def test_an_error_says_where_in_the_document_it_is():
 
 def test_numbers_of_numpy_are_written_as_numbers():
     assert json.loads(sweep_steps(lambda x: x * x, np.float32(1), "fp32").to_json())["x"] == 1
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_every_kind_of_answer_has_its_schema(kind):
+    assert isinstance(schema_of_kind(kind), Codec)
