@@ -360,7 +360,7 @@ async def test_the_palette_knows_orders():
 async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(monkeypatch):
     import floatlab.tui.screens.reduce.tables
 
-    given, whole, gate = [], floatlab.tui.screens.reduce.tables.growing, threading.Event()
+    given, whole, gate = [], floatlab.tui.screens.reduce.tables.compare_orders, threading.Event()
 
     def slowly(found):
         for rows in whole(found):
@@ -369,7 +369,7 @@ async def test_orders_come_one_by_one_and_stop_when_another_sum_is_asked_for(mon
             if len(given) == 3:
                 gate.wait(10)
 
-    monkeypatch.setattr(floatlab.tui.screens.reduce.tables, "growing", slowly)
+    monkeypatch.setattr(floatlab.tui.screens.reduce.tables, "compare_orders", slowly)
     monkeypatch.setattr(OrderTable, "SHORT", 0)
     async with opened(FORUM) as person:
         first = person.app.shown.reduction
