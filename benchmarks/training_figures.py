@@ -20,7 +20,7 @@ from floatlab.page.model import Chart
 from floatlab.page.svg import chart_to_svg
 from floatlab.training.gradient_check import sweep_steps
 from floatlab.training.learner import compare_learnings, learn
-from floatlab.verbs.train.check_page import errors_chart
+from floatlab.verbs.train.gradients_page import errors_chart
 from floatlab.verbs.train.network_page import losses_chart, mean_loss
 from floatlab.verbs.train.run_page import values_chart
 

@@ -15,7 +15,7 @@ from floatlab.files.listing import completed, entries
 from floatlab.reduce.reveal.targets import target_of
 from floatlab.tui.app.settings import session_file, write_session
 from floatlab.verbs.question import Question
-from floatlab.verbs.registry import VERBS, answer_question
+from floatlab.verbs.registry import answer_question
 from floatlab.writing import replacing
 
 
@@ -207,7 +207,7 @@ def test_a_crash_leaves_no_file(confine, monkeypatch, capsys, tmp_path):
     import tempfile
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setitem(VERBS, "show", VERBS["show"].replace(answers=lambda: 1 / 0))
+    monkeypatch.setattr("floatlab.verbs.show.answer.answers", lambda *_: 1 / 0)
     assert main(["show", "1"]) == 70
     assert len(os.listdir(tmp_path)) == 1
     confine()

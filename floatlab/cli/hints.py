@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from floatlab.errors import FloatlabError, guess, quoted
+from floatlab.errors import guess, quoted
 from floatlab.formats.catalog import SHORTHANDS, family
 from floatlab.numbers import parse_literal
-from floatlab.verbs.option import UsageError
+from floatlab.verbs.option import UsageError, can_read
 from floatlab.verbs.question import Verb
 from floatlab.verbs.registry import VERBS, verb_named
 
@@ -23,9 +23,9 @@ def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
         if near:
             return f"{quoted(value)} is neither a verb nor a number{near}"
     for option in verb.options:
-        if option.part == "formats" and option.names is not None and option.names(value):
+        if option.part == "formats" and option.may_be(value):
             return f"{quoted(value)} is a {option.noun}, not a number: {option.spellings[0]} {quoted(value)} names it"
-    if verb.needs_values and "," in value and all(_is_number(part) for part in value.split(",")):
+    if verb.needs_values and "," in value and all(can_read(part, parse_literal) for part in value.split(",")):
         return (
             f"{quoted(value)}: a decimal has a point, and values stand apart by spaces: {value.replace(',', ' ')[:60]}"
         )
@@ -51,7 +51,7 @@ def meant_by_option(flag: str, verb: Verb) -> str:
     if families := family(word):
         return f": {families}"
     for option in verb.options:
-        if option.names is not None and word and all(map(option.names, word.split(","))):
+        if word and all(map(option.may_be, word.split(","))):
             several = f"these {option.noun}s" if "," in word else f"this {option.noun}"
             return f": {option.spellings[0]} {word} names {several}"
     known = [
@@ -60,11 +60,3 @@ def meant_by_option(flag: str, verb: Verb) -> str:
     if any(option.name == "formats" for option in verb.options):
         known += SHORTHANDS
     return guess(word, known).replace("mean '", "mean '--")
-
-
-def _is_number(word: str) -> bool:
-    try:
-        parse_literal(word)
-    except FloatlabError:
-        return False
-    return True

@@ -204,7 +204,7 @@ def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
             return table
         save("--csv", manner.csv, table)
     if manner.json:
-        from floatlab.wire.schema import json_line
+        from floatlab.wire.codecs import json_line
 
         return "".join(json_line(record) for answer in answers for record in answer.records())
     if manner.quiet:

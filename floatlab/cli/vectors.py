@@ -21,7 +21,7 @@ from floatlab.vectors.functions import digits
 from floatlab.verbs.option import UsageError
 from floatlab.verbs.question import Question
 from floatlab.verbs.vectors.options import CHECK, SHOWN, VERB
-from floatlab.wire.schema import json_line
+from floatlab.wire.codecs import json_line
 
 MAX_LINE = 10_000
 _EVERY = 0.5  # seconds between words of progress

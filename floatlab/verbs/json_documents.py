@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from floatlab.errors import FileFormatError, FloatlabError, quoted
 from floatlab.record import Record
-from floatlab.wire.schema import FAULTS, read_document, write_document
+from floatlab.wire.codecs import FAULTS
+from floatlab.wire.schema import read_document, write_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from floatlab.wire.schema import Codec, Wire
+    from floatlab.wire.codecs import Codec, Wire
 
     Schemas = dict[str, Codec]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from floatlab.errors import FloatlabError, FormatError, quoted
+from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format, parse_format
 from floatlab.formats.catalog import short_name
 from floatlab.numbers.rounding import DEFAULT, IN_WORDS, Context, Direction
@@ -68,11 +68,15 @@ def one_format(text: str, flag: str) -> Format:
     return formats[0]
 
 
-def is_format(word: str) -> bool:
-    """Return whether a word names a format."""
+def can_read(word: str, parse: Callable[[str], object]) -> bool:
+    """Return whether a word means something to a function that raises FloatlabError where it does not.
+
+    >>> can_read("fp16", parse_format), can_read("fp15", parse_format)
+    (True, False)
+    """
     try:
-        parse_format(word[:64])
-    except FormatError:
+        parse(word)
+    except FloatlabError:
         return False
     return True
 
@@ -110,10 +114,8 @@ class Option(Record):
         The values there are, each in words, with `title` as heading in the explorer.
     forms
         The forms of the verb that take it; empty for all.
-    excludes, needs, reason
-        Names of options that cannot stand beside it, or one of which must; and why.
     names
-        Whether a word that stands where it means nothing can be a value of this option: a format, a type.
+        Reads a word that may be a value of this option, though it stands where it means nothing: a format, a type.
     noun
         What such a word is.
     also
@@ -133,10 +135,7 @@ class Option(Record):
     choices: tuple[tuple[object, str], ...] = ()
     title: str = ""
     forms: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    reason: str = ""
-    names: Callable[[str], bool] | None = None
+    names: Callable[[str], object] | None = None
     noun: str = ""
     also: tuple[str, ...] = ()
 
@@ -155,6 +154,10 @@ class Option(Record):
     def flag(self) -> str:
         """The flag in error messages: the first long one."""
         return next(flag for flag in self.spellings if flag.startswith("--"))
+
+    def may_be(self, word: str) -> bool:
+        """Return whether a word that stands where it means nothing may be a value of this option."""
+        return self.names is not None and can_read(word[:64], self.names)
 
     def value_of(self, typed: object) -> object:
         """Return the value of what the parser found: text is read, a switch and several words stay as they are."""
@@ -175,19 +178,23 @@ class Option(Record):
         return [flag, str(getattr(value, "value", value))]
 
 
-def grouped(group: str, *options: Option, part: str = "options") -> tuple[Option, ...]:
-    """Return options under one heading of `--help`."""
-    return tuple(option.replace(group=group, part=part) for option in options)
+class OptionRule(Record):
+    """Options that cannot stand beside others, or only beside one of others; and the reason."""
+
+    options: tuple[str, ...]
+    reason: str
+    excludes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
-def in_forms(forms: tuple[str, ...], *options: Option) -> tuple[Option, ...]:
-    """Return options that only some forms of a verb take."""
-    return tuple(option.replace(forms=forms) for option in options)
+def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
+    """Return options under one heading of `--help`; those that do not say what forms take them are for `forms`."""
+    return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
 
 FORMATS = Option(
     "formats", "NAME", "a format; repeatable", flags=("-f", "--format"), part="formats", group="formats",
-    names=is_format, noun="format", also=("type", "fmt", "precision"),
+    names=parse_format, noun="format", also=("type", "fmt", "precision"),
 )  # fmt: skip
 
 # The choices of each rule of rounding, in words.
@@ -254,6 +261,9 @@ OUTPUT = grouped(
     Option("quiet", flags=("--quiet-code",), value="code"),
     part="output",
 )  # fmt: skip
+
+# Of verbs that give one result or several, in formats, rounded: what stands behind their own options.
+RESULT = (FORMATS, *ROUNDING, *OUTPUT)
 
 
 class ContextChoice(Record):

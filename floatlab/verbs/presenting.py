@@ -10,7 +10,7 @@ from floatlab.errors import UnsupportedError
 from floatlab.page.layout import to_text
 from floatlab.page.model import Page
 from floatlab.page.svg import to_svg
-from floatlab.verbs.question import Answer, answer_for, written
+from floatlab.verbs.question import Answer, answer_for, plain_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def page_of(answer: object) -> Page:
 
 def json_of(answer: object) -> str:
     """Return an answer's JSON, as the command line writes it with `--json`: one object a line."""
-    from floatlab.wire.schema import json_line
+    from floatlab.wire.codecs import json_line
 
     return "".join(map(json_line, answer_of(answer).records())).rstrip("\n")
 
@@ -84,12 +84,6 @@ def _row(present: Callable[[Kind], Answer]) -> Callable[[Kind], Answer]:
     return present
 
 
-def _plain(answer: object, page: Callable[[], Page], document: object = None) -> Answer:
-    """Return an answer that is a page and one JSON object, of the document where that is not the answer itself."""
-    words = [repr(answer)]
-    return Answer(page, written(document or answer), lambda: words, lambda: words, found=answer)
-
-
 @_row
 def _derivation(answer: Derivation) -> Answer:
     if answer.operation in ("read", "decode", "convert"):
@@ -118,7 +112,7 @@ def _operation(answer: Contrast | Comparison | IntegerResult) -> Answer:
 def _block(answer: BlockDerivation) -> Answer:
     from floatlab.verbs.block.answer import answer_of as block_answer
 
-    return block_answer((answer,))
+    return block_answer(answer)
 
 
 @_row
@@ -132,7 +126,7 @@ def _reduction(answer: Reduction | Product) -> Answer:
 def _plan(answer: Plan) -> Answer:
     from floatlab.verbs.reveal.page import plan_page
 
-    return _plain(answer, lambda: plan_page(answer))
+    return plain_answer(answer, lambda: plan_page(answer), repr(answer))
 
 
 @_row
@@ -174,7 +168,7 @@ def _differences(answer: Differences) -> Answer:
 def _judgement(answer: Judgement) -> Answer:
     from floatlab.verbs.judge.page import judgement_blocks, judgement_words
 
-    return _plain(answer, lambda: Page(tuple(judgement_blocks(answer)), judgement_words(answer)))
+    return plain_answer(answer, lambda: Page(tuple(judgement_blocks(answer)), judgement_words(answer)), repr(answer))
 
 
 @_row
@@ -188,14 +182,14 @@ def _standing(answer: BackendComparison) -> Answer:
 def _training(answer: Training) -> Answer:
     from floatlab.verbs.train.run_page import training_page
 
-    return _plain(answer, lambda: training_page(answer))
+    return plain_answer(answer, lambda: training_page(answer), repr(answer))
 
 
 @_row
 def _update(answer: UpdateTrace) -> Answer:
     from floatlab.verbs.train.step_page import step_page
 
-    return _plain(answer, lambda: step_page(answer))
+    return plain_answer(answer, lambda: step_page(answer), repr(answer))
 
 
 @_row
@@ -207,14 +201,14 @@ def _learning(answer: Learning) -> Answer:
 
 @_row
 def _underflow(answer: Underflow) -> Answer:
-    from floatlab.verbs.train.underflow_page import underflow_page
+    from floatlab.verbs.train.gradients_page import underflow_page
 
-    return _plain(answer, lambda: underflow_page(answer))
+    return plain_answer(answer, lambda: underflow_page(answer), repr(answer))
 
 
 @_row
 def _curve(answer: StepSweep) -> Answer:
-    from floatlab.verbs.train.check_page import GradientCheck, check_page
+    from floatlab.verbs.train.gradients_page import GradientCheck, check_page
 
     document = GradientCheck("function", (answer,))
-    return _plain(answer, lambda: check_page(document), document)
+    return plain_answer(document, lambda: check_page(document), repr(answer)).replace(found=answer)

@@ -17,7 +17,7 @@ from floatlab.numbers.exact import Code, Literal
 from floatlab.numbers.reading import parse_literal
 from floatlab.numbers.rounding import DEFAULT, Context
 from floatlab.record import Record
-from floatlab.verbs.option import Option, UsageError
+from floatlab.verbs.option import Option, OptionRule, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from floatlab.numbers import Datum, Derivation, Flags
     from floatlab.page.model import Chart, Line, Page
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 
 class Question(Record):
@@ -118,9 +118,9 @@ class Answer(Record):
     codes: Callable[[], list[str]]
     hints: tuple[str, ...] = ()
     results: tuple[Datum, ...] = ()
-    parts: Callable[[], list[Page]] | None = None
+    parts: Callable[[], list[Page]] = list
     operands: tuple[Datum, ...] = ()
-    scenes: Callable[[bool], tuple[Scene, ...]] | None = None
+    scenes: Callable[[bool], tuple[Scene, ...]] = lambda strips: ()
     missing: str = ""  # an optional part that would have said more: exit status 3
     found: Any = None
     status: int = 0
@@ -137,6 +137,11 @@ def written(*answers: object) -> Callable[[], list[Wire]]:
         return [document_of(answer) for answer in answers]
 
     return records
+
+
+def plain_answer(found: object, page: Callable[[], Page], *words: str) -> Answer:
+    """Return the answer that is a page, one JSON object, and the same words for its values and its codes."""
+    return Answer(page, written(found), lambda: [*words], lambda: [*words], found=found)
 
 
 def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str, ...] = ()) -> Answer:
@@ -162,15 +167,8 @@ def answer_for(found: list[Derivation], interval: bool = False, hints: tuple[str
         return wires
 
     results = tuple(each.result for each in found)
-    return Answer(
-        page,
-        records,
-        lambda: [shortest(d) for d in results],
-        lambda: [hexadecimal_code(d) for d in results],
-        hints,
-        results,
-        parts,
-    )
+    words, codes = lambda: [*map(shortest, results)], lambda: [*map(hexadecimal_code, results)]
+    return Answer(page, records, words, codes, hints, results, parts)
 
 
 class Verb(Record):
@@ -184,6 +182,8 @@ class Verb(Record):
         The name of its values in `--help`, and what they are.
     options
         Its options, in the order of `--help`.
+    rules
+        Which of them exclude or need others.
     notes
         A sentence under the heading of a group of options.
     form
@@ -210,6 +210,7 @@ class Verb(Record):
     explanation: str
     takes: tuple[str, str]
     options: tuple[Option, ...]
+    rules: tuple[OptionRule, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     form: Callable[[tuple[str, ...]], str] | None = None
     one_format: str = ""
@@ -253,13 +254,15 @@ class Verb(Record):
         if form and option.forms and form not in option.forms:
             where = " ".join(option.forms)
             raise UsageError(f"{option.flag} means nothing to {self.name} {form} (it goes with: {where})")
-        for name in option.excludes:
-            if name in chosen:
-                other = next(other for other in self.options if other.name == name)
-                raise UsageError(f"{option.flag} and {other.flag} exclude each other: {option.reason}")
-        if option.needs and not set(option.needs) & set(chosen):
-            wanted = " or ".join(other.flag for other in self.options if other.name in option.needs and other.help)
-            raise UsageError(f"{option.flag} needs {wanted}: {option.reason}")
+        for rule in self.rules:
+            if option.name not in rule.options:
+                continue
+            for name in rule.excludes:
+                if name in chosen and name != option.name:
+                    raise UsageError(f"{option.flag} and {self.option(name).flag} exclude each other: {rule.reason}")
+            if rule.needs and not set(rule.needs) & set(chosen):
+                wanted = " or ".join(other.flag for other in self.options if other.name in rule.needs and other.help)
+                raise UsageError(f"{option.flag} needs {wanted}: {rule.reason}")
 
     def words(self, question: Question) -> list[str]:
         """Return the words of the command that asks a question, as a shell takes them."""

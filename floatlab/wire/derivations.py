@@ -9,26 +9,8 @@ from floatlab.numbers.datum import exact_text, hexadecimal, hexadecimal_code, sh
 from floatlab.numbers.decimals import DIGIT_LIMIT, exact_decimal, fraction_text, ratio_text, terminating_decimal
 from floatlab.numbers.exact import Literal, SquareRoot
 from floatlab.numbers.steps import EXACT_ERROR_BITS, Integral, Round, Step
-from floatlab.wire.schema import (
-    CODE,
-    CODECS,
-    FLAGS,
-    FORMAT,
-    INTEGER,
-    TEXT,
-    VERSION,
-    Codec,
-    Member,
-    Schema,
-    constant,
-    listed,
-    optional,
-    rows_of,
-    schema_of,
-    shown,
-    variant,
-    within,
-)
+from floatlab.wire.codecs import CODE, CODECS, FLAGS, FORMAT, INTEGER, TEXT, Codec, listed, optional
+from floatlab.wire.schema import Member, Schema, heading, rows_of, schema, schema_of, shown, variant, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.numbers.steps import Operand, Truth
-    from floatlab.wire.schema import Rows, Scope, Wire
+    from floatlab.wire.codecs import Scope, Wire
+    from floatlab.wire.schema import Rows
 
 DATUM = Schema(
     Datum,
@@ -103,10 +86,7 @@ STEPS = listed(variant("step", _STEPS))
 # Operands: data, or exact values that were read; `literal` is what was typed.
 
 
-_TYPED = Schema(
-    None,
-    within(itemgetter(0), DATUM.rows) | {"literal": shown(itemgetter(1)).replace(is_optional=True)},
-)
+_TYPED = Schema(None, within(itemgetter(0), DATUM.rows) | {"literal": shown(itemgetter(1)).replace(is_optional=True)})
 
 
 def _write_operand(pair: tuple[Operand, str | None], scope: Scope) -> object:
@@ -184,19 +164,16 @@ def read_derivation(pairs: Any, **fields: Any) -> Derivation:
     return Derivation(**unpaired(pairs), **fields)
 
 
-DERIVATION = Schema(
+DERIVATION = schema(
     read_derivation,
-    {
-        "schema": constant(VERSION),
-        "operation": TEXT,
-        "format": shown("result.format", FORMAT),
-        "context": CONTEXT,
-        "operands": OPERANDS,
-        "steps": STEPS,
-        "result": DATUM,
-        "flags": FLAGS,
-        "error": shown(error_of),
-    },
+    **heading(),
+    format=shown("result.format", FORMAT),
+    context=CONTEXT,
+    operands=OPERANDS,
+    steps=STEPS,
+    result=DATUM,
+    flags=FLAGS,
+    error=shown(error_of),
 )
 
 

@@ -1,76 +1,43 @@
 """Schemas: which JSON a record becomes, said once and read both ways, for writing and for reading back.
 
 A schema is a table: the name of each member of the JSON object, and the codec of its value. `rows_of` makes the table
-of a record from the types of its fields. Integers beyond 2^53 become strings, since many readers hold JSON's numbers
-as binary64; so do the floats that JSON lacks ("inf", "nan").
+of a record from the types of its fields.
 """
 
 from __future__ import annotations
 
 import sys
 from enum import Enum
-from functools import lru_cache
-from math import isfinite
 from operator import attrgetter
 
-from floatlab.errors import FileFormatError, FormatError, quoted
-from floatlab.formats import Format, parse_format
-from floatlab.numbers.decimals import digits_of, fraction_text, integer_from_digits
-from floatlab.numbers.rounding import Flags
+from floatlab.errors import FileFormatError, quoted
+from floatlab.formats import Format
 from floatlab.record import Record
+from floatlab.wire.codecs import (
+    AS_IT_IS,
+    CODECS,
+    TEXT,
+    Codec,
+    Scope,
+    checked,
+    listed,
+    optional,
+    read_part,
+    row,
+    word_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from fractions import Fraction
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Any, TypeAlias
 
-    T = TypeVar("T")
-    Wire: TypeAlias = dict[str, object]  # a JSON object
+    from floatlab.wire.codecs import Wire
+
     Rows: TypeAlias = Mapping[str, object]  # of each member its Codec, its Member, or the rows of an object inside
     Fields: TypeAlias = Mapping[str, "Member | Fields"]
 
 VERSION = 1  # of the schema, in every document
-# What reading raises where a document is not what it says.
-FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError, RecursionError)
-_SAFE = 1 << 53
-_LONG_BITS = 40_000  # past this, decimal digits would take longer than all the rest
-
-
-class Scope:
-    """What the parts of one document share: the formats that no name stands for, by the names they have in it."""
-
-    __slots__ = ("formats",)
-
-    def __init__(self, formats: dict[str, Format] | None = None) -> None:
-        self.formats = formats or {}
-
-    def name(self, format: Format) -> str:
-        """Return a format's name; one that `parse_format` would not give back is kept, to be written out."""
-        if not _has_name(format):
-            self.formats[format.name] = format
-        return format.name
-
-    def format(self, name: str) -> Format:
-        """Return the format that a name stands for in this document; raises FormatError."""
-        return self.formats[name] if name in self.formats else parse_format(name)
-
-
-@lru_cache(maxsize=64)
-def _has_name(format: Format) -> bool:
-    try:
-        return parse_format(format.name) == format
-    except FormatError:
-        return False
-
-
-class Codec:
-    """How a value becomes JSON, and how it is read back; reading raises FileFormatError."""
-
-    __slots__ = ("read", "write")
-
-    def __init__(self, write: Callable[..., object], read: Callable[..., Any]) -> None:
-        self.write, self.read = write, read
 
 
 class Member(Record):
@@ -104,164 +71,44 @@ class Schema(Codec):
         return self.make(**_read(self.rows, wire, scope))
 
 
+def schema(make: Callable[..., object] | None = None, /, **rows: object) -> Schema:
+    """Return the schema of an object with these members; without `make` it is a summary, which is not read back."""
+    return Schema(make, rows)
+
+
 def _fields_of(rows: Rows) -> Fields:
     return {name: _field_of(name, row) for name, row in rows.items()}
 
 
-def _field_of(name: str, row: Any) -> Member | Fields:
-    if isinstance(row, dict):
-        return _fields_of(row)
-    return field(row, name) if isinstance(row, Codec) else row
+def _field_of(name: str, member: object) -> Member | Fields:
+    if isinstance(member, Codec):
+        return field(member, name)
+    assert isinstance(member, dict | Member)
+    return _fields_of(member) if isinstance(member, dict) else member
 
 
 def _write(rows: Fields, record: object, scope: Scope) -> Wire:
     wire: Wire = {}
-    for name, row in rows.items():
-        if not isinstance(row, Member):
-            wire[name] = _write(row, record, scope)
-        elif (value := row.get(record)) is not None or not row.is_optional:
-            wire[name] = row.codec.write(value, scope)
+    for name, member in rows.items():
+        if not isinstance(member, Member):
+            wire[name] = _write(member, record, scope)
+        elif (value := member.get(record)) is not None or not member.is_optional:
+            wire[name] = member.codec.write(value, scope)
     return wire
 
 
 def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
-    members = _checked(wire, dict, "an object")
+    members = checked(wire, dict, "an object")
     values: Wire = {}
-    for name, row in rows.items():
-        if not isinstance(row, Member):
-            if any(not isinstance(inner, Member) or inner.into for inner in row.values()):
-                values |= _at(name, _read, row, members.get(name), scope)
-        elif row.into is not None and (name in members or not row.is_optional):
+    for name, member in rows.items():
+        if not isinstance(member, Member):
+            if any(not isinstance(inner, Member) or inner.into for inner in member.values()):
+                values |= read_part(name, _read, member, members.get(name), scope)
+        elif member.into is not None and (name in members or not member.is_optional):
             if name not in members:
                 raise FileFormatError(f"{name} is missing")
-            values[row.into] = _at(name, row.codec.read, members[name], scope)
+            values[member.into] = read_part(name, member.codec.read, members[name], scope)
     return values
-
-
-def _at(place: str, read: Callable[..., T], *arguments: object) -> T:
-    """Read a part; an error says where in the document it is."""
-    try:
-        return read(*arguments)
-    except FAULTS as error:
-        raise FileFormatError(f"{place}: {str(error)[:200]}") from None
-
-
-def _checked(wire: object, kind: type[T], words: str) -> T:
-    if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
-        raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
-    return wire
-
-
-def integer(n: int) -> int | str:
-    """Return an integer: as a string of digits where binary64 might not hold it, hexadecimal where that is long."""
-    if abs(n) <= _SAFE:
-        return n
-    if n.bit_length() > _LONG_BITS:
-        return hex(n)
-    return f"{'-' * (n < 0)}{digits_of(abs(n))}"
-
-
-def number(x: float | int) -> float | int | str:
-    """Return a measure: as text where JSON has no such number."""
-    if isinstance(x, int):
-        return integer(x)
-    return x if isfinite(x) else str(x)
-
-
-def json_line(record: Wire) -> str:
-    """Return a record as a line of JSON, in which every control character is escaped: JSON itself lets DEL stand."""
-    from json import dumps
-
-    return dumps(record).replace("\x7f", "\\u007f") + "\n"
-
-
-def _integer(wire: object, _: Scope | None = None) -> int:
-    if isinstance(wire, str):
-        digits = wire.removeprefix("-")
-        if digits.startswith("0x"):
-            return int(wire, 16)
-        if digits.isascii() and digits.isdigit():
-            return integer_from_digits(digits) * (-1 if wire.startswith("-") else 1)
-    return _checked(wire, int, "an integer")
-
-
-def _number(wire: object, _: Scope) -> float | int:
-    if isinstance(wire, str):
-        return float(wire) if wire in ("inf", "-inf", "nan") else _integer(wire)
-    return wire if isinstance(wire, float) else _checked(wire, int, "a number")
-
-
-def _flags(wire: object, _: Scope) -> Flags:
-    flags = Flags.NONE
-    for name in _checked(wire, list, "a list of flags"):
-        flags |= Flags[name.upper()]
-    return flags
-
-
-def _fraction(wire: object, _: Scope) -> Fraction:
-    from fractions import Fraction
-
-    numerator, _slash, denominator = _checked(wire, str, "a fraction").partition("/")
-    return Fraction(_integer(numerator), _integer(denominator))
-
-
-# Codecs of single values.
-
-TEXT = Codec(lambda text, _: text, lambda wire, _: _checked(wire, str, "text"))
-BOOLEAN = Codec(lambda flag, _: bool(flag), lambda wire, _: _checked(wire, bool, "true or false"))
-INTEGER = Codec(lambda n, _: integer(int(n)), _integer)
-NUMBER = Codec(lambda x, _: number(x if isinstance(x, int) else float(x)), _number)
-FRACTION = Codec(lambda x, _: fraction_text(x), _fraction)  # "N/D"
-FLAGS = Codec(lambda flags, _: flags.names, _flags)
-FORMAT = Codec(lambda fmt, scope: scope.name(fmt), lambda wire, scope: scope.format(_checked(wire, str, "a name")))
-CODE = Codec(lambda code, _: code, lambda wire, _: int(_checked(wire, str, "a hexadecimal code"), 16))
-AS_IT_IS = Codec(lambda wire, _: wire, lambda wire, _: wire)
-
-
-def word_of(kind: type[Enum]) -> Codec:
-    """Return the codec of an enumeration: the word of each member."""
-    return Codec(lambda member, _: member.value, lambda wire, _: kind(wire))
-
-
-def optional(codec: Codec) -> Codec:
-    """Return the codec of a value that may be None, which is null."""
-    return Codec(
-        lambda value, scope: None if value is None else codec.write(value, scope),
-        lambda wire, scope: None if wire is None else codec.read(wire, scope),
-    )
-
-
-def listed(codec: Codec) -> Codec:
-    """Return the codec of a tuple of values of one kind: a list."""
-    return Codec(
-        lambda values, scope: [codec.write(value, scope) for value in values],
-        lambda wire, scope: tuple(
-            _at(f"[{i}]", codec.read, each, scope) for i, each in enumerate(_checked(wire, list, "a list"))
-        ),
-    )
-
-
-def row(*codecs: Codec) -> Codec:
-    """Return the codec of a tuple with one value of each kind: a list."""
-
-    def read(wire: object, scope: Scope) -> tuple[object, ...]:
-        if len(parts := _checked(wire, list, "a list")) != len(codecs):
-            raise FileFormatError(f"{len(codecs)} values are expected, not {len(parts)}")
-        return tuple(codec.read(part, scope) for codec, part in zip(codecs, parts, strict=True))
-
-    return Codec(
-        lambda values, scope: [codec.write(each, scope) for codec, each in zip(codecs, values, strict=True)], read
-    )
-
-
-def mapping(codec: Codec) -> Codec:
-    """Return the codec of a dictionary of values of one kind, by their names: an object."""
-    return Codec(
-        lambda values, scope: {name: codec.write(value, scope) for name, value in values.items()},
-        lambda wire, scope: {
-            name: _at(name[:40], codec.read, each, scope) for name, each in _checked(wire, dict, "an object").items()
-        },
-    )
 
 
 def variant(member: str, schemas: dict[str, Schema]) -> Codec:
@@ -272,7 +119,7 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
         return _write({member: constant(kind), **schemas[kind].rows}, record, scope)
 
     def read(wire: object, scope: Scope) -> object:
-        kind = _checked(wire, dict, "an object").get(member)
+        kind = checked(wire, dict, "an object").get(member)
         if kind not in schemas:
             raise FileFormatError(f"there is no {member} {quoted(repr(kind)[:40])}")
         return schemas[kind].read(wire, scope)
@@ -315,23 +162,12 @@ def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
     return {name: moved(row) for name, row in _fields_of(rows).items()}
 
 
-def heading(operation: str) -> dict[str, Member]:
-    """Return the rows with which every document begins."""
-    return {"schema": constant(VERSION), "operation": constant(operation)}
+def heading(operation: str = "") -> dict[str, Member]:
+    """Return the rows with which every document begins; without an operation, it is a field of the answer."""
+    return {"schema": constant(VERSION), "operation": constant(operation) if operation else field(TEXT, "operation")}
 
 
 # Tables from types.
-
-CODECS: dict[str, Codec] = {
-    "bool": BOOLEAN,
-    "int": INTEGER,
-    "str": TEXT,
-    "float": NUMBER,
-    "float | int": NUMBER,
-    "Fraction": FRACTION,
-    "Flags": FLAGS,
-    "Format": FORMAT,
-}
 
 
 def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
@@ -392,6 +228,6 @@ def read_document(schema: Codec, wire: Wire) -> object:
     """Return the answer that a JSON object describes; raises FileFormatError where it does not."""
     if wire.get("schema") != VERSION:
         raise FileFormatError(f"schema {quoted(repr(wire.get('schema'))[:40])} is not {VERSION}")
-    formats = _checked(wire.get("formats", {}), dict, "an object")
-    known = {name: _at(f"formats.{name[:40]}", _PARAMETERS.read, each, Scope()) for name, each in formats.items()}
+    formats = checked(wire.get("formats", {}), dict, "an object")
+    known = {name: read_part(f"formats.{name[:40]}", _PARAMETERS.read, each, Scope()) for name, each in formats.items()}
     return schema.read(wire, Scope(known))

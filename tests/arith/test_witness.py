@@ -13,7 +13,7 @@ from floatlab.errors import FloatlabError
 from floatlab.formats import CATALOG
 from floatlab.numbers import Datum, Direction, encode
 from floatlab.numbers.reading import read
-from floatlab.verbs.arithmetic.operands import witness
+from floatlab.verbs.arithmetic.answer import witness
 from tests.strategies import small_formats
 
 FP16 = parse_format("fp16")

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from floatlab.verbs.arithmetic.operands import ARITIES
+from floatlab.verbs.arithmetic.answer import ARITIES
 
 OPERANDS = ["1.125", "0.12457275390625", "-1"]
 

@@ -17,7 +17,7 @@ from floatlab.page.model import Page, Strip
 from floatlab.tui.screens.arithmetic import steps
 from floatlab.tui.screens.arithmetic.operands import WitnessSearch
 from floatlab.tui.widgets.choice_bar import ChoiceBar
-from floatlab.verbs.arithmetic.operands import ARITIES
+from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.option import RULES
 from floatlab.verbs.practice.answer import exercises
 from floatlab.verbs.question import Question

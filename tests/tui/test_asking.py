@@ -72,7 +72,8 @@ def work(monkeypatch):
     work = Work()
     start = ("block", "quick", "--to", "mxfp4")
     monkeypatch.setitem(SCREENS, "slow", ScreenRow("slow", start, lambda: Slow, slow=True))
-    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(answers=lambda: work.answers, screen="slow"))
+    monkeypatch.setitem(VERBS, "block", VERBS["block"].replace(screen="slow"))
+    monkeypatch.setattr("floatlab.verbs.block.answer.answers", work.answers)
     yield work
     for gate in work.gates.values():
         gate.set()

@@ -4,8 +4,7 @@ import pytest
 
 from floatlab import Context, Datum, Derivation, FloatlabError, parse_format
 from floatlab.errors import LiteralError
-from floatlab.verbs.arithmetic.answer import operate
-from floatlab.verbs.arithmetic.operands import ARITIES, operands
+from floatlab.verbs.arithmetic.answer import ARITIES, operands, operate
 from floatlab.verbs.registry import VERBS
 
 FP16 = parse_format("fp16")

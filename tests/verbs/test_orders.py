@@ -7,9 +7,9 @@ from floatlab import dot
 from floatlab import sum as add_up
 from floatlab.cli.parser import read_question
 from floatlab.reduce.reveal.revelation import examine
-from floatlab.verbs.orders.answer import compare_orders, taken_over, targets
 from floatlab.verbs.question import Question
 from floatlab.verbs.reduce.node import roundings_at
+from floatlab.verbs.reduce.orders import compare_orders, taken_over, targets
 from floatlab.verbs.registry import answer_question, command_of, words_of
 
 RNG = np.random.default_rng(11)

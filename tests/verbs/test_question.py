@@ -11,7 +11,7 @@ from floatlab.cli.parser import read_question
 from floatlab.errors import FloatlabError
 from floatlab.formats.catalog import SHORTHANDS
 from floatlab.numbers import Direction
-from floatlab.verbs.arithmetic.operands import ARITIES
+from floatlab.verbs.arithmetic.answer import ARITIES
 from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, answer_question, asks, command_of, verb_named
 

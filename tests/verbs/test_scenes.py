@@ -15,8 +15,7 @@ from floatlab.numbers import Datum, Derivation, Direction, Exact, Flags, convert
 from floatlab.numbers.steps import Align, Combination, Combine, Divide, Round
 from floatlab.page.layout import to_text
 from floatlab.page.model import Fresh, Page, Pair, Strip, text_of
-from floatlab.verbs.arithmetic.answer import operate
-from floatlab.verbs.arithmetic.operands import ARITIES, compute
+from floatlab.verbs.arithmetic.answer import ARITIES, compute, operate
 from floatlab.verbs.arithmetic.page import TAIL, derivation_page, framed
 from floatlab.verbs.arithmetic.relations import contrast_page
 from floatlab.verbs.arithmetic.scenes import scenes_of

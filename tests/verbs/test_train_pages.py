@@ -14,11 +14,10 @@ from floatlab.training.program import SGD, Adam
 from floatlab.training.setup import Setup
 from floatlab.training.trace import Why, step
 from floatlab.training.underflow import measure_underflow
-from floatlab.verbs.train.check_page import GradientCheck, check_page
+from floatlab.verbs.train.gradients_page import GradientCheck, check_page, fate_of, underflow_page
 from floatlab.verbs.train.network_page import Learnings, network_page, verdict_words
 from floatlab.verbs.train.run_page import training_page, values_chart
 from floatlab.verbs.train.step_page import stage_table, step_page, why_words
-from floatlab.verbs.train.underflow_page import fate_of, underflow_page
 from floatlab.verbs.train.words import (
     CAUSES,
     figures,

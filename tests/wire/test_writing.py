@@ -11,8 +11,9 @@ from floatlab.formats import CATALOG
 from floatlab.numbers.reading import parse_literal, read_literal
 from floatlab.verbs.formats.json import SUMMARY
 from floatlab.verbs.json_documents import document_of
+from floatlab.wire.codecs import Scope, integer
 from floatlab.wire.derivations import DATUM as DATUM_SCHEMA
-from floatlab.wire.schema import Scope, integer, write_document
+from floatlab.wire.schema import write_document
 
 DATUM = {
     "format": "binary16",

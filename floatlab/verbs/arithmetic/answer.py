@@ -1,26 +1,137 @@
-"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step."""
+"""`add` … `fma`, `cmp`, `toint`, `rint`: one operation, step by step; its operands, and some where fma differs."""
 
 from __future__ import annotations
 
 from floatlab import arith
 from floatlab.arith import Comparison, Contrast, IntegerResult
-from floatlab.arith.integers import DEFAULT_INTEGER, INTEGERS
+from floatlab.arith.integers import DEFAULT_INTEGER as DEFAULT_INTEGER
+from floatlab.arith.integers import INTEGERS as INTEGERS
 from floatlab.arith.operands import DEFAULT_FORMAT, reading_context
 from floatlab.errors import FloatlabError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers import Context, Datum, Derivation, hexadecimal_code
+from floatlab.numbers import Context, Datum, Derivation, encode, hexadecimal_code
 from floatlab.numbers.datum import shortest
+from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
+from floatlab.numbers.rounding import DEFAULT
 from floatlab.verbs.arithmetic import relations
-from floatlab.verbs.arithmetic.operands import ARITIES, compute, operands
 from floatlab.verbs.question import Answer, Question, Scene, Started, read_operand, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.verbs.arithmetic.relations import Result
-    from floatlab.wire.schema import Wire
+    from collections.abc import Callable
 
-__all__ = ["DEFAULT_INTEGER", "INTEGERS", "answer_of", "answers", "operate"]
+    from floatlab.verbs.arithmetic.relations import Result
+    from floatlab.wire.codecs import Wire
+
+# How many operands each operation takes.
+ARITIES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "sqrt": 1, "fma": 3, "cmp": 2, "toint": 1, "rint": 1}
+_OPERATIONS: dict[str, Callable[..., Derivation]] = {
+    "add": arith.add, "sub": arith.subtract, "mul": arith.multiply, "div": arith.divide, "rem": arith.remainder,
+    "sqrt": arith.sqrt, "fma": arith.fma,
+}  # fmt: skip
+
+Operand = str | Datum | Derivation  # text, a code's datum, or what was read into a format of its own
+_EXAMPLE = 40  # characters of a code that is repeated as an example
+
+
+def operands(
+    texts: tuple[str, ...], format: Format | None, bits: bool = False, context: Context | None = None
+) -> tuple[Operand, ...]:
+    """Return what an operation takes: readings of VALUE@FORMAT, data for codes, text for the rest.
+
+    A code without a format belongs to `format`, which must then be given.
+
+    >>> reading, text = operands(("0.1@fp16", "2"), None)
+    >>> reading.result, text
+    (Datum(binary16 0x2e66 = 0.1), '2')
+    """
+    rules = reading_context(context or Context())
+    found: list[Operand] = []
+    for text in texts:
+        literal, own = read_operand(text, bits)
+        home = own or format
+        if isinstance(literal.value, Code) and home:
+            found.append(read_literal(literal, home).result)
+        elif own:
+            found.append(read_literal(literal, own, rules))
+        elif not isinstance(literal.value, Code):
+            found.append(text)
+        else:
+            example = text.strip() if len(text) <= _EXAMPLE else "bits:0x3c00"
+            raise FloatlabError(f"{quoted(text)}: a code of which format? Name it with -f, or as {example}@fp16")
+    return tuple(found)
+
+
+def compute(
+    verb: str, values: tuple[Operand, ...], format: Format | None, context: Context, exact: bool = True
+) -> Derivation:
+    """Return the derivation of a verb that has one.
+
+    >>> from floatlab import parse_format
+    >>> compute("mul", ("3", "0.5"), parse_format("fp16"), Context()).result
+    Datum(binary16 0x3e00 = 1.5)
+    """
+    if verb == "rint":
+        return arith.round_to_integral(values[0], format, context, exact)
+    return _OPERATIONS[verb](*values, format, context)
+
+
+def witness(
+    format: Format,
+    context: Context = DEFAULT,
+    near: tuple[str, ...] = (),
+    progress: Callable[[int, int], bool] | None = None,
+    seed: int = 0,
+    tries: int = 100_000,
+) -> tuple[str, str, str] | None:
+    """Return texts of a, b and c that read back as operands whose fma and multiply-then-add differ, or None.
+
+    `near` are three texts to start from; what cannot be read is passed over. `progress` and None are
+    `find_witness`'s.
+
+    >>> from floatlab import parse_format
+    >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))
+    (('45', '47', '-2116'), ('0.0999755859375', '10', '-1'))
+    """
+    from floatlab.arith.witness import find_witness
+    from floatlab.verbs.edits import literal_of
+
+    rules = reading_context(context)
+    found = find_witness(format, context, seed, _data(near, format, rules), tries, progress)
+    if found is None:
+        return None
+    a, b, c = (literal_of(datum, rules) for datum in found)
+    return a, b, c
+
+
+def no_witness(format: Format) -> str:
+    """Say that none was found, and whether that proves that there is none.
+
+    >>> from floatlab import parse_format
+    >>> print(no_witness(parse_format("e2m1")))
+    e2m1fn: fma and multiply-then-add differ for no numbers of this format; all of them were tried
+    >>> print(no_witness(parse_format("fp16")))
+    binary16: no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried
+    """
+    from floatlab.arith.witness import is_searched_through
+
+    if is_searched_through(format):
+        said = "fma and multiply-then-add differ for no numbers of this format; all of them were tried"
+    else:
+        said = "no numbers were found for which fma and multiply-then-add differ; there may be some that were not tried"
+    return f"{format.name}: {said}"
+
+
+def _data(texts: tuple[str, ...], format: Format, rules: Context) -> tuple[Datum, Datum, Datum] | None:
+    """Return what these texts are in the format, to nearest; None where they are not three numbers."""
+    try:
+        values = operands(texts, format, context=rules)
+        data = [encode(value.result if isinstance(value, Derivation) else value, format, rules) for value in values]
+        a, b, c = data
+    except (FloatlabError, ValueError):
+        return None
+    return a, b, c
 
 
 def operate(
@@ -74,38 +185,30 @@ def answer_of(result: Result, steps: int | None = None, brief: bool = False, why
     """Return the answer that shows what an operation gave: its first `steps` steps, in one line, or with reasons."""
     first = result.fused if isinstance(result, Contrast) else result
 
-    def words() -> list[str]:
-        if isinstance(first, Derivation):
-            return [shortest(first.result)]
-        return [first.relation.value if isinstance(first, Comparison) else str(first.value)]
-
-    def codes() -> list[str]:
-        if isinstance(first, Derivation):
-            return [hexadecimal_code(first.result)]
-        return [first.hexadecimal_code] if isinstance(first, IntegerResult) else words()
+    results = (first.result,) if isinstance(first, Derivation) else ()
+    if isinstance(first, Derivation):
+        word, code = shortest(first.result), hexadecimal_code(first.result)
+    elif isinstance(first, Comparison):
+        word = code = first.relation.value
+    else:
+        word, code = str(first.value), first.hexadecimal_code
 
     def scenes(strips: bool) -> tuple[Scene, ...]:
         from floatlab.verbs.arithmetic.scenes import scenes_of
 
         return scenes_of(result, strips=strips)
 
-    return Answer(
-        lambda: relations.page_of(result, steps, brief, why),
-        lambda: _records(result, steps),
-        words,
-        codes,
-        results=(first.result,) if isinstance(first, Derivation) else (),
-        operands=tuple(each for each in first.operands if isinstance(each, Datum)),
-        scenes=scenes,
-    )
+    data = tuple(each for each in first.operands if isinstance(each, Datum))
+    page, records = lambda: relations.page_of(result, steps, brief, why), lambda: _records(result, steps)
+    return Answer(page, records, lambda: [word], lambda: [code], results=results, operands=data, scenes=scenes)
 
 
 def _records(result: Result, steps: int | None) -> list[Wire]:
     """Return the JSON of a result, with its first steps only where that is asked for."""
     if steps is None or isinstance(result, Comparison | IntegerResult):
         return written(result)()
+    from floatlab.wire.codecs import Scope
     from floatlab.wire.derivations import STEPS
-    from floatlab.wire.schema import Scope
 
     def shortened(way: Derivation) -> Wire:
         return written(way)()[0] | {"steps": STEPS.write(way.steps[:steps], Scope())}

@@ -8,21 +8,9 @@ from floatlab.arith.integers import Integer, IntegerResult
 from floatlab.errors import FileFormatError
 from floatlab.numbers.decimals import fraction_text
 from floatlab.numbers.steps import Integral
+from floatlab.wire.codecs import BOOLEAN, FLAGS, INTEGER, TEXT, word_of
 from floatlab.wire.derivations import CONTEXT, DERIVATION, OPERANDS, STEPS, read_derivation, unpaired
-from floatlab.wire.schema import (
-    BOOLEAN,
-    FLAGS,
-    INTEGER,
-    TEXT,
-    VERSION,
-    Member,
-    Schema,
-    constant,
-    field,
-    shown,
-    within,
-    word_of,
-)
+from floatlab.wire.schema import Member, Schema, constant, field, heading, schema, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,33 +39,27 @@ def _integer_result(pairs: Any, steps: tuple[Integral, ...], type: str, **fields
 
 _COMMON = {"format": shown(_common_format), "context": CONTEXT, "operands": OPERANDS}
 
-COMPARISON = Schema(
+COMPARISON = schema(
     lambda pairs, **fields: Comparison(**unpaired(pairs), **fields),
-    {
-        "schema": constant(VERSION),
-        "operation": TEXT,
-        **_COMMON,
-        "steps": constant([]),
-        "result": {"relation": word_of(Relation), "holds": BOOLEAN},
-        "flags": FLAGS,
-        "error": constant({"exact": None, "ulps": None}),
-    },
+    **heading(),
+    **_COMMON,
+    steps=constant([]),
+    result={"relation": word_of(Relation), "holds": BOOLEAN},
+    flags=FLAGS,
+    error=constant({"exact": None, "ulps": None}),
 )
-INTEGER_RESULT = Schema(
+INTEGER_RESULT = schema(
     _integer_result,
-    {
-        "schema": constant(VERSION),
-        "operation": constant("to_integer"),
-        **_COMMON,
-        "steps": Member(STEPS, lambda answer: [] if answer.rounded is None else [Integral(answer.rounded)], "steps"),
-        "result": {
-            "type": Member(TEXT, lambda answer: answer.kind.name, "type"),
-            "integer": field(INTEGER, "value"),
-            "code": shown("hexadecimal_code"),
-        },
-        "flags": FLAGS,
-        "error": shown(_integer_error),
+    **heading("to_integer"),
+    **_COMMON,
+    steps=Member(STEPS, lambda answer: [] if answer.rounded is None else [Integral(answer.rounded)], "steps"),
+    result={
+        "type": Member(TEXT, lambda answer: answer.kind.name, "type"),
+        "integer": field(INTEGER, "value"),
+        "code": shown("hexadecimal_code"),
     },
+    flags=FLAGS,
+    error=shown(_integer_error),
 )
 CONTRAST = Schema(
     lambda separate, **fused: Contrast(read_derivation(**fused), separate),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floatlab.arith.integers import DEFAULT_INTEGER, parse_integer
-from floatlab.errors import FloatlabError, UnsupportedError, quoted
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, UsageError, grouped, whole
+from floatlab.errors import UnsupportedError, quoted
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, SILENT_NAN, Option, OptionRule, UsageError, grouped, whole
 from floatlab.verbs.question import Question, Verb
 
 _EXPLANATION = (
@@ -16,33 +16,11 @@ _EXPLANATION = (
 _MAX_STEPS = 1000
 
 
-def _is_integer(word: str) -> bool:
-    try:
-        parse_integer(word)
-    except FloatlabError:
-        return False
-    return True
-
-
 _BITS = Option("bits", "", "values are codes: 0x3c7c or 0_01111_0001111100")
 _STEPS = (
-    Option(
-        "steps",
-        "N",
-        "only the first N steps",
-        read=whole(1, _MAX_STEPS),
-        excludes=("brief",),
-        reason="--brief is one line without steps",
-    ),
+    Option("steps", "N", "only the first N steps", read=whole(1, _MAX_STEPS)),
     Option("brief", "", "one line"),
-    Option(
-        "why",
-        "",
-        "each step with a sentence that says why",
-        excludes=("brief",),
-        reason="--brief is one line without steps",
-        also=("explain", "verbose"),
-    ),
+    Option("why", "", "each step with a sentence that says why", also=("explain", "verbose")),
 )
 _INEXACT = Option("exact", "", "a changed value raises no inexact", flags=("--notexact",), value=False)
 _SIGNALING = Option("signaling", "", "any NaN raises invalid")
@@ -52,7 +30,7 @@ _INTEGER = Option(
     f"i8 … i128, u8 … u128 ({DEFAULT_INTEGER})",
     flags=("--int", "--to"),
     default=DEFAULT_INTEGER,
-    names=_is_integer,
+    names=parse_integer,
     noun="type",
 )
 _WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and separate differ")
@@ -60,11 +38,11 @@ _WITNESS = Option("witness", "", "find operands (near VALUEs) where fused and se
 
 def _settle(question: Question) -> Question:
     """Refuse a word too many that names a format or a type; find the operands that --witness asks for."""
-    from floatlab.verbs.arithmetic.operands import ARITIES
+    from floatlab.verbs.arithmetic.answer import ARITIES
 
     for value in question.values[ARITIES[question.verb] :]:
         for option in VERBS[question.verb].options:
-            if option.names is not None and option.names(value):
+            if option.may_be(value):
                 flag = option.spellings[0]
                 raise UsageError(f"{quoted(value)} is a {option.noun}, not a number: {flag} {value} names it")
     return _with_witness(question) if question.option("witness") else question
@@ -72,7 +50,7 @@ def _settle(question: Question) -> Question:
 
 def _with_witness(question: Question) -> Question:
     """Return the question with operands for which fma and multiply-then-add differ; UnsupportedError without any."""
-    from floatlab.verbs.arithmetic.operands import no_witness, witness
+    from floatlab.verbs.arithmetic.answer import no_witness, witness
 
     if not question.formats:
         raise UsageError("--witness needs a format to look in, as in floatlab fma --witness --fp16")
@@ -99,6 +77,7 @@ def _operation(
         explanation=_EXPLANATION,
         takes=("VALUE", "a number, or VALUE@FORMAT"),
         options=(*grouped("what to show", _BITS, *own), FORMATS, *rules, *OUTPUT),
+        rules=(OptionRule(("steps", "why"), "--brief is one line without steps", excludes=("brief",)),),
         one_format=f"{name} gives one result, in one format, and -f names {{}}",
         settle=_settle,
         joins=True,
@@ -128,10 +107,7 @@ VERBS = {
             "multiply times product * × → mul A B",
         ),
         _operation(
-            "div",
-            "divide, step by step",
-            ("div 1 3 --fp32", "div 1 0 --e4m3"),
-            "divide quotient / ÷ → div A B",
+            "div", "divide, step by step", ("div 1 3 --fp32", "div 1 0 --e4m3"), "divide quotient / ÷ → div A B"
         ),
         _operation(
             "rem",

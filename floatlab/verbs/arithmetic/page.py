@@ -101,14 +101,9 @@ def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str,
 
 def _digits(kept: str, tail: str, exponent: int, negative: bool = False) -> Line:
     whole, _, fraction = kept.partition(".")
-    return line(
-        "−" if negative else "",
-        Span(whole, Role.IMPLICIT),
-        "." if fraction else "",
-        Span(fraction, Role.SIGNIFICAND),
-        line("|", Span(tail, Role.LOST)) if tail else (),
-        f" × 2^{exponent}",
-    )
+    digits = line(Span(whole, Role.IMPLICIT), "." if fraction else "", Span(fraction, Role.SIGNIFICAND))
+    beyond = line("|", Span(tail, Role.LOST)) if tail else ()
+    return line("−" if negative else "", digits, beyond, f" × 2^{exponent}")
 
 
 def _frame(x: Exact, fmt: Format, exponent: int | None = None) -> Line:

@@ -219,10 +219,5 @@ def verdict_rows(contrast: Contrast) -> list[Block]:
 
 def contrast_summary(contrast: Contrast) -> Page:
     """Return both ways in two lines."""
-    return Page(
-        (
-            Note(line("fused     ", *pages.summary(contrast.fused))),
-            Note(line("separate  ", *pages.summary(contrast.separate))),
-        ),
-        pages.expression(contrast.fused),
-    )
+    ways = (("fused     ", contrast.fused), ("separate  ", contrast.separate))
+    return Page(tuple(Note(line(name, *pages.summary(way))) for name, way in ways), pages.expression(contrast.fused))

@@ -10,8 +10,9 @@ from floatlab.numbers import Datum
 from floatlab.numbers.datum import hexadecimal_code
 from floatlab.reduce.explain.attribution import Attribution
 from floatlab.reduce.explain.causes import Path
+from floatlab.wire.codecs import FORMAT, INTEGER, integer, listed, optional
 from floatlab.wire.derivations import CONTEXT
-from floatlab.wire.schema import FORMAT, INTEGER, Schema, attributes, heading, integer, listed, optional, shown
+from floatlab.wire.schema import Schema, attributes, heading, shown
 
 _MOST = 100  # explanations and pairs
 

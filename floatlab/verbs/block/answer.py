@@ -34,10 +34,10 @@ def block(
     if not values:
         raise LiteralError("a block needs values")
     given = None if tensor_scale is None else _value(tensor_scale, context)
-    return answer_of(quantize_blocks([_value(text, context) for text in values], fmt, scale, context, given))
+    return answer_of(*quantize_blocks([_value(text, context) for text in values], fmt, scale, context, given))
 
 
-def answer_of(blocks: tuple[BlockDerivation, ...]) -> Answer:
+def answer_of(*blocks: BlockDerivation) -> Answer:
     """Return the answer that shows blocks, one after another."""
 
     def page() -> Page:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import DIRECTION, OUTPUT, Option, UsageError, grouped, is_format
+from floatlab.formats import parse_format
+from floatlab.verbs.option import DIRECTION, OUTPUT, Option, UsageError, grouped
 from floatlab.verbs.question import Question, Verb
 
 
@@ -25,7 +26,7 @@ VERB = Verb(
     ),
     takes=("VALUE", "a number, VALUE@FORMAT, or - for standard input"),
     options=(
-        Option("to", "NAME", "the block format: mxfp8_e4m3, mxfp4, nvfp4, …", names=is_format, noun="format"),
+        Option("to", "NAME", "the block format: mxfp8_e4m3, mxfp4, nvfp4, …", names=parse_format, noun="format"),
         *grouped(
             "scales",
             Option("scale", "RULE", "floor|even|ceil|up|nearest (default: the format's own)"),

@@ -230,12 +230,11 @@ def _rows(typed: str, element: Element, block: BlockDerivation) -> list[Block]:
     times = scale if block.tensor is None else f"{scale} × t"
     error = f"error {words.plain_error(element.error)} ({_share(element)}), " if element.error else ""
     becomes = f" = {plain}, × {times} = {_decoded(element)}".replace("= ≈", "≈")
+    code = line(Span(element_code(element, fmt), Role.CODE), becomes)
     return [
         Row(typed, quotient.replace("= ≈", "≈"), digits_line(element, fmt)),
         Row("", words.decision(rounded, block.context.rounding), _happened(element, fmt)),
-        Row(
-            "", line(Span(element_code(element, fmt), Role.CODE), becomes), line(error, words.flags_line(element.flags))
-        ),
+        Row("", code, line(error, words.flags_line(element.flags))),
     ]
 
 
@@ -246,13 +245,7 @@ def _table(block: BlockDerivation) -> Table:
     for typed, element in zip(_typed(block), block.elements, strict=True):
         scaled = element.scaled
         assert scaled is not None
-        rows.append((
-            Span(typed, Role.VALUE),
-            _signed_glance(scaled),
-            digits_line(element, fmt),
-            Span(element_code(element, fmt), Role.CODE),
-            Span(_decoded(element), Role.VALUE),
-            _share(element),
-            _happened(element, fmt),
-        ))  # fmt: skip
+        becomes = Span(element_code(element, fmt), Role.CODE), Span(_decoded(element), Role.VALUE), _share(element)
+        before = Span(typed, Role.VALUE), _signed_glance(scaled), digits_line(element, fmt)
+        rows.append((*before, *becomes, _happened(element, fmt)))
     return Table(("value", "scaled", "digits", "code", "becomes", "error", ""), rows)

@@ -19,25 +19,9 @@ from floatlab.numbers import Datum
 from floatlab.reduce.explain.diagnosis import Diagnosis
 from floatlab.reduce.explain.findings import DiagnosedCause
 from floatlab.reduce.results.judgements import Effect, Judgement
+from floatlab.wire.codecs import CODECS, FORMAT, INTEGER, TEXT, Codec, listed, optional, row
 from floatlab.wire.derivations import DATUM
-from floatlab.wire.schema import (
-    CODECS,
-    FORMAT,
-    INTEGER,
-    TEXT,
-    Codec,
-    Member,
-    Schema,
-    field,
-    heading,
-    listed,
-    optional,
-    row,
-    rows_of,
-    schema_of,
-    shown,
-    within,
-)
+from floatlab.wire.schema import Member, Schema, field, heading, rows_of, schema_of, shown, within
 
 _OPERAND = Schema(Operand, {"name": TEXT, "shape": listed(INTEGER), "dtype": field(TEXT, "kind"), "format": FORMAT})
 CODECS["Tolerance"] = schema_of(

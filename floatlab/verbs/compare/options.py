@@ -6,7 +6,7 @@ from math import isfinite
 
 from floatlab.errors import quoted
 from floatlab.fpmode import in_default_mode
-from floatlab.verbs.option import FORMATS, OUTPUT, Option, UsageError, grouped, whole
+from floatlab.verbs.option import FORMATS, OUTPUT, Option, OptionRule, UsageError, grouped, whole
 from floatlab.verbs.question import Answer, Verb
 
 _MOST_WORST = 1000
@@ -66,10 +66,7 @@ VERB = Verb(
         *grouped(
             "cause",
             Option("inputs", "X Y", "the arrays are products of these: why they differ"),
-            Option(
-                "op", "NAME", "which product: matmul (default) or dot", read=_product,
-                needs=("inputs",), reason="it says what was done to them",
-            ),
+            Option("op", "NAME", "which product: matmul (default) or dot", read=_product),
         ),
         Option(
             "worst", "N", "list the N worst elements (default 5)", read=whole(0, _MOST_WORST), group="what to show",
@@ -83,6 +80,7 @@ VERB = Verb(
         FORMATS,
         *OUTPUT,
     ),
+    rules=(OptionRule(("op",), "it says what was done to them", needs=("inputs",)),),
     one_format="compare counts the ulps of one format, and -f names {}",
     needs_values=False,
     reads_files=True,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from floatlab.numbers.steps import Encode
+from floatlab.wire.codecs import FLAGS, FORMAT, listed
 from floatlab.wire.derivations import DATUM, DERIVATION, error_of
-from floatlab.wire.schema import FLAGS, FORMAT, Schema, listed, shown, within
+from floatlab.wire.schema import schema, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.numbers import Derivation
-    from floatlab.verbs.convert.conversion import Conversion
-    from floatlab.wire.schema import Wire
+    from floatlab.verbs.convert.answer import Conversion
+    from floatlab.wire.codecs import Wire
 
 
 def _whole(conversion: Conversion) -> Derivation:
@@ -27,13 +28,9 @@ def _error(conversion: Conversion) -> Wire:
 
 
 _RESULT = {"result": DATUM, "flags": FLAGS, "error": shown(error_of)}
-CONVERSION = Schema(
-    None,
-    {
-        **within(_whole, DERIVATION.rows),
-        "error": shown(_error),
-        "path": shown("stages", listed(Schema(None, {"format": shown("result.format", FORMAT), **_RESULT}))),
-        "direct": shown("direct", Schema(None, _RESULT)),
-        "same": shown("same"),
-    },
+CONVERSION = schema(
+    **(within(_whole, DERIVATION.rows) | {"error": shown(_error)}),
+    path=shown("stages", listed(schema(format=shown("result.format", FORMAT), **_RESULT))),
+    direct=shown("direct", schema(**_RESULT)),
+    same=shown("same"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floatlab.errors import FormatError, quoted
-from floatlab.verbs.option import OUTPUT, ROUNDING, Option, UsageError, formats_named, is_format
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, UsageError, formats_named
 from floatlab.verbs.question import Question, Verb
 
 
@@ -38,6 +38,10 @@ def _formats_last(values: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, 
     return values[:count], named
 
 
+_THROUGH = FORMATS.replace(
+    name="through", metavar="F1,F2,…", help="the formats, in order", flags=("--through", "--to"), read=formats_named,
+    group="", also=("from",),
+)  # fmt: skip
 VERB = Verb(
     name="convert",
     summary="round a value along a path of formats, and say where double rounding changed the answer",
@@ -47,22 +51,7 @@ VERB = Verb(
         "through binary32 it first lands on the middle itself, and the tie then goes to even, 0x3c00."
     ),
     takes=("VALUE", "a number, a code of the first format, or -"),
-    options=(
-        Option(
-            "through",
-            "F1,F2,…",
-            "the formats, in order",
-            flags=("--through", "--to"),
-            read=formats_named,
-            part="formats",
-            names=is_format,
-            noun="format",
-            also=("from",),
-        ),
-        Option("bits", "", "VALUE is a code of the first format"),
-        *ROUNDING,
-        *OUTPUT,
-    ),
+    options=(_THROUGH, Option("bits", "", "VALUE is a code of the first format"), *ROUNDING, *OUTPUT),
     formats_by="--through fp32,fp16 names its formats",
     settle=_settle,
     also=("cast quantize → convert VALUE NAME",),

@@ -9,6 +9,9 @@ from floatlab.page.datum import coded, datum_strip
 from floatlab.page.model import Block, Page, Role, Row, Span, heading, line
 from floatlab.verbs.arithmetic.page import sentence
 
+_PAYLOADS = ": a conversion quiets a NaN and keeps its payload from the left; a literal's payload is taken as typed"
+_DOUBLE_ROUNDING = ": double rounding. The first rounding moved the value onto, or across, a boundary of the next one"
+
 
 def _stage(derivation: Derivation) -> list[Block]:
     datum = derivation.result
@@ -39,19 +42,11 @@ def conversion_page(stages: list[Derivation], direct: Derivation) -> Page:
     if len(stages) == 1:
         return Page(tuple(blocks), title)
     blocks.append(Row("directly", coded(direct.result), words.error_words(direct)))
-    if direct.result == result and result.is_nan:
-        same = line(Span("the same bits", Role.GOOD))
-    elif direct.result == result:
-        same = line(Span("the same bits", Role.GOOD), ": rounding through the other formats changed nothing")
-    elif result.is_nan and direct.result.is_nan:
-        same = line(
-            Span("different bits", Role.BAD),
-            ": a conversion quiets a NaN and keeps its payload from the left; a literal's payload is taken as typed",
-        )
+    if direct.result == result:
+        bits = Span("the same bits", Role.GOOD)
+        why = "" if result.is_nan else ": rounding through the other formats changed nothing"
     else:
-        same = line(
-            Span("different bits", Role.BAD),
-            ": double rounding. The first rounding moved the value onto, or across, a boundary of the next one",
-        )
-    blocks.append(Row("path", same))
+        bits = Span("different bits", Role.BAD)
+        why = _PAYLOADS if result.is_nan and direct.result.is_nan else _DOUBLE_ROUNDING
+    blocks.append(Row("path", line(bits, why)))
     return Page(tuple(blocks), title)

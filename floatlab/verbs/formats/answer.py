@@ -8,7 +8,7 @@ from floatlab.verbs.question import Answer, Question, Started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 
 def formats(names: tuple[str, ...] = ()) -> Answer:

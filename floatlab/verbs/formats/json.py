@@ -5,8 +5,9 @@ from __future__ import annotations
 from floatlab.formats import CatalogRow, Format
 from floatlab.formats.census import Census, census
 from floatlab.numbers import Datum
+from floatlab.wire.codecs import FORMAT, INTEGER, listed
 from floatlab.wire.derivations import DATUM
-from floatlab.wire.schema import FORMAT, INTEGER, Member, Schema, attributes, heading, listed, schema_of, shown, within
+from floatlab.wire.schema import Member, attributes, heading, schema, schema_of, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,11 +43,6 @@ _ROWS: dict[str, Member] = {
     "smallest_subnormal": shown(_smallest, DATUM).replace(is_optional=True),
     "codes": shown(lambda row: census(row.format), schema_of(Census)),
 }
-SUMMARY = Schema(None, _ROWS)
-TABLE = Schema(
-    None,
-    _ROWS | {
-        "table": shown(lambda row: _data(row.format) if row.format.width <= _SMALL else None, listed(DATUM))
-        .replace(is_optional=True)
-    },
-)  # fmt: skip
+SUMMARY = schema(**_ROWS)
+_CODES = shown(lambda row: _data(row.format) if row.format.width <= _SMALL else None, listed(DATUM))
+TABLE = schema(**_ROWS, table=_CODES.replace(is_optional=True))

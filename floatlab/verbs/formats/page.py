@@ -109,16 +109,9 @@ def formats_page(rows: list[CatalogRow]) -> Page:
         "Also p3109_k<K>p<P><s|u><e|f>, and any e<W>m<T>[fn|f|fnuz][_ieee]. Numbers in this table are rounded; "
         "floatlab formats NAME gives one format exactly, with its source."
     )
-    ranges = "Ranges: digits, exponents, the largest number, the smallest normal and subnormal"
-    blocks = (
-        heading(ranges),
-        _ranges(rows),
-        model.Gap(),
-        heading("Codes per class, both signs together"),
-        _codes(rows),
-        model.Gap(),
-        hint(others),
-    )
+    ranges = heading("Ranges: digits, exponents, the largest number, the smallest normal and subnormal")
+    codes = heading("Codes per class, both signs together")
+    blocks = (ranges, _ranges(rows), model.Gap(), codes, _codes(rows), model.Gap(), hint(others))
     return Page(blocks, "the formats that have names")
 
 
@@ -231,17 +224,11 @@ def ranges_page(formats: list[Format]) -> Page:
                    2^-128  2^-96  2^-64   2^-32     1    2^32    2^64    2^96
     """
     names = ", ".join(each.name for each in formats)
-    blocks: list[Block] = [
-        heading("Side by side: the positive numbers on a scale of powers of two"),
-        ranges_axis(formats),
-        hint("thin: subnormal numbers, thick: normal ones"),
-        model.Gap(),
-        heading("What tells them apart"),
-        _differences(formats),
-        hint(_DIGITS),
-        model.Gap(),
-        heading("Is a conversion always exact?"),
-    ]
+    scale = heading("Side by side: the positive numbers on a scale of powers of two")
+    key = hint("thin: subnormal numbers, thick: normal ones")
+    blocks: list[Block] = [scale, ranges_axis(formats), key, model.Gap()]
+    blocks += [heading("What tells them apart"), _differences(formats), hint(_DIGITS), model.Gap()]
+    blocks.append(heading("Is a conversion always exact?"))
     for each in formats:
         blocks += _conversions(each, [other for other in formats if other != each])
     return Page(tuple(blocks), f"{names} side by side")
@@ -285,12 +272,8 @@ def _obstacles(narrow: Format, wide: Format) -> list[str]:
 
 def _missing(narrow: Format, wide: Format) -> list[str]:
     """Return the special values that `narrow` has and `wide` has not."""
-    pairs = (
-        ("∞", narrow.infinities, wide.infinities),
-        ("NaN", narrow.has_nan, wide.has_nan),
-        ("−0", narrow.negative_zero, wide.negative_zero),
-    )
-    return [name for name, has, kept in pairs if has and not kept]
+    specials = {"∞": "infinities", "NaN": "has_nan", "−0": "negative_zero"}
+    return [name for name, has in specials.items() if getattr(narrow, has) and not getattr(wide, has)]
 
 
 def _conversions(format: Format, others: list[Format]) -> list[Block]:
@@ -308,19 +291,11 @@ def _conversions(format: Format, others: list[Format]) -> list[Block]:
 
 
 def _differences(formats: list[Format]) -> Table:
-    rows = tuple(
-        (
-            Span(each.name, Role.VALUE),
-            f"{each.width}",
-            f"{each.precision}",
-            _digits(each.precision),
-            f"2^{each.least_exponent}",
-            _value(each.largest),
-            _above_one(each),
-            specials_words(each),
-        )
-        for each in formats
-    )
+    rows = []
+    for each in formats:
+        sizes = (f"{each.width}", f"{each.precision}", _digits(each.precision))
+        reach = (f"2^{each.least_exponent}", _value(each.largest), _above_one(each))
+        rows.append((Span(each.name, Role.VALUE), *sizes, *reach, specials_words(each)))
     header = ("format", "bits", "p", "digits", "smallest", "largest", "step at 1", "specials")
     return Table(header, rows, right=(1, 2))
 

@@ -25,7 +25,7 @@ from floatlab.wire.schema import write_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 _WHOSE = ("actual", "expected")
 

@@ -14,7 +14,7 @@ from floatlab.numbers.reading import parse_literal
 from floatlab.numbers.rounding import DEFAULT, IN_WORDS
 from floatlab.numbers.steps import Combination, Rule, Step
 from floatlab.record import Record
-from floatlab.verbs.arithmetic.operands import ARITIES, compute
+from floatlab.verbs.arithmetic.answer import ARITIES, compute
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Scene
 

@@ -46,14 +46,10 @@ def answer_of(found: Reduction | Product, preset: str | None = None) -> Answer:
         return [",".join(text(Datum(found.settings.format, code)) for code in row) for row in table.tolist()]
 
     origin = "" if preset is None else PRESETS[preset].source
-    return Answer(
-        page=lambda: product_page(found) if isinstance(found, Product) else reduction_page(found, origin),
-        records=written(found),
-        words=lambda: texts(shortest),
-        codes=lambda: texts(hexadecimal_code),
-        results=(found.result,) if isinstance(found, Reduction) else (),
-        found=found,
-    )
+    results = (found.result,) if isinstance(found, Reduction) else ()
+    page = lambda: product_page(found) if isinstance(found, Product) else reduction_page(found, origin)  # noqa: E731
+    words, codes = lambda: texts(shortest), lambda: texts(hexadecimal_code)
+    return Answer(page, written(found), words, codes, results=results, found=found)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -20,28 +20,9 @@ from floatlab.reduce.results.products import Product, ProductElement
 from floatlab.reduce.results.reduction import MAX_TRACED
 from floatlab.verbs.reduce.error_breakdown import Contribution, error_contributions
 from floatlab.verbs.reduce.page import worst_of
+from floatlab.wire.codecs import AS_IT_IS, BOOLEAN, FLAGS, FORMAT, FRACTION, INTEGER, TEXT, Codec, listed, optional
 from floatlab.wire.derivations import CONTEXT, DATUM, error_in_ulps
-from floatlab.wire.schema import (
-    AS_IT_IS,
-    BOOLEAN,
-    FLAGS,
-    FORMAT,
-    FRACTION,
-    INTEGER,
-    TEXT,
-    VERSION,
-    Codec,
-    Member,
-    Schema,
-    attributes,
-    constant,
-    field,
-    heading,
-    listed,
-    optional,
-    shown,
-    within,
-)
+from floatlab.wire.schema import Member, Schema, attributes, field, heading, schema, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +79,7 @@ _SETTINGS = {
     "products": Member(optional(FORMAT), _products, "products"),
     "accumulator": Member(FORMAT, lambda made: made.adder.accumulator, "accumulator"),
     "adder": Member(TEXT, _rule, "adder"),
-    "machine": optional(Schema(lambda name: parse_machine(name), {"name": TEXT, "words": shown("words")})),
+    "machine": optional(schema(lambda name: parse_machine(name), name=TEXT, words=shown("words"))),
 }
 
 
@@ -128,16 +109,14 @@ _SIDES = {
 
 # Sums and dot products: terms, nodes, and what comes after the last one.
 
-_LINE = Schema(  # of an entry, and the result, in whose ulps its error is where it has no value
-    None,
-    {
-        "id": shown(lambda line: line[0].id),
-        "kind": shown(lambda line: line[0].kind),
-        "arguments": Member(AS_IT_IS, lambda line: [*line[0].arguments] or None, is_optional=True),
-        "value": shown(lambda line: line[0].value, optional(DATUM)),
-        "error": shown(lambda line: error_in_ulps(line[0].error, line[0].value or line[1])),
-        "flags": shown(lambda line: line[0].flags, FLAGS),
-    },
+# Of an entry, and the result, in whose ulps its error is where it has no value.
+_LINE = schema(
+    id=shown(lambda line: line[0].id),
+    kind=shown(lambda line: line[0].kind),
+    arguments=Member(AS_IT_IS, lambda line: [*line[0].arguments] or None, is_optional=True),
+    value=shown(lambda line: line[0].value, optional(DATUM)),
+    error=shown(lambda line: error_in_ulps(line[0].error, line[0].value or line[1])),
+    flags=shown(lambda line: line[0].flags, FLAGS),
 )
 
 
@@ -167,40 +146,33 @@ def _reduction(operands: Operands, read: tuple[Origin | None, ...], **fields: An
     return Reduction(sides=sides, adder=_read_adder(machine=fields["machine"], **adder), **fields)
 
 
-REDUCTION = Schema(
+REDUCTION = schema(
     _reduction,
-    {
-        "schema": constant(VERSION),
-        "operation": TEXT,
-        "format": shown("result.format", FORMAT),
-        "context": _CONTEXT,
-        "terms": shown(len),
-        **_SETTINGS,
-        **_SIDES,
-        "nodes": shown(
-            lambda made: _lines(error_contributions)(made) if len(made) <= MOST else None, optional(listed(_LINE))
-        ),
-        "worst": shown(_lines(worst_of), listed(_LINE)),
-        "accumulated": DATUM,
-        "result": DATUM,
-        "exact": shown("exact", optional(FRACTION)),
-        "flags": shown(lambda made: made.flags if len(made) <= MAX_TRACED else None, optional(FLAGS)),
-        "error": shown(lambda made: error_in_ulps(made.error, made.result)),
-        **{name: _measure(name) for name in ("bound", "running_bound", "condition")},
-    },
+    **heading(),
+    format=shown("result.format", FORMAT),
+    context=_CONTEXT,
+    terms=shown(len),
+    **_SETTINGS,
+    **_SIDES,
+    nodes=shown(lambda made: _lines(error_contributions)(made) if len(made) <= MOST else None, optional(listed(_LINE))),
+    worst=shown(_lines(worst_of), listed(_LINE)),
+    accumulated=DATUM,
+    result=DATUM,
+    exact=shown("exact", optional(FRACTION)),
+    flags=shown(lambda made: made.flags if len(made) <= MAX_TRACED else None, optional(FLAGS)),
+    error=shown(lambda made: error_in_ulps(made.error, made.result)),
+    **{name: _measure(name) for name in ("bound", "running_bound", "condition")},
 )
 
 
 # Matrix products: the elements of small ones, and the worst of all.
 
-_ELEMENT = Schema(
+_ELEMENT = schema(
     lambda value: value,
-    {
-        "index": shown(lambda element: [*element.index]),
-        "value": DATUM,
-        "exact": shown("exact", optional(FRACTION)),
-        "error": shown(lambda element: error_in_ulps(element.error, element.value)),
-    },
+    index=shown(lambda element: [*element.index]),
+    value=DATUM,
+    exact=shown("exact", optional(FRACTION)),
+    error=shown(lambda element: error_in_ulps(element.error, element.value)),
 )
 
 
@@ -244,12 +216,10 @@ _PRODUCT = {
     **_SIDES,
     "elements": Member(optional(listed(_ELEMENT)), _elements, "elements"),
 }
-_MEASURED = Schema(
+_MEASURED = schema(
     _product,
-    {
-        **within("product", _PRODUCT),
-        "worst": shown(lambda made: [made.product.element(place) for place in made.errors.worst], listed(_ELEMENT)),
-        **within("errors", {**attributes("looked_at", "nearest"), **SIZES_OF_ERRORS}),
-    },
+    **within("product", _PRODUCT),
+    worst=shown(lambda made: [made.product.element(place) for place in made.errors.worst], listed(_ELEMENT)),
+    **within("errors", {**attributes("looked_at", "nearest"), **SIZES_OF_ERRORS}),
 )
 PRODUCT = Codec(lambda product, scope: _MEASURED.write(_Measured(product, product.errors()), scope), _MEASURED.read)

@@ -74,13 +74,9 @@ def _aligned(core: TensorCore, numbers: dict[str, Term | Datum]) -> list[Block]:
         cut = Span(decimal(lost, 6), Role.LOST) if lost else Span("nothing", Role.HINT)
         rows.append((name, _number(x), f"{kept:,}", cut))
     digits = f"cut toward zero {core.fraction_bits} digits below it, at 2^{unit}"
-    return [
-        Note(f"brought to the largest exponent, {top}, and {digits}"),
-        Gap(),
-        Table(("id", "number", f"× 2^{unit}", "cut off"), rows, (2,)),
-        Gap(),
-        Row("together", f"{sum(left):,} × 2^{unit}"),
-    ]
+    note = Note(f"brought to the largest exponent, {top}, and {digits}")
+    table = Table(("id", "number", f"× 2^{unit}", "cut off"), rows, (2,))
+    return [note, Gap(), table, Gap(), Row("together", f"{sum(left):,} × 2^{unit}")]
 
 
 def _number(x: Term | Datum) -> str:

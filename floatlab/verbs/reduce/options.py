@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, UsageError, grouped, listed, one_format, whole
+from floatlab.verbs.option import RESULT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, one_format, whole
 from floatlab.verbs.question import Question, Verb
 
 _ARRAYS = (
@@ -15,7 +15,7 @@ _ARRAYS = (
 )
 _MOST_RUNS = 1000
 _LARGEST_BLOCK = 10**9
-_RULES = tuple(option.name for option in ROUNDING)
+_CONTEXT = tuple(option.name for option in ROUNDING)
 # Options that say how a sum is simulated.
 _SIMULATED = ("schedule", "adder", "accumulator", "products", "fma", "machine")
 
@@ -46,62 +46,31 @@ _PRODUCTS = (
 )
 _PRESET = Option("preset", "NAME", "the vectors of a known example: forum|paper")
 _OBSERVED = (
-    Option(
-        "observed",
-        "V[,V]",
-        "which ways give this result, or these two; files of arrays",
-        excludes=(*_SIMULATED, "ways", "backends"),
-        reason="--observed tries the usual ways one by one",
-    ),
-    Option(
-        "targets",
-        "LIST",
-        "try the orders of these, too: numpy.dot,torch.dot,…",
-        read=listed,
-        needs=("observed",),
-        reason="they are tried on an observed result",
-    ),
+    Option("observed", "V[,V]", "which ways give this result, or these two; files of arrays"),
+    Option("targets", "LIST", "try the orders of these, too: numpy.dot,torch.dot,…", read=listed),
 )
-_DIFFERENCE = Option(
-    "difference",
-    "V",
-    "of the two observed results, as it was printed",
-    needs=("observed",),
-    reason="it is that of two results, --observed V,V",
-)
+_DIFFERENCE = Option("difference", "V", "of the two observed results, as it was printed")
+_LIBRARIES = "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances"
 _TIMED = (
-    Option(
-        "ways",
-        "",
-        "by element, row, column, whole, in blocks: time and errors",
-        excludes=("backends", *_SIMULATED, *_RULES),
-        reason="--ways times NumPy's own products",
-    ),
-    Option(
-        "backends",
-        "LIST",
-        "numpy,torch,torch:cuda,jax,jax:gpu,cupy (default all), those that are there: time and distances",
-        optional="all",
-        excludes=(*_SIMULATED, *_RULES),
-        reason="--backends times the libraries' own products",
-    ),
+    Option("ways", "", "by element, row, column, whole, in blocks: time and errors"),
+    Option("backends", "LIST", _LIBRARIES, optional="all"),
     Option(
         "block_size",
         "N",
         "terms in a block of --ways (default 64)",
         read=whole(1, _LARGEST_BLOCK),
-        needs=("ways",),
-        reason="it is the number of terms in a block",
         also=("block", "blocksize", "tile"),
     ),
-    Option(
-        "runs",
-        "N",
-        "time each N times, in turns (default 5)",
-        read=whole(1, _MOST_RUNS),
-        needs=("ways", "backends"),
-        reason="it is the number of timed runs",
-    ),
+    Option("runs", "N", "time each N times, in turns (default 5)", read=whole(1, _MOST_RUNS)),
+)
+_OPTION_RULES = (
+    OptionRule(("observed",), "--observed tries the usual ways one by one", (*_SIMULATED, "ways", "backends")),
+    OptionRule(("targets",), "they are tried on an observed result", needs=("observed",)),
+    OptionRule(("difference",), "it is that of two results, --observed V,V", needs=("observed",)),
+    OptionRule(("ways",), "--ways times NumPy's own products", ("backends", *_SIMULATED, *_CONTEXT)),
+    OptionRule(("backends",), "--backends times the libraries' own products", (*_SIMULATED, *_CONTEXT)),
+    OptionRule(("block_size",), "it is the number of terms in a block", needs=("ways",)),
+    OptionRule(("runs",), "it is the number of timed runs", needs=("ways", "backends")),
 )
 
 
@@ -117,7 +86,8 @@ def _reduction(
         examples=examples,
         explanation=explanation,
         takes=("ARRAY", "a list (1.5,-2), a file, random:…, or - for standard input"),
-        options=(*options, *grouped("on this machine", *groups.get("timed", ())), FORMATS, *ROUNDING, *OUTPUT),
+        options=(*options, *grouped("on this machine", *groups.get("timed", ())), *RESULT),
+        rules=_OPTION_RULES,
         one_format=f"{name} has one result, and -f names {{}}; --accumulator names that of partial sums",
         settle=_settle,
         needs_values=False,

@@ -14,7 +14,7 @@ from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.numbers.decimals import rounded_decimal
 from floatlab.page.datum import coded
 from floatlab.page.measures import factors_text, number, percent
-from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, heading, hint, line
+from floatlab.page.model import Block, Gap, Line, Page, Role, Row, Span, Table, Text, heading, hint, line
 from floatlab.page.sums import decimal, few, format_row, machine_rows, origin_rows, signed, way_words
 from floatlab.page.words import counted, flags_line, plural
 from floatlab.reduce import Adder, Reduction
@@ -252,18 +252,14 @@ def _elements(found: Product, worst: tuple[int, ...]) -> list[Block]:
     return [Gap(), heading(head), Table(("index", "code", "value", "exact", "ulps"), rows, right=(2, 4))]
 
 
-def _element_cells(each: ProductElement) -> tuple[Line, ...]:
+def _element_cells(each: ProductElement) -> tuple[Text, ...]:
     ulps = Span("·")
     if each.error is not None:
         missed = each.error / each.value.ulp.as_fraction()
         ulps = Span(signed(missed), Role.LOST) if missed else Span("exact", Role.HINT)
-    return (
-        line(", ".join(map(str, each.index)) or "·"),
-        line(Span(hexadecimal_code(each.value), Role.CODE)),
-        line(Span(shortest(each.value), Role.VALUE)),
-        line("no number" if each.exact is None else decimal(each.exact, 17)),
-        line(ulps),
-    )
+    index = ", ".join(map(str, each.index)) or "·"
+    exact = "no number" if each.exact is None else decimal(each.exact, 17)
+    return index, Span(hexadecimal_code(each.value), Role.CODE), Span(shortest(each.value), Role.VALUE), exact, ulps
 
 
 def element_words(found: Product, place: int) -> str:

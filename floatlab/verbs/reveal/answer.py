@@ -10,7 +10,7 @@ from floatlab.reduce.reveal.invariance import Invariance, invariance
 from floatlab.reduce.reveal.mapping import order_map
 from floatlab.reduce.reveal.order_map import OrderMap
 from floatlab.reduce.reveal.revelation import Findings, examine
-from floatlab.verbs.question import Answer, Question, Started, written
+from floatlab.verbs.question import Answer, Question, Started, plain_answer, written
 from floatlab.verbs.reveal.map_page import invariance_page, map_page
 from floatlab.verbs.reveal.page import reveal_page
 
@@ -47,8 +47,7 @@ def answer_of(found: Findings) -> Answer:
     """Return the answer that shows what was found."""
     words = [found.schedule.text if found.schedule is not None else found.plan.text]
     status = 0 if found.claim is not None else 1
-    page, records = (lambda: reveal_page(found)), written(found)
-    return Answer(page, records, lambda: words, lambda: words, found=found, status=status)
+    return plain_answer(found, lambda: reveal_page(found), *words).replace(status=status)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

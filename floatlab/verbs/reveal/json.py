@@ -7,7 +7,8 @@ from floatlab.reduce.plan.plan import Plan
 from floatlab.reduce.reveal.order_map import OrderClass
 from floatlab.reduce.reveal.revelation import Findings
 from floatlab.reduce.simulate.adders import PartlyFused
-from floatlab.wire.schema import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, Schema, heading, listed, optional, shown
+from floatlab.wire.codecs import BOOLEAN, FORMAT, INTEGER, NUMBER, TEXT, listed, optional
+from floatlab.wire.schema import Schema, heading, shown
 
 _NODES = listed(listed(INTEGER))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from floatlab.errors import quoted
-from floatlab.verbs.option import OUTPUT, Option, UsageError, grouped, whole
+from floatlab.verbs.option import OUTPUT, Option, OptionRule, UsageError, grouped, whole
 from floatlab.verbs.question import Question, Verb
 
 _MOST_TERMS = 1 << 16
@@ -58,26 +58,22 @@ VERB = Verb(
                 "MxKxN",
                 "the orders of all elements of a product of so many rows, terms and columns",
                 read=_shape,
-                excludes=("terms",),
-                reason="the shape has the number of terms",
             ),
             Option(
                 "layout",
                 "LAYOUT",
                 "how the operands of the shape lie in memory",
-                choices=tuple((layout, _LAYOUTS[layout]) for layout in _LAYOUTS),
-                needs=("shape",),
-                reason="it is how operands of a shape lie in memory",
+                choices=tuple(_LAYOUTS.items()),
             ),
-            Option(
-                "invariance",
-                help="what changes the bits of a row: batch, place, alignment, threads, run",
-                excludes=("terms", "layout"),
-                reason="it takes a shape and plain operands",
-            ),
+            Option("invariance", help="what changes the bits of a row: batch, place, alignment, threads, run"),
             Option("seed", "N", "of the random data that are replayed (default 1)", read=whole(0, (1 << 64) - 1)),
         ),
         *OUTPUT,
+    ),
+    rules=(
+        OptionRule(("shape",), "the shape has the number of terms", ("terms",)),
+        OptionRule(("layout",), "it is how operands of a shape lie in memory", needs=("shape",)),
+        OptionRule(("invariance",), "it takes a shape and plain operands", ("terms", "layout")),
     ),
     formats_by="--dtype fp16 names that of the terms",
     settle=_settle,

@@ -61,7 +61,7 @@ def show(
     if directions:
         return _directions(literal, formats, context, tuple(hints))
     if like:
-        from floatlab.verbs.like.answer import compare_libraries
+        from floatlab.verbs.show.libraries import compare_libraries
 
         return compare_libraries(literal, formats, context, like)
     found = [read_literal(literal, format, context) for format in formats]
@@ -92,7 +92,7 @@ def _directions(literal: Literal, formats: tuple[Format, ...], context: Context,
 
         return joined([directions_table(group) for group in found])
 
-    return answer_for([each for group in found for each in group], hints=hints).replace(page=page, parts=None)
+    return answer_for([each for group in found for each in group], hints=hints).replace(page=page, parts=list)
 
 
 def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
@@ -114,7 +114,7 @@ def _dialects(literal: Literal, formats: tuple[Format, ...]) -> Answer:
         return dialects_table(data, literal.text, title)
 
     found = [read_literal(Literal(literal.text, typed.replace(binary=False)), format) for format in formats]
-    return answer_for(found).replace(page=page, parts=None)
+    return answer_for(found).replace(page=page, parts=list)
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, grouped, listed
+from floatlab.verbs.option import RESULT, Option, OptionRule, grouped, listed
 from floatlab.verbs.question import Verb
 
-_PICTURES = "each is a picture of its own"
+_PICTURES = ("interval", "directions", "dialects", "like")
 
 VERB = Verb(
     name="show",
@@ -22,26 +22,13 @@ VERB = Verb(
             "what to show",
             Option("bits", "", "VALUE is a code: 0x3c7c or 0_01111_0001111100"),
             Option("little_endian", "", "a code's bytes come last one first", also=("endian",)),
-            Option(
-                "interval",
-                "",
-                "the reals that round to this value",
-                excludes=("directions", "dialects", "like"),
-                reason=_PICTURES,
-            ),
-            Option(
-                "directions",
-                "",
-                "every rounding direction in one table",
-                excludes=("dialects", "like"),
-                reason=_PICTURES,
-            ),
-            Option("dialects", "", "one code in every format of its width", excludes=("like",), reason=_PICTURES),
+            Option("interval", "", "the reals that round to this value"),
+            Option("directions", "", "every rounding direction in one table"),
+            Option("dialects", "", "one code in every format of its width"),
             Option("like", "LIBS", "results of installed libraries: numpy,torch,ml_dtypes", read=listed),
         ),
-        FORMATS,
-        *ROUNDING,
-        *OUTPUT,
+        *RESULT,
     ),
+    rules=(OptionRule(_PICTURES, "each is a picture of its own", excludes=_PICTURES),),
     also=("encode ulp inspect value → show VALUE -f NAME", "decode bits hex → show bits:0x3c7c -f NAME"),
 )

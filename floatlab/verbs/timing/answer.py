@@ -14,11 +14,11 @@ from floatlab.reduce.timing.measurement import Ranking
 from floatlab.reduce.timing.partitions import BLOCK as BLOCK
 from floatlab.reduce.timing.partitions import time_partitions
 from floatlab.verbs.named_arrays import operands_of
-from floatlab.verbs.question import Answer, Started, written
+from floatlab.verbs.question import Answer, Started, plain_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 _INTERRUPTED = 130  # the exit status
 
@@ -75,7 +75,7 @@ def answer_of(found: BackendComparison) -> Answer:
     fastest = _fastest(found.ranking)
     missing = "" if found.runs else "; ".join(f"{each.name}: {each.reason}" for each in found.absent)
     status = _INTERRUPTED if found.interrupted else 0
-    return Answer(page, written(found), lambda: fastest, lambda: fastest, missing=missing, found=found, status=status)
+    return plain_answer(found, page, *fastest).replace(missing=missing, status=status)
 
 
 def _fastest(ranking: Ranking) -> list[str]:

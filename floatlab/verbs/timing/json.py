@@ -6,19 +6,8 @@ from floatlab.reduce.timing.backends import Absence, BackendComparison
 from floatlab.reduce.timing.partitions import ulps_apart
 from floatlab.verbs.compare.json import EFFECTS
 from floatlab.verbs.reduce.json import SIZES_OF_ERRORS
-from floatlab.wire.schema import (
-    FORMAT,
-    INTEGER,
-    Schema,
-    attributes,
-    constant,
-    heading,
-    listed,
-    optional,
-    schema_of,
-    shown,
-    within,
-)
+from floatlab.wire.codecs import FORMAT, INTEGER, listed, optional
+from floatlab.wire.schema import Schema, attributes, constant, heading, schema_of, shown, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from floatlab.arrays.sources import Source
 from floatlab.arrays.types import Array
-from floatlab.errors import FloatlabError, UnsupportedError
+from floatlab.errors import UnsupportedError
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
 from floatlab.numbers import Datum, encode, parse_literal
 from floatlab.numbers.datum import hexadecimal_code, shortest
 from floatlab.training.setup import Setup, parse_remedy
 from floatlab.training.validation import checked_number, exactly
-from floatlab.verbs.question import Answer, Question, Started, written
+from floatlab.verbs.option import can_read
+from floatlab.verbs.question import Answer, Question, Started, plain_answer
 from floatlab.verbs.train.options import form_of
 from floatlab.verbs.train.words import as_csv
 
@@ -53,13 +54,14 @@ def numbers_named(word: str) -> Numbers:
     >>> numbers_named("1/3"), numbers_named("0.1,2^-24"), numbers_named("0.1@fp16")
     ('1/3', ['0.1', '2^-24'], Datum(binary16 0x2e66 = 0.1))
     """
-    if _is_number(word):
+    if can_read(word, parse_literal):
         return word
     text, at, format = word.rpartition("@")
-    if at and _is_number(text):
+    if at and can_read(text, parse_literal):
         return encode(text, format)
     parts = [part.strip() for part in word.split(",")]
-    return parts if len(parts) > 1 and all(map(_is_number, parts)) else _array_named(word)
+    is_list = len(parts) > 1 and all(can_read(part, parse_literal) for part in parts)
+    return parts if is_list else _array_named(word)
 
 
 def _array_named(word: str) -> Array | Source:
@@ -67,14 +69,6 @@ def _array_named(word: str) -> Array | Source:
 
     with open_array(word, "binary64") as source:
         return source.whole()
-
-
-def _is_number(text: str) -> bool:
-    try:
-        parse_literal(text)
-    except FloatlabError:
-        return False
-    return True
 
 
 @in_default_mode
@@ -156,15 +150,10 @@ def training_answer(question: Question, training: Training) -> Answer:
             lines.append(",".join(word(encode(x, fmt)) if isinstance(fmt, Format) else f"{x!r}" for x in values))
         return lines
 
-    return Answer(
-        lambda: training_page(training, _given(question), question.values[0]),
-        written(training),
-        lambda: final(shortest),
-        lambda: final(hexadecimal_code),
-        found=training,
-        table=lambda: training_table(training),
-        chart=lambda: values_chart(training),
-    )
+    answer = plain_answer(training, lambda: training_page(training, _given(question), question.values[0]))
+    table, chart = lambda: training_table(training), lambda: values_chart(training)
+    words, codes = lambda: final(shortest), lambda: final(hexadecimal_code)
+    return answer.replace(words=words, codes=codes, table=table, chart=chart)
 
 
 def _run(question: Question, started: Started | None) -> Answer:
@@ -205,9 +194,8 @@ def _step(question: Question, started: Started | None) -> Answer:
     from floatlab.verbs.train.step_page import step_page
 
     trace = trace_step(question)
-    page, word = lambda: step_page(trace, bool(question.option("brief", False))), [shortest(trace.after)]
-    codes = lambda: [hexadecimal_code(trace.after)]  # noqa: E731
-    return Answer(page, written(trace), lambda: word, codes, results=(trace.after,), found=trace)
+    answer = plain_answer(trace, lambda: step_page(trace, question.option("brief", False)), shortest(trace.after))
+    return answer.replace(codes=lambda: [hexadecimal_code(trace.after)], results=(trace.after,))
 
 
 # Networks.
@@ -251,11 +239,7 @@ def network_answer(rows: list[list[Learning]]) -> Answer:
         for each in row
         for at, loss in zip(each.at.tolist(), each.losses.tolist(), strict=True)
     )
-    return Answer(
-        lambda: network_page(learnings),
-        written(learnings),
-        lambda: finals,
-        lambda: finals,
+    return plain_answer(learnings, lambda: network_page(learnings), *finals).replace(
         found=rows,
         table=lambda: as_csv(("configuration", "seed", "step", "loss"), lines),
         chart=lambda: losses_chart(rows),
@@ -267,7 +251,7 @@ def network_answer(rows: list[list[Learning]]) -> Answer:
 
 def _underflow(question: Question, started: Started | None) -> Answer:
     from floatlab.training.underflow import measure_underflow
-    from floatlab.verbs.train.underflow_page import underflow_page
+    from floatlab.verbs.train.gradients_page import underflow_page
 
     word = question.values[1]
     gradients = numbers_named(word)
@@ -276,14 +260,14 @@ def _underflow(question: Question, started: Started | None) -> Answer:
     format = question.option("grads") or next(iter(question.formats), "binary16")
     found = measure_underflow(gradients, format, question.option("scale", 1), rounding=question.context.rounding.value)
     words = ["none" if found.safe_scale is None else f"{found.safe_scale:.17g}"]
-    page, table = lambda: underflow_page(found, word), lambda: as_csv(("exponent", "gradients"), found.histogram)
-    return Answer(page, written(found), lambda: words, lambda: words, found=found, table=table)
+    answer = plain_answer(found, lambda: underflow_page(found, word), *words)
+    return answer.replace(table=lambda: as_csv(("exponent", "gradients"), found.histogram))
 
 
 def _check(question: Question, started: Started | None) -> Answer:
     from floatlab.training.gradient_check import WAYS, check_gradient, sweep_steps
-    from floatlab.verbs.train.check_page import GradientCheck, check_page, errors_chart
     from floatlab.verbs.train.functions import function_of
+    from floatlab.verbs.train.gradients_page import GradientCheck, check_page, errors_chart
 
     _, name, x = question.values
     reported, derivative = question.option("reported"), question.option("derivative")
@@ -296,11 +280,7 @@ def _check(question: Question, started: Started | None) -> Answer:
     words = [f"{curves[-1].best.h:.6g}" if check is None else check.verdict]
     columns = curves[0].points[0]._fields
     rows = ((curve.way, *(getattr(point, name) for name in columns)) for curve in curves for point in curve.points)
-    return Answer(
-        lambda: check_page(found),
-        written(found),
-        lambda: words,
-        lambda: words,
+    return plain_answer(found, lambda: check_page(found), *words).replace(
         found=(curves, check),
         status=1 if check is not None and check.verdict == "a bug" else 0,
         table=lambda: as_csv(("difference", *columns), rows),

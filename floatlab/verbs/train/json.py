@@ -14,7 +14,6 @@ from floatlab.numbers import Datum, Derivation, encode
 from floatlab.training.gradient_check import Check, Point, StepSweep
 from floatlab.training.laboratory import Training, Trajectory
 from floatlab.training.learner import Learning, LearningComparison
-from floatlab.training.loss_scale import LossScale
 from floatlab.training.networks import Configuration
 from floatlab.training.program import SGD, Adam, Optimizer, Program, Updates
 from floatlab.training.setup import Setup
@@ -22,37 +21,16 @@ from floatlab.training.thresholds import Threshold
 from floatlab.training.trace import TracedStage, UpdateTrace
 from floatlab.training.trainer import TrainingRun
 from floatlab.training.underflow import Underflow
-from floatlab.wire.derivations import CONTEXT, DATUM, DERIVATION
-from floatlab.wire.schema import (
-    AS_IT_IS,
-    BOOLEAN,
-    FORMAT,
-    FRACTION,
-    INTEGER,
-    NUMBER,
-    TEXT,
-    Codec,
-    Member,
-    Schema,
-    field,
-    heading,
-    listed,
-    mapping,
-    optional,
-    row,
-    rows_of,
-    schema_of,
-    shown,
-    variant,
-    within,
-)
+from floatlab.wire.codecs import FORMAT, FRACTION, INTEGER, NUMBER, TEXT, Codec, listed, mapping, optional, row
+from floatlab.wire.derivations import DATUM, DERIVATION
+from floatlab.wire.schema import Member, field, heading, rows_of, schema, schema_of, shown, variant, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from floatlab.verbs.train.network_page import Learnings
-    from floatlab.wire.schema import Scope
+    from floatlab.wire.codecs import Scope
 
 _MANY = 64  # weights that are listed
 _LINE = ("error", "carried_error", "moves", "stalled", "still", "why", "skipped", "scale", "diverged")
@@ -61,23 +39,20 @@ _FRACTION = optional(FRACTION)
 _NUMBERS = listed(NUMBER)
 
 
-_SETUP = Schema(
+_SETUP = schema(
     lambda formats, **rules: Setup(**formats, **rules),
-    {
-        "formats": mapping(TEXT),
-        "compensated": BOOLEAN,
-        "stochastic": BOOLEAN,
-        "scaling": optional(schema_of(LossScale)),
-        "context": CONTEXT,
-    },
+    formats=mapping(TEXT),
+    **rows_of(Setup, "compensated", "stochastic", "scaling", "context"),
 )
 
 
 # One update.
 
-_STAGE = Schema(
+_STAGE = schema(
     lambda derivation: derivation,
-    {"to": shown("stage.to"), "operands": shown(lambda traced: [*traced.stage.operands]), "derivation": DERIVATION},
+    to=shown("stage.to"),
+    operands=shown(lambda traced: [*traced.stage.operands]),
+    derivation=DERIVATION,
 )
 _OPTIMIZER = variant("optimizer", {kind.__name__.lower(): schema_of(kind) for kind in (Updates, SGD, Adam)})
 
@@ -92,23 +67,21 @@ def _update(
     return UpdateTrace(program=program, readings=tuple(readings.items()), stages=traced, **fields)
 
 
-UPDATE = Schema(
+UPDATE = schema(
     _update,
-    {
-        **heading("train step"),
-        "setup": Member(_SETUP, lambda trace: trace.program.setup, "setup"),
-        "optimizer": Member(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
-        "readings": Member(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
-        "stages": listed(_STAGE),
-        **rows_of(UpdateTrace, "before", "update"),
-        "result": field(DATUM, "after"),
-        "moved": shown("moved"),
-        **rows_of(UpdateTrace, "why", "exact_update", "carried"),
-        "update_ulps": shown("update_ulps", _FRACTION),
-        "ratio": shown("ratio", _FRACTION),
-        "chance": shown("chance", _FRACTION),
-        "counts": {name: shown(name, schema_of(Threshold)) for name in ("up", "down")},
-    },
+    **heading("train step"),
+    setup=Member(_SETUP, lambda trace: trace.program.setup, "setup"),
+    optimizer=Member(_OPTIMIZER, lambda trace: trace.program.optimizer, "optimizer"),
+    readings=Member(mapping(DERIVATION), lambda trace: dict(trace.readings), "readings"),
+    stages=listed(_STAGE),
+    **rows_of(UpdateTrace, "before", "update"),
+    result=field(DATUM, "after"),
+    moved=shown("moved"),
+    **rows_of(UpdateTrace, "why", "exact_update", "carried"),
+    update_ulps=shown("update_ulps", _FRACTION),
+    ratio=shown("ratio", _FRACTION),
+    chance=shown("chance", _FRACTION),
+    counts={name: shown(name, schema_of(Threshold)) for name in ("up", "down")},
 )
 
 
@@ -132,33 +105,27 @@ def _write_final(x: Fraction | Datum | float, scope: Scope) -> object:
     return (FRACTION if isinstance(x, Fraction) else DATUM if isinstance(x, Datum) else NUMBER).write(x, scope)
 
 
-_FINALS = listed(Codec(_write_final, AS_IT_IS.read))
-_REMEDY = Schema(
-    None,
-    {
-        **within(itemgetter(0), {"name": field(TEXT, "label")}),
-        "setup": shown(lambda row: row[1].setup, _SETUP),
-        "final": shown(_final, _FINALS),
-        "carried": shown(_carried, optional(_NUMBERS)),
-        **within(itemgetter(0), rows_of(Trajectory, *_LINE)),
-    },
+_FINALS = listed(Codec(_write_final, lambda wire, _: wire))
+_REMEDY = schema(
+    **within(itemgetter(0), {"name": field(TEXT, "label")}),
+    setup=shown(lambda row: row[1].setup, _SETUP),
+    final=shown(_final, _FINALS),
+    carried=shown(_carried, optional(_NUMBERS)),
+    **within(itemgetter(0), rows_of(Trajectory, *_LINE)),
 )
 
 
-TRAINING = Schema(
-    None,
-    {
-        **heading("train"),
-        "steps": INTEGER,
-        "weights": shown(lambda training: training.trainers[0].count),
-        "optimizer": shown(lambda training: training.trainers[0].optimizer.name),
-        "seed": INTEGER,
-        "reference": {
-            "kind": shown("reference.kind"),
-            "final": shown(lambda run: run.reference.final(run.steps)[:_MANY], _FINALS),
-        },
-        "remedies": shown(_rows_of_remedies, listed(_REMEDY)),
+TRAINING = schema(
+    **heading("train"),
+    steps=INTEGER,
+    weights=shown(lambda training: training.trainers[0].count),
+    optimizer=shown(lambda training: training.trainers[0].optimizer.name),
+    seed=INTEGER,
+    reference={
+        "kind": shown("reference.kind"),
+        "final": shown(lambda run: run.reference.final(run.steps)[:_MANY], _FINALS),
     },
+    remedies=shown(_rows_of_remedies, listed(_REMEDY)),
 )
 
 
@@ -173,29 +140,23 @@ def _rows_of_configurations(learnings: Learnings) -> list[tuple[LearningComparis
     return list(zip(learnings.compared, learnings.rows, strict=True))
 
 
-_CONFIGURATION = Schema(
-    None,
-    {
-        **within(itemgetter(0), {"name": field(TEXT, "label")}),
-        **within(lambda row: row[1][0].configuration, {"setup": _SETUP, **rows_of(Configuration, *_PRODUCTS)}),
-        **within(itemgetter(0), {"losses": field(_NUMBERS, "finals")}),
-        **within(itemgetter(0), rows_of(LearningComparison, "ratio", "spread", "worse", "diverged")),
-        "unmoved": shown(lambda row: [learning.unmoved for learning in row[1]]),
-        "skipped": shown(lambda row: [len(learning.skipped) for learning in row[1]]),
-    },
+_CONFIGURATION = schema(
+    **within(itemgetter(0), {"name": field(TEXT, "label")}),
+    **within(lambda row: row[1][0].configuration, {"setup": _SETUP, **rows_of(Configuration, *_PRODUCTS)}),
+    **within(itemgetter(0), {"losses": field(_NUMBERS, "finals")}),
+    **within(itemgetter(0), rows_of(LearningComparison, "ratio", "spread", "worse", "diverged")),
+    unmoved=shown(lambda row: [learning.unmoved for learning in row[1]]),
+    skipped=shown(lambda row: [len(learning.skipped) for learning in row[1]]),
 )
-LEARNINGS = Schema(
-    None,
-    {
-        **heading("train network"),
-        "problem": shown(lambda learnings: _first(learnings).problem.name),
-        "parameters": shown(lambda learnings: _first(learnings).problem.parameters),
-        "layers": shown(lambda learnings: list(_first(learnings).problem.layers)),
-        "steps": shown(lambda learnings: _first(learnings).steps),
-        "seeds": shown(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
-        "reference": TEXT,
-        "configurations": shown(_rows_of_configurations, listed(_CONFIGURATION)),
-    },
+LEARNINGS = schema(
+    **heading("train network"),
+    problem=shown(lambda learnings: _first(learnings).problem.name),
+    parameters=shown(lambda learnings: _first(learnings).problem.parameters),
+    layers=shown(lambda learnings: list(_first(learnings).problem.layers)),
+    steps=shown(lambda learnings: _first(learnings).steps),
+    seeds=shown(lambda learnings: [learning.problem.seed for learning in learnings.rows[0]]),
+    reference=TEXT,
+    configurations=shown(_rows_of_configurations, listed(_CONFIGURATION)),
 )
 
 
@@ -207,23 +168,21 @@ def _underflow(histogram: tuple[tuple[int, int], ...], **fields: Any) -> Underfl
     return Underflow(exponents=exponents, counts=counts, **fields)
 
 
-UNDERFLOW = Schema(
+UNDERFLOW = schema(
     _underflow,
-    {
-        **heading("train underflow"),
-        **rows_of(Underflow, "format", "scale", "total", "nonzero", "not_finite"),
-        "zero": field(INTEGER, "flushed"),
-        "subnormal": INTEGER,
-        "overflow": field(INTEGER, "overflowed"),
-        **rows_of(Underflow, "safe_scale", "least_scale"),
-        "zero_at_safe_scale": field(optional(INTEGER), "flushed_by_safe_scale"),
-        "histogram": listed(row(INTEGER, INTEGER)),
-    },
+    **heading("train underflow"),
+    **rows_of(Underflow, "format", "scale", "total", "nonzero", "not_finite"),
+    zero=field(INTEGER, "flushed"),
+    subnormal=INTEGER,
+    overflow=field(INTEGER, "overflowed"),
+    **rows_of(Underflow, "safe_scale", "least_scale"),
+    zero_at_safe_scale=field(optional(INTEGER), "flushed_by_safe_scale"),
+    histogram=listed(row(INTEGER, INTEGER)),
 )
 
 
 _POINT = schema_of(Point)
-_CURVE = Schema(dict, {"way": TEXT, "advised": NUMBER, "best": shown("best", _POINT), "points": listed(_POINT)})
+_CURVE = schema(dict, way=TEXT, advised=NUMBER, best=shown("best", _POINT), points=listed(_POINT))
 
 
 def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> StepSweep:
@@ -233,15 +192,13 @@ def _curve(function: str, curves: Any, check: Check | None, **fields: Any) -> St
     return StepSweep(**curves[0], **fields)
 
 
-GRADIENT_CHECK = Schema(
+GRADIENT_CHECK = schema(
     _curve,
-    {
-        **heading("train check"),
-        "function": TEXT,
-        "x": Member(NUMBER, lambda check: check.curves[0].x, "x"),
-        "format": Member(FORMAT, lambda check: check.curves[0].format, "format"),
-        "derivative": Member(NUMBER, lambda check: check.curves[0].derivative, "derivative"),
-        "differences": field(listed(_CURVE), "curves"),
-        "check": optional(schema_of(Check)),
-    },
+    **heading("train check"),
+    function=TEXT,
+    x=Member(NUMBER, lambda check: check.curves[0].x, "x"),
+    format=Member(FORMAT, lambda check: check.curves[0].format, "format"),
+    derivative=Member(NUMBER, lambda check: check.curves[0].derivative, "derivative"),
+    differences=field(listed(_CURVE), "curves"),
+    check=optional(schema_of(Check)),
 )

@@ -53,19 +53,13 @@ def network_page(learnings: Learnings) -> Page:
     sizes = ((first.steps, "step"), (len(rows), "configuration"), (seeds, "seed"))
     title = f"{problem.name}: {', '.join(counted(size, noun) for size, noun in sizes)}"
     shape = " → ".join(f"{each}" for each in problem.layers)
-    blocks: list[Block] = [
-        heading(title),
-        Row("problem", _SENTENCES.get(problem.name, problem.name)),
-        Row("", f"{len(problem.x)} samples, {shape}, {counted(problem.parameters, 'parameter')}"),
-        Row("optimizer", optimizer_words(first.optimizer)),
-        Gap(),
-        losses_chart(rows),
-        Gap(),
-        _table(learnings),
-        Gap(),
-        *(Row("" if i else "verdict", Span(*said)) for i, said in enumerate(verdict_words(compared, reference, seeds))),
-        hint(_explained(seeds, reference)),
-    ]
+    blocks: list[Block] = [heading(title), Row("problem", _SENTENCES.get(problem.name, problem.name))]
+    blocks.append(Row("", f"{len(problem.x)} samples, {shape}, {counted(problem.parameters, 'parameter')}"))
+    blocks.append(Row("optimizer", optimizer_words(first.optimizer)))
+    blocks += [Gap(), losses_chart(rows), Gap(), _table(learnings), Gap()]
+    verdicts = verdict_words(compared, reference, seeds)
+    blocks += [Row("" if i else "verdict", Span(*said)) for i, said in enumerate(verdicts)]
+    blocks.append(hint(_explained(seeds, reference)))
     for i, (row, each) in enumerate(zip(rows, compared, strict=True)):
         ended = next((one.diverged for one in row if one.diverged is not None), None)
         if ended is not None:

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from floatlab.errors import guess, quoted
 from floatlab.fpmode import in_default_mode
-from floatlab.verbs.option import (
-    FORMATS,
-    OUTPUT,
-    ROUNDING,
-    Option,
-    UsageError,
-    grouped,
-    in_forms,
-    listed,
-    whole,
-)
+from floatlab.verbs.option import FORMATS, OUTPUT, ROUNDING, Option, OptionRule, UsageError, grouped, listed, whole
 from floatlab.verbs.question import Answer, Question, Verb
 
 # The forms, as they are typed: many steps begin with the weight.
@@ -33,6 +23,8 @@ _MOST_SIZE = 1 << 12
 _STEPS = whole(0, _MOST_STEPS)
 _TABLES = (_MANY, _NETWORK, _UNDERFLOW, _CHECK)
 _DIRECTION, _SEED, *_RULES = ROUNDING
+_REMEDIES = "plain,master,stochastic,kahan,static:1024,dynamic,bf16+kahan,…"
+_WEIGHTS = "what weights are stored in (default fp16); blocks such as mxfp4, too"
 
 
 def _form(values: tuple[str, ...]) -> str:
@@ -136,57 +128,35 @@ VERB = Verb(
             Option("lr", "L", "the learning rate", forms=(*_UPDATES, _NETWORK)),
             Option("optimizer", "NAME", "sgd (default), momentum, adam, adamw", forms=(*_UPDATES, _NETWORK)),
             Option("steps", "N", "how many steps (default 100; network: 500)", read=_STEPS, forms=(_MANY, _NETWORK)),
-            Option(
-                "remedies",
-                "LIST",
-                "plain,master,stochastic,kahan,static:1024,dynamic,bf16+kahan,…",
-                read=listed,
-                forms=_UPDATES,
-            ),
+            Option("remedies", "LIST", _REMEDIES, read=listed, forms=_UPDATES),
             Option("every", "N", "record every N steps", read=whole(1, _MOST_STEPS), forms=(_MANY,)),
         ),
         *grouped(
             "formats of the stages (default: as the weights)",
-            Option(
-                "weights",
-                "F",
-                "what weights are stored in (default fp16); blocks such as mxfp4, too",
-                forms=_UPDATES,
-                excludes=("formats",),
-                reason="both name the format of the weights",
-            ),
+            Option("weights", "F", _WEIGHTS, forms=_UPDATES),
             Option("grads", "F", "what gradients, or updates, arrive in", forms=(*_UPDATES, _UNDERFLOW)),
             Option("update_format", "F", "what lr·g, and an optimizer's arithmetic, is rounded to", forms=_UPDATES),
             Option("accumulator", "F", "what w − update is computed in", forms=_UPDATES, also=("acc", "accumulate")),
             Option("state", "F", "of momentum and of Adam's moments", forms=_UPDATES),
             Option("master", "F", "of a master copy (of a step; of many, see --remedies)", forms=(_STEP,)),
         ),
-        *in_forms(
-            (_NETWORK,),
-            *grouped(
-                "network",
-                Option("problem", "NAME", "network (default), linear, logistic"),
-                Option("configs", "LIST", "fp32,fp16,fp16+master+dynamic,bf16+stochastic,fp8+master,…", read=listed),
-                Option("seeds", "K", "how many seeds, from --seed on (default 1)", read=whole(1, 1000)),
-                Option("samples", "N", "of the data (default 64)", read=whole(1, 1 << 16)),
-                Option("features", "N", "of each sample (default 16)", read=whole(1, _MOST_SIZE)),
-                Option("hidden", "N", "hidden units (default 56)", read=whole(1, _MOST_SIZE)),
-                Option("noise", "X", "of the answers (default 0.05)"),
-                Option("weight", "X", "of the loss: a small one makes gradients small (default 1)"),
-            ),
+        *grouped(
+            "network",
+            Option("problem", "NAME", "network (default), linear, logistic"),
+            Option("configs", "LIST", "fp32,fp16,fp16+master+dynamic,bf16+stochastic,fp8+master,…", read=listed),
+            Option("seeds", "K", "how many seeds, from --seed on (default 1)", read=whole(1, 1000)),
+            Option("samples", "N", "of the data (default 64)", read=whole(1, 1 << 16)),
+            Option("features", "N", "of each sample (default 16)", read=whole(1, _MOST_SIZE)),
+            Option("hidden", "N", "hidden units (default 56)", read=whole(1, _MOST_SIZE)),
+            Option("noise", "X", "of the answers (default 0.05)"),
+            Option("weight", "X", "of the loss: a small one makes gradients small (default 1)"),
+            forms=(_NETWORK,),
         ),
         *grouped(
             "underflow and check",
             Option("scale", "S", "the loss scale that gradients are multiplied by", forms=(_UNDERFLOW,)),
             Option("reported", "D", "a derivative to be checked", forms=(_CHECK,)),
-            Option(
-                "h",
-                "H",
-                "the step that --reported is checked with (default: by theory)",
-                forms=(_CHECK,),
-                needs=("reported",),
-                reason="it is the step that D is checked with",
-            ),
+            Option("h", "H", "the step that --reported is checked with (default: by theory)", forms=(_CHECK,)),
             Option("derivative", "D", "the true one (default: estimated in binary64)", forms=(_CHECK,)),
         ),
         Option("brief", "", "a step without its digits", forms=(_STEP,), group="what to show"),
@@ -198,10 +168,14 @@ VERB = Verb(
         ),
         FORMATS,
         # The other forms round to nearest in their own ways.
-        *in_forms((*_UPDATES, _UNDERFLOW), _DIRECTION),
-        *in_forms((*_UPDATES, _UNDERFLOW, _NETWORK), _SEED),
-        *in_forms(_UPDATES, *_RULES),
+        _DIRECTION.replace(forms=(*_UPDATES, _UNDERFLOW)),
+        _SEED.replace(forms=(*_UPDATES, _UNDERFLOW, _NETWORK)),
+        *(rule.replace(forms=_UPDATES) for rule in _RULES),
         *OUTPUT,
+    ),
+    rules=(
+        OptionRule(("weights",), "both name the format of the weights", excludes=("formats",)),
+        OptionRule(("h",), "it is the step that D is checked with", needs=("reported",)),
     ),
     one_format="train takes one format, and -f names {}; remedies such as bf16 name others",
     form=_form,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floatlab.verbs.option import Option, UsageError, grouped, whole
+from floatlab.verbs.option import Option, OptionRule, UsageError, grouped, whole
 from floatlab.verbs.question import Verb
 
 TYPE_CHECKING = False
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from floatlab.verbs.option import Reader
 
 DEFAULT_HOST, DEFAULT_PORT = "localhost", 8000
+_SERVES = "it says how --serve serves"
 VISITORS, _MOST_VISITORS = 8, 1000
 
 
@@ -22,10 +23,6 @@ def _named(noun: str) -> Reader:
         return text
 
     return read
-
-
-def _serving(name: str, metavar: str, help: str, read: Reader) -> Option:
-    return Option(name, metavar, help, read=read, needs=("serve",), reason="it says how --serve serves")
 
 
 VERB = Verb(
@@ -47,20 +44,17 @@ VERB = Verb(
         *grouped(
             "in a browser",
             Option("serve", "", "in a browser instead of this terminal (extra web)"),
-            Option(
-                "files",
-                "DIR",
-                "visitors read the files below DIR (default: none)",
-                read=_named("folder"),
-                needs=("serve", "served"),
-                reason="it says how --serve serves",
-            ),
-            _serving("host", "NAME", f"the host to listen on ({DEFAULT_HOST})", _named("host")),
-            _serving("port", "N", f"the port to listen on ({DEFAULT_PORT})", whole(1, 65535)),
-            _serving("name", "NAME", "another name by which browsers reach this host", _named("host")),
-            _serving("visitors", "N", f"at most N explorers at once ({VISITORS})", whole(1, _MOST_VISITORS)),
+            Option("files", "DIR", "visitors read the files below DIR (default: none)", read=_named("folder")),
+            Option("host", "NAME", f"the host to listen on ({DEFAULT_HOST})", read=_named("host")),
+            Option("port", "N", f"the port to listen on ({DEFAULT_PORT})", read=whole(1, 65535)),
+            Option("name", "NAME", "another name by which browsers reach this host", read=_named("host")),
+            Option("visitors", "N", f"at most N explorers at once ({VISITORS})", read=whole(1, _MOST_VISITORS)),
             Option("served"),  # how --serve starts each of them
         ),
+    ),
+    rules=(
+        OptionRule(("files",), _SERVES, needs=("serve", "served")),
+        OptionRule(("host", "port", "name", "visitors"), _SERVES, needs=("serve",)),
     ),
     notes=(
         (

@@ -35,6 +35,8 @@ def _settle(question: Question) -> Question:
 
 
 _NAN = ROUNDING[-1].replace(part="options", choices=(*ROUNDING[-1].choices, ("any", "any NaN for any other")))
+_LINES = "generate: how many lines (10,000 at level 1, 200,000 at 2)"
+_INEXACT = "rounding to an integer raises no inexact (TestFloat's default)"
 # Options that only one task takes.
 _FORMS = {"json": (CHECK,), "quiet": (CHECK,)}
 
@@ -54,21 +56,9 @@ VERB = Verb(
         *grouped(
             "vectors",
             Option("level", "N", "generate: 1 a quick look, 2 a long one", read=whole(1, 2), forms=(GENERATE,)),
-            Option(
-                "lines",
-                "N",
-                "generate: how many lines (10,000 at level 1, 200,000 at 2)",
-                read=whole(1, MAX_LINES),
-                forms=(GENERATE,),
-            ),
+            Option("lines", "N", _LINES, read=whole(1, MAX_LINES), forms=(GENERATE,)),
             Option("all", "", f"check: write every mismatch, not only the first {SHOWN}", forms=(CHECK,)),
-            Option(
-                "exact",
-                "",
-                "rounding to an integer raises no inexact (TestFloat's default)",
-                flags=("--notexact",),
-                value=False,
-            ),
+            Option("exact", "", _INEXACT, flags=("--notexact",), value=False),
         ),
         *ROUNDING[:-1],
         _NAN,

@@ -19,7 +19,7 @@ from floatlab.numbers.datum import Datum
 from floatlab.page.model import Strip
 from floatlab.tui.widgets import BitRow, ChoiceBar, Window
 from floatlab.tui.widgets.boxes import fill
-from floatlab.verbs.arithmetic.operands import no_witness, witness
+from floatlab.verbs.arithmetic.answer import no_witness, witness
 from floatlab.verbs.edits import literal_of
 from floatlab.verbs.question import Answer, Question
 

@@ -23,8 +23,7 @@ from floatlab.tui.screens.arithmetic.steps import Practice, StepPlayer
 from floatlab.tui.screens.task import AUTOMATIC, SHARED_KEYS, Command, TaskScreen
 from floatlab.tui.widgets import ChoiceBar, Pick, StaticPage
 from floatlab.tui.widgets.boxes import mark_valid
-from floatlab.verbs.arithmetic.answer import DEFAULT_INTEGER, INTEGERS
-from floatlab.verbs.arithmetic.operands import ARITIES
+from floatlab.verbs.arithmetic.answer import ARITIES, DEFAULT_INTEGER, INTEGERS
 from floatlab.verbs.edits import EDITS
 from floatlab.verbs.question import Question, Scene
 from floatlab.verbs.registry import verb_named
@@ -107,7 +106,6 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
     def draw(self, before: Question) -> None:
         """Show the operands and a step: the same one as before if the steps are the same, else the last."""
         question, answer = self.question, self.answers[0]
-        assert answer.scenes is not None
         scenes = answer.scenes(False)
         same = [scene.name for scene in scenes] == [scene.name for scene in self.scenes]
         self.scenes = scenes

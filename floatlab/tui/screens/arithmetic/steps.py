@@ -151,7 +151,7 @@ class Practice(Vertical):
     @property
     def exercises(self) -> tuple[Exercise | None, ...]:
         """The question about each scene, made when first needed."""
-        if self._made is None and self._answer is not None and self._answer.scenes is not None:
+        if self._made is None and self._answer is not None:
             self._made = exercises(self._answer.scenes(True))
         return self._made or ()
 

@@ -279,8 +279,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
 
     def _page_of(self, differences: Differences) -> Page:
         if self.view == "cause":
-            parts = self.answers[0].parts
-            blocks = [block for part in (parts()[1:] if parts is not None else ()) for block in part.blocks]
+            blocks = [block for part in self.answers[0].parts()[1:] for block in part.blocks]
             if blocks:
                 return Page(tuple(blocks[isinstance(blocks[0], Gap) :]))
             return note_page(

@@ -142,9 +142,7 @@ class CodePage(Vertical):
 
     def draw(self) -> None:
         """Show the code under the cursor."""
-        parts = self.answer.parts
-        assert parts is not None
-        strip = parts()[0].blocks[0]
+        strip = self.answer.parts()[0].blocks[0]
         self.row.show(strip.replace(label="") if isinstance(strip, Strip) else strip)
         if not self.box.has_focus:  # else it is being edited
             fill(self.box, self.table.code(self.table.cursor))

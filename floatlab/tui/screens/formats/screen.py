@@ -161,9 +161,7 @@ class FormatsScreen(TaskScreen, inherit_bindings=False):
         """Return the pages of these formats, and last of several the one that compares them."""
         names = self._names()
         if names not in self._page_cache:
-            parts = answer_question(Question("formats", names))[0].parts
-            assert parts is not None
-            self._page_cache[names] = parts()
+            self._page_cache[names] = answer_question(Question("formats", names))[0].parts()
         return self._page_cache[names]
 
     def page(self) -> Page:

@@ -179,7 +179,6 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
     def draw(self, before: Question) -> None:
         """Show the value in each format."""
         question, answer = self.question, self.answers[0]
-        assert answer.parts is not None
         parts = dict(zip((datum.format.name for datum in answer.results), answer.parts(), strict=True))
         data = {datum.format.name: datum for datum in answer.results}
         if "@" in question.values[0] and question.values != before.values:
@@ -244,8 +243,8 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             answer = answer_question(question)[0]
         except FloatlabError as error:
             return note_page(str(error))
-        if self.view == "details" and answer.parts is not None:
-            page = answer.parts()[-1]
+        if self.view == "details" and (parts := answer.parts()):
+            page = parts[-1]
             return page.replace(blocks=page.blocks[1:])  # the bits stand in the row
         return answer.page()
 

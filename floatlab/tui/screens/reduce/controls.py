@@ -18,8 +18,8 @@ from floatlab.reduce.timing.devices import DTYPES
 from floatlab.tui.screens.task import AUTOMATIC, Command, TaskScreen
 from floatlab.tui.widgets import Choice, Pick
 from floatlab.tui.widgets.array_box import ArrayBox
-from floatlab.verbs.orders.answer import SCHEDULES, taken_over, targets
 from floatlab.verbs.question import Question
+from floatlab.verbs.reduce.orders import SCHEDULES, taken_over, targets
 from floatlab.verbs.reduce.page import element_words
 from floatlab.verbs.reduce.tree import Tree
 from floatlab.verbs.registry import verb_named

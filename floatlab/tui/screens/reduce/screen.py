@@ -24,9 +24,9 @@ from floatlab.tui.screens.task import SHARED_KEYS
 from floatlab.tui.widgets import EMPTY, Cells, Choice, ChoiceBar, HelpWindow, PageView, Pick, StaticPage
 from floatlab.tui.widgets.array_box import ArrayBox
 from floatlab.tui.widgets.boxes import fill, is_wrong, mark_valid
-from floatlab.verbs.orders.page import figures_page, result_page, way_of
 from floatlab.verbs.question import Answer, Question
 from floatlab.verbs.reduce.node import node_page, roundings_at
+from floatlab.verbs.reduce.orders import figures_page, result_page, way_of
 from floatlab.verbs.reduce.page import array_words, elements_of, place_of
 from floatlab.verbs.reduce.tree import MOST, Tree, tree_of
 

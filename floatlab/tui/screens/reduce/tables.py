@@ -11,8 +11,7 @@ from floatlab.page.model import text_of
 from floatlab.reduce import Reduction
 from floatlab.tui.base import ExplorerBase, run_each
 from floatlab.tui.widgets import MARGIN, ColumnTable, cursor_keys, note_page
-from floatlab.verbs.orders.answer import OrderChoice, compare_orders
-from floatlab.verbs.orders.page import orders_table
+from floatlab.verbs.reduce.orders import OrderChoice, compare_orders, orders_table
 from floatlab.verbs.reduce.tree import Tree, TreeRow
 
 _MOST = 4000  # rows that can be unfolded at once

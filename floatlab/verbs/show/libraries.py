@@ -1,19 +1,21 @@
-"""`show --like`: what installed libraries give for the same value, and who is right."""
+"""`show --like`: what installed libraries give for a value, beside the correctly rounded datum, and who is right."""
 
 from __future__ import annotations
 
 from floatlab.errors import LiteralError, MissingPartError, quoted
 from floatlab.formats import Format, parse_format
-from floatlab.numbers import Context, Datum, Literal
+from floatlab.numbers import Context, Datum, Derivation, Literal
+from floatlab.numbers.datum import hexadecimal_code
 from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
-from floatlab.page.model import Page
+from floatlab.page.model import Page, Role, Span, Table, Text, heading, hint, line
+from floatlab.page.words import brief, operand_text
 from floatlab.peers import Opinion, ask, explain, parse_libraries
 from floatlab.verbs.question import Answer, answer_for, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from floatlab.wire.schema import Wire
+    from floatlab.wire.codecs import Wire
 
 
 def compare_libraries(
@@ -41,7 +43,6 @@ def compare_libraries(
 
     def page() -> Page:
         from floatlab.page.model import joined
-        from floatlab.verbs.like.page import libraries_page
 
         return joined([libraries_page(ours, opinions) for ours, opinions in found])
 
@@ -70,3 +71,29 @@ def compare_libraries(
     if len(missing) == len(libraries):
         return Answer(page, records, plain.words, plain.codes, missing=hints[0])
     return Answer(page, records, plain.words, plain.codes, hints)
+
+
+def _verdict(ours: Derivation, opinion: Opinion) -> tuple[Text, ...]:
+    if opinion.code is None:
+        return opinion.library, (), (), "has no such type"
+    theirs = Datum(ours.result.format, opinion.code)
+    literal = ours.operands[0]
+    assert isinstance(literal, Literal)
+    words = explain(literal, ours.result, opinion.code)
+    verdict = line(Span("differs", Role.BAD), f": {words}") if words else line(Span("the same bits", Role.GOOD))
+    name = f"{opinion.library} {opinion.version}"
+    return (line(name), line(Span(hexadecimal_code(theirs), Role.CODE)), line(brief(theirs)), verdict)
+
+
+def libraries_page(ours: Derivation, opinions: list[Opinion | str]) -> Page:
+    """Return the comparison in one format; a bare name stands for a library that is not installed."""
+    result, words = ours.result, f"correctly rounded, {ours.context.rounding.value}"
+    code = Span(hexadecimal_code(result), Role.CODE)
+    rows: list[tuple[Text, ...]] = [(Span("floatlab", Role.VALUE), code, brief(result), words)]
+    rows += [
+        (each, (), (), f"not installed: pip install {each}") if isinstance(each, str) else _verdict(ours, each)
+        for each in opinions
+    ]
+    title = f"{operand_text(ours)} in {result.format.name}"
+    note = "the libraries were given the value as a Python float (binary64), as in library.type(value)"
+    return Page((heading(title), Table(("", "code", "value", ""), rows), hint(note)), title)

@@ -1,1 +1,0 @@
-"""`show --like`: what installed libraries give for the same value."""

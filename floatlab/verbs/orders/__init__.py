@@ -1,1 +1,0 @@
-"""The same terms added in one order after another."""

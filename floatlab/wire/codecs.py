@@ -1,0 +1,205 @@
+"""Codecs: how single values become JSON and come back, alone or in lists.
+
+Integers beyond 2^53 become strings, since many readers hold JSON's numbers as binary64; so do the floats that JSON
+lacks ("inf", "nan").
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import lru_cache
+from math import isfinite
+
+from floatlab.errors import FileFormatError, FormatError, quoted
+from floatlab.formats import Format, parse_format
+from floatlab.numbers.decimals import digits_of, fraction_text, integer_from_digits
+from floatlab.numbers.rounding import Flags
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+    from typing import Any, TypeAlias, TypeVar
+
+    T = TypeVar("T")
+    Wire: TypeAlias = dict[str, object]  # a JSON object
+
+# What reading raises where a document is not what it says.
+FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError, RecursionError)
+_SAFE = 1 << 53
+_LONG_BITS = 40_000  # past this, decimal digits would take longer than all the rest
+
+
+class Scope:
+    """What the parts of one document share: the formats that no name stands for, by the names they have in it."""
+
+    __slots__ = ("formats",)
+
+    def __init__(self, formats: dict[str, Format] | None = None) -> None:
+        self.formats = formats or {}
+
+    def name(self, format: Format) -> str:
+        """Return a format's name; one that `parse_format` would not give back is kept, to be written out."""
+        if not _has_name(format):
+            self.formats[format.name] = format
+        return format.name
+
+    def format(self, name: str) -> Format:
+        """Return the format that a name stands for in this document; raises FormatError."""
+        return self.formats[name] if name in self.formats else parse_format(name)
+
+
+@lru_cache(maxsize=64)
+def _has_name(format: Format) -> bool:
+    try:
+        return parse_format(format.name) == format
+    except FormatError:
+        return False
+
+
+class Codec:
+    """How a value becomes JSON, and how it is read back; reading raises FileFormatError."""
+
+    __slots__ = ("read", "write")
+
+    def __init__(self, write: Callable[..., object], read: Callable[..., Any]) -> None:
+        self.write, self.read = write, read
+
+
+def read_part(place: str, read: Callable[..., T], *arguments: object) -> T:
+    """Read a part; an error says where in the document it is."""
+    try:
+        return read(*arguments)
+    except FAULTS as error:
+        raise FileFormatError(f"{place}: {str(error)[:200]}") from None
+
+
+def checked(wire: object, kind: type[T], words: str) -> T:
+    """Return a part of a document if it is of this kind; raises FileFormatError, with the kind in words."""
+    if not isinstance(wire, kind) or (isinstance(wire, bool) and kind is not bool):
+        raise FileFormatError(f"expected {words}, not {quoted(repr(wire)[:40])}")
+    return wire
+
+
+def integer(n: int) -> int | str:
+    """Return an integer: as a string of digits where binary64 might not hold it, hexadecimal where that is long."""
+    if abs(n) <= _SAFE:
+        return n
+    if n.bit_length() > _LONG_BITS:
+        return hex(n)
+    return f"{'-' * (n < 0)}{digits_of(abs(n))}"
+
+
+def number(x: float | int) -> float | int | str:
+    """Return a measure: as text where JSON has no such number."""
+    if isinstance(x, int):
+        return integer(x)
+    return x if isfinite(x) else str(x)
+
+
+def json_line(record: Wire) -> str:
+    """Return a record as a line of JSON, in which every control character is escaped: JSON itself lets DEL stand."""
+    from json import dumps
+
+    return dumps(record).replace("\x7f", "\\u007f") + "\n"
+
+
+def _integer(wire: object, _: Scope | None = None) -> int:
+    if isinstance(wire, str):
+        digits = wire.removeprefix("-")
+        if digits.startswith("0x"):
+            return int(wire, 16)
+        if digits.isascii() and digits.isdigit():
+            return integer_from_digits(digits) * (-1 if wire.startswith("-") else 1)
+    return checked(wire, int, "an integer")
+
+
+def _number(wire: object, _: Scope) -> float | int:
+    if isinstance(wire, str):
+        return float(wire) if wire in ("inf", "-inf", "nan") else _integer(wire)
+    return wire if isinstance(wire, float) else checked(wire, int, "a number")
+
+
+def _flags(wire: object, _: Scope) -> Flags:
+    flags = Flags.NONE
+    for name in checked(wire, list, "a list of flags"):
+        flags |= Flags[name.upper()]
+    return flags
+
+
+def _fraction(wire: object, _: Scope) -> Fraction:
+    from fractions import Fraction
+
+    numerator, _slash, denominator = checked(wire, str, "a fraction").partition("/")
+    return Fraction(_integer(numerator), _integer(denominator))
+
+
+TEXT = Codec(lambda text, _: text, lambda wire, _: checked(wire, str, "text"))
+BOOLEAN = Codec(lambda flag, _: bool(flag), lambda wire, _: checked(wire, bool, "true or false"))
+INTEGER = Codec(lambda n, _: integer(int(n)), _integer)
+NUMBER = Codec(lambda x, _: number(x if isinstance(x, int) else float(x)), _number)
+FRACTION = Codec(lambda x, _: fraction_text(x), _fraction)  # "N/D"
+FLAGS = Codec(lambda flags, _: flags.names, _flags)
+FORMAT = Codec(lambda fmt, scope: scope.name(fmt), lambda wire, scope: scope.format(checked(wire, str, "a name")))
+CODE = Codec(lambda code, _: code, lambda wire, _: int(checked(wire, str, "a hexadecimal code"), 16))
+AS_IT_IS = Codec(lambda wire, _: wire, lambda wire, _: wire)
+
+
+def word_of(kind: type[Enum]) -> Codec:
+    """Return the codec of an enumeration: the word of each member."""
+    return Codec(lambda member, _: member.value, lambda wire, _: kind(wire))
+
+
+def optional(codec: Codec) -> Codec:
+    """Return the codec of a value that may be None, which is null."""
+    return Codec(
+        lambda value, scope: None if value is None else codec.write(value, scope),
+        lambda wire, scope: None if wire is None else codec.read(wire, scope),
+    )
+
+
+def listed(codec: Codec) -> Codec:
+    """Return the codec of a tuple of values of one kind: a list."""
+    return Codec(
+        lambda values, scope: [codec.write(value, scope) for value in values],
+        lambda wire, scope: tuple(
+            read_part(f"[{i}]", codec.read, each, scope) for i, each in enumerate(checked(wire, list, "a list"))
+        ),
+    )
+
+
+def row(*codecs: Codec) -> Codec:
+    """Return the codec of a tuple with one value of each kind: a list."""
+
+    def read(wire: object, scope: Scope) -> tuple[object, ...]:
+        if len(parts := checked(wire, list, "a list")) != len(codecs):
+            raise FileFormatError(f"{len(codecs)} values are expected, not {len(parts)}")
+        return tuple(codec.read(part, scope) for codec, part in zip(codecs, parts, strict=True))
+
+    return Codec(
+        lambda values, scope: [codec.write(each, scope) for codec, each in zip(codecs, values, strict=True)], read
+    )
+
+
+def mapping(codec: Codec) -> Codec:
+    """Return the codec of a dictionary of values of one kind, by their names: an object."""
+    return Codec(
+        lambda values, scope: {name: codec.write(value, scope) for name, value in values.items()},
+        lambda wire, scope: {
+            name: read_part(name[:40], codec.read, each, scope)
+            for name, each in checked(wire, dict, "an object").items()
+        },
+    )
+
+
+# By the type of the value.
+CODECS: dict[str, Codec] = {
+    "bool": BOOLEAN,
+    "int": INTEGER,
+    "str": TEXT,
+    "float": NUMBER,
+    "float | int": NUMBER,
+    "Fraction": FRACTION,
+    "Flags": FLAGS,
+    "Format": FORMAT,
+}
