@@ -8,20 +8,8 @@ from floatlab.numbers import Context, Derivation, convert, parse_literal
 from floatlab.numbers.exact import Code
 from floatlab.numbers.reading import read_literal
 from floatlab.page.model import Page
-from floatlab.record import Record
+from floatlab.verbs.convert.conversion import Conversion
 from floatlab.verbs.question import Answer, Question, Started, answer_for, written
-
-
-class Conversion(Record):
-    """A value's way along a path of formats, stage by stage, and what the direct rounding makes of it."""
-
-    stages: tuple[Derivation, ...]
-    direct: Derivation
-
-    @property
-    def same(self) -> bool:
-        """Whether both give the same bits."""
-        return self.direct.result == self.stages[-1].result
 
 
 def convert_through(

@@ -10,7 +10,7 @@ from floatlab.wire.schema import schema, shown, within
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from floatlab.numbers import Derivation
-    from floatlab.verbs.convert.answer import Conversion
+    from floatlab.verbs.convert.conversion import Conversion
     from floatlab.wire.codecs import Wire
 
 

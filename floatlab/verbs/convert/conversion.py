@@ -1,0 +1,18 @@
+"""A value rounded along a path of formats, beside the same value rounded once."""
+
+from __future__ import annotations
+
+from floatlab.numbers import Derivation
+from floatlab.record import Record
+
+
+class Conversion(Record):
+    """A value's way along a path of formats, stage by stage, and what the direct rounding makes of it."""
+
+    stages: tuple[Derivation, ...]
+    direct: Derivation
+
+    @property
+    def same(self) -> bool:
+        """Whether both give the same bits."""
+        return self.direct.result == self.stages[-1].result
