@@ -219,7 +219,7 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
     Parameters
     ----------
     text
-        Names of `REMEDIES`, joined by `+`. Any other format name is also a remedy: it sets all formats, as `bf16` does.
+        Names of `REMEDIES`, joined by `+`. A format name that is not in it sets all formats, as `bf16` does.
 
     Returns
     -------
