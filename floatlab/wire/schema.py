@@ -1,8 +1,8 @@
-"""Schemas: which JSON a record becomes, said once and read both ways, for writing and for reading back.
+"""Schemas: the JSON form of each record, defined once for writing and for reading back.
 
 A schema is a table: the name of each member of the JSON object, and the codec of its value. `rows_of` makes the table
-of a record from the types of its fields. Integers beyond 2^53 become strings, since many readers hold JSON's numbers
-as binary64; so do the floats that JSON lacks ("inf", "nan").
+of a record from the types of its fields. Integers beyond 2^53 become strings, since many readers store JSON's numbers
+as binary64. The floats that JSON lacks ("inf", "nan") become strings, too.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     Wire: TypeAlias = dict[str, object]  # a JSON object
-    Rows: TypeAlias = Mapping[str, object]  # of each member its Codec, its Member, or the rows of an object inside
+    Rows: TypeAlias = Mapping[str, object]  # a member's Codec or Member, or the rows of a nested object
     Fields: TypeAlias = Mapping[str, "Member | Fields"]
 
 VERSION = 1  # of the schema, in every document
-# What reading raises where a document is not what it says.
+# Exceptions that reading a malformed document may raise.
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError, RecursionError)
 _SAFE = 1 << 53
-_LONG_BITS = 40_000  # past this, decimal digits would take longer than all the rest
+_LONG_BITS = 40_000  # up to this many bits an integer is decimal; more digits would dominate the run time
 
 
 class Scope:
-    """What the parts of one document share: the formats that no name stands for, by the names they have in it."""
+    """State shared by the parts of a document: the formats that cannot be parsed from their names, by name."""
 
     __slots__ = ("formats",)
 
@@ -46,13 +46,13 @@ class Scope:
         self.formats = formats or {}
 
     def name(self, format: Format) -> str:
-        """Return a format's name; one that `parse_format` would not give back is kept, to be written out."""
+        """Return a format's name; if `parse_format` cannot recover the format from it, record the format for output."""
         if not _has_name(format):
             self.formats[format.name] = format
         return format.name
 
     def format(self, name: str) -> Format:
-        """Return the format that a name stands for in this document; raises FormatError."""
+        """Return the format that a name denotes in this document; raises FormatError."""
         return self.formats[name] if name in self.formats else parse_format(name)
 
 
@@ -65,7 +65,7 @@ def _has_name(format: Format) -> bool:
 
 
 class Codec:
-    """How a value becomes JSON, and how it is read back; reading raises FileFormatError."""
+    """Writes a value as JSON and reads it back; reading raises FileFormatError."""
 
     __slots__ = ("read", "write")
 
@@ -76,8 +76,8 @@ class Codec:
 class Member(Record):
     """A member whose value is not the field of the same name.
 
-    `get` gives the value to write. `into` names the parameter that what is read is passed as; None where the member is
-    for readers only, and follows from the others. An optional member is left out where it is None.
+    `get` returns the value to write. `into` is the constructor parameter that receives the value read; None for members
+    that are written only, since they can be computed from the others. An optional member is omitted if it is None.
     """
 
     codec: Codec
@@ -87,7 +87,7 @@ class Member(Record):
 
 
 class Schema(Codec):
-    """The JSON object of a record: its members by name, and what makes the record of what was read."""
+    """The JSON object of a record: its members by name, and the constructor called with the values read."""
 
     __slots__ = ("make", "rows")
 
@@ -139,7 +139,7 @@ def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
 
 
 def _at(place: str, read: Callable[..., T], *arguments: object) -> T:
-    """Read a part; an error says where in the document it is."""
+    """Read a part; an error names its position in the document."""
     try:
         return read(*arguments)
     except FAULTS as error:
@@ -153,7 +153,7 @@ def _checked(wire: object, kind: type[T], words: str) -> T:
 
 
 def integer(n: int) -> int | str:
-    """Return an integer: as a string of digits where binary64 might not hold it, hexadecimal where that is long."""
+    """Return an integer: as decimal text if binary64 might not represent it, as hexadecimal text if it is very long."""
     if abs(n) <= _SAFE:
         return n
     if n.bit_length() > _LONG_BITS:
@@ -162,14 +162,14 @@ def integer(n: int) -> int | str:
 
 
 def number(x: float | int) -> float | int | str:
-    """Return a measure: as text where JSON has no such number."""
+    """Return a measure; as text if JSON has no such number."""
     if isinstance(x, int):
         return integer(x)
     return x if isfinite(x) else str(x)
 
 
 def json_line(record: Wire) -> str:
-    """Return a record as a line of JSON, in which every control character is escaped: JSON itself lets DEL stand."""
+    """Return a record as a line of JSON with every control character escaped (JSON itself permits DEL)."""
     from json import dumps
 
     return dumps(record).replace("\x7f", "\\u007f") + "\n"
@@ -219,12 +219,12 @@ AS_IT_IS = Codec(lambda wire, _: wire, lambda wire, _: wire)
 
 
 def word_of(kind: type[Enum]) -> Codec:
-    """Return the codec of an enumeration: the word of each member."""
+    """Return the codec of an enumeration: the value of each member."""
     return Codec(lambda member, _: member.value, lambda wire, _: kind(wire))
 
 
 def optional(codec: Codec) -> Codec:
-    """Return the codec of a value that may be None, which is null."""
+    """Return the codec of a value that may be None; None becomes null."""
     return Codec(
         lambda value, scope: None if value is None else codec.write(value, scope),
         lambda wire, scope: None if wire is None else codec.read(wire, scope),
@@ -232,7 +232,7 @@ def optional(codec: Codec) -> Codec:
 
 
 def listed(codec: Codec) -> Codec:
-    """Return the codec of a tuple of values of one kind: a list."""
+    """Return the codec of a tuple of values of one type: a list."""
     return Codec(
         lambda values, scope: [codec.write(value, scope) for value in values],
         lambda wire, scope: tuple(
@@ -242,7 +242,7 @@ def listed(codec: Codec) -> Codec:
 
 
 def row(*codecs: Codec) -> Codec:
-    """Return the codec of a tuple with one value of each kind: a list."""
+    """Return the codec of a tuple with a value of each given type: a list."""
 
     def read(wire: object, scope: Scope) -> tuple[object, ...]:
         if len(parts := _checked(wire, list, "a list")) != len(codecs):
@@ -255,7 +255,7 @@ def row(*codecs: Codec) -> Codec:
 
 
 def mapping(codec: Codec) -> Codec:
-    """Return the codec of a dictionary of values of one kind, by their names: an object."""
+    """Return the codec of a dictionary of values of one type, by name: an object."""
     return Codec(
         lambda values, scope: {name: codec.write(value, scope) for name, value in values.items()},
         lambda wire, scope: {
@@ -265,7 +265,7 @@ def mapping(codec: Codec) -> Codec:
 
 
 def variant(member: str, schemas: dict[str, Schema]) -> Codec:
-    """Return the codec of a record of one of several kinds, whose lower-case name stands in this member."""
+    """Return the codec of a record of one of several classes; this member holds the class name in lower case."""
 
     def write(record: object, scope: Scope) -> object:
         kind = type(record).__name__.lower()
@@ -280,31 +280,31 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
     return Codec(write, read)
 
 
-# Rows of a table that are not the field of the same name.
+# Members that are not the field of the same name.
 
 
 def constant(value: object) -> Member:
-    """Return a member that is always the same."""
+    """Return a member with a constant value."""
     return Member(AS_IT_IS, lambda _: value)
 
 
 def shown(get: str | Callable[..., object], codec: Codec = AS_IT_IS) -> Member:
-    """Return a member for readers, which follows from the others: an attribute (dots lead further), or a function."""
+    """Return a member that is written only, derived from the others: a (dotted) attribute name, or a function."""
     return Member(codec, attrgetter(get) if isinstance(get, str) else get)
 
 
 def attributes(*names: str) -> dict[str, Member]:
-    """Return members for readers that are attributes of the same names."""
+    """Return written-only members for attributes of the same names."""
     return {name: shown(name) for name in names}
 
 
 def field(codec: Codec, name: str) -> Member:
-    """Return a member that holds the field of another name."""
+    """Return a member for the field `name`."""
     return Member(codec, attrgetter(name), name)
 
 
 def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
-    """Return the rows of a record's part, as rows of the record itself."""
+    """Return the members of a nested record, flattened into the outer one."""
     part_of = attrgetter(part) if isinstance(part, str) else part
 
     def moved(row: Member | Fields) -> Member | Fields:
@@ -316,11 +316,11 @@ def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
 
 
 def heading(operation: str) -> dict[str, Member]:
-    """Return the rows with which every document begins."""
+    """Return the members with which every document begins."""
     return {"schema": constant(VERSION), "operation": constant(operation)}
 
 
-# Tables from types.
+# Schemas from the types of fields.
 
 CODECS: dict[str, Codec] = {
     "bool": BOOLEAN,
@@ -335,7 +335,7 @@ CODECS: dict[str, Codec] = {
 
 
 def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
-    """Return a row for each field of a record, or for those named, by its type.
+    """Return a codec for each field of a record, or for the named ones, by its type.
 
     >>> from floatlab.formats.census import Census
     >>> list(rows_of(Census))[:3]
@@ -345,9 +345,9 @@ def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
 
 
 def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **rows: Codec | Member) -> Schema:
-    """Return the schema of a record by the types of its fields, but for the rows given.
+    """Return the schema of a record from the types of its fields, except for the rows given.
 
-    `make` makes the record of what is read, where the class itself does not.
+    `make` constructs the record from the values read; default: the class.
 
     >>> from floatlab.numbers import Exact
     >>> schema_of(Exact).write(Exact(True, 3, -2), Scope())
@@ -359,7 +359,7 @@ def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **r
 
 
 def _codec_of(annotation: str, module: str) -> Codec:
-    """Return the codec of a type as an annotation spells it, in the module where it does."""
+    """Return the codec for a type annotation (a string), resolved in its module."""
     if annotation in CODECS:
         return CODECS[annotation]
     if annotation.endswith(" | None"):
@@ -379,7 +379,7 @@ _PARAMETERS = schema_of(Format)
 
 
 def write_document(schema: Codec, record: object) -> Wire:
-    """Return the JSON object of an answer, with the parameters of formats that no name can bring back."""
+    """Return the JSON object of an answer, with the parameters of formats that cannot be parsed from their names."""
     scope = Scope()
     wire = schema.write(record, scope)
     assert isinstance(wire, dict)
@@ -389,7 +389,7 @@ def write_document(schema: Codec, record: object) -> Wire:
 
 
 def read_document(schema: Codec, wire: Wire) -> object:
-    """Return the answer that a JSON object describes; raises FileFormatError where it does not."""
+    """Return the answer that a JSON object describes; raises FileFormatError if the object is malformed."""
     if wire.get("schema") != VERSION:
         raise FileFormatError(f"schema {quoted(repr(wire.get('schema'))[:40])} is not {VERSION}")
     formats = _checked(wire.get("formats", {}), dict, "an object")
