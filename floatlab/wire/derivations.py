@@ -1,4 +1,4 @@
-"""The schemas that all packages share: datums, contexts, roundings, steps and whole derivations."""
+"""The schemas that all packages share: Datum objects, contexts, roundings, steps and whole derivations."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _STEPS = {kind.__name__.lower(): Schema(kind, rows_of(kind)) for kind in Step.__
 STEPS = listed(variant("step", _STEPS))
 
 
-# Operands: datums, or exact values that were read; `literal` is the typed text.
+# Operands: Datum objects, or exact values that were read; `literal` is the typed text.
 
 
 _TYPED = Schema(
