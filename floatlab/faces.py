@@ -27,7 +27,7 @@ def face(
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """Return `__all__`, `__getattr__` and `__dir__` of a package; `modules` maps modules to names, one text per module.
 
-    A stub (`__init__.pyi`) beside the package says the same to type checkers.
+    For type checkers, a stub (`__init__.pyi`) beside the package declares the same names.
     """
     home = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
 

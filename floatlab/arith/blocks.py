@@ -170,11 +170,10 @@ def quantize_blocks(
 ) -> tuple[BlockDerivation, ...]:
     """Scale and round values in blocks of `format.block`, and record every step; the last block may be shorter.
 
-    Values are everything that `read` accepts, taken exactly: text and fractions are not rounded first. The derivations
-    that `read` returns stand for their results. A tensor scale that is not given is amax / (largest element · largest
-    scale), rounded to nearest into its format. Stochastic draws are numbered along the values. Raises LiteralError for
-    values that are not numbers, and UnsupportedError for numbers too long for exact arithmetic and for an invalid
-    tensor scale.
+    Values are everything that `read` accepts, taken exactly: text and fractions are not rounded first. A derivation
+    from `read` is replaced by its result. A tensor scale that is not given is amax / (largest element · largest scale),
+    rounded to nearest into its format. Stochastic draws are numbered along the values. Raises LiteralError for values
+    that are not numbers; UnsupportedError for numbers too long for exact arithmetic, and for an invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
@@ -271,7 +270,7 @@ def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
 
 
 def _positive(scale: Datum) -> Datum:
-    """Return the scale, or the smallest positive number in place of zero, by which nothing can be divided."""
+    """Return the scale, or the smallest positive number in place of zero, since nothing can be divided by zero."""
     kind = scale.format
     return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)
 

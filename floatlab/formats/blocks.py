@@ -134,7 +134,7 @@ _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *ro
 
 
 def block_row(format: BlockFormat) -> BlockRow:
-    """Return a block format's row; a format with another block size, or a custom one, gets a row that says so.
+    """Return a block format's row; a format with another block size, or a custom one, gets a row with a note.
 
     >>> block_row(parse_block_format("nvfp4")).purpose
     'fp4 with finer scales, on NVIDIA Blackwell'

@@ -291,7 +291,7 @@ def decode(code: int, format: Format | str) -> Datum:
 def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
     """Return the code of a NaN operand converted to another format and quieted, and `invalid` if it was signaling.
 
-    The payload keeps its leading digits, as in hardware (6.2.3 recommends to preserve it).
+    The payload keeps its leading digits, as in hardware (6.2.3 recommends preserving it).
     """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
     if context.nan is NanRule.RISCV:

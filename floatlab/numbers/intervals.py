@@ -96,7 +96,7 @@ def _middle(a: Exact, b: Exact) -> Exact:
 
 
 def _above(datum: Datum, value: Exact) -> tuple[Exact, ...]:
-    """Return the possible ends of the interval away from zero: halfway to the next magnitude, and there.
+    """Return the possible ends of the interval away from zero: halfway to the next magnitude, and that magnitude.
 
     Beyond the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
     the interval of zero may extend to the smallest normal number.
@@ -127,7 +127,7 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Walk from a number that rounds to the datum to the last that does; None if even the last end does."""
+    """Return the end of the numbers from `start` that round to the datum, and whether it is one; None: no end."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

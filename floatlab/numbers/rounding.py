@@ -170,7 +170,7 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any) -> Any:
-    """Step away from zero with probability floor(2³²·rest/unit) / 2³²: if the draw is below that threshold.
+    """Return whether to step away from zero, with probability floor(2³²·rest/unit) / 2³², by comparing a draw.
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)

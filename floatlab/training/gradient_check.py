@@ -332,7 +332,7 @@ def check_gradient(
     Raises
     ------
     UnsupportedError
-        As `sweep_steps`.
+        As for `sweep_steps`.
 
     Examples
     --------

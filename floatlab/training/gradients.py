@@ -143,7 +143,8 @@ class Gradients:
         if self.is_constant:
             return np.array([steps if each else 0 for each in self.exact])
         table = np.array([[each != 0] for each in self.exact]) if self.table is None else self.table[:steps] != 0
-        backward = np.vstack([table[:steps][::-1], np.ones((1, table.shape[1]), bool)])  # sentinel: no nonzero
+        # The row of ones is a sentinel: argmax finds it for a weight whose gradients are all zero.
+        backward = np.vstack([table[:steps][::-1], np.ones((1, table.shape[1]), bool)])
         return len(backward) - 1 - np.argmax(backward, axis=0)
 
     def totals(self, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:

@@ -200,15 +200,14 @@ class Training(Answering):
         """Return the last step that moved each weight if it is stalled while its reference still moves; else −1."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(map(is_drawn, run.program.stages))
-        # A constant update that once leads back to the same weight always does.
+        # If a constant update rounds back to the same weight once, it always does.
         proven = given.is_constant and not run.program.states and not draws
         still = (quiet > 0 if proven else quiet > run.steps // 100) & self.reference.moves_after(last, run.steps)
         waits = bool(run.skipped) and run.skipped[-1] == run.steps - 1  # the loss scale is still being reduced
         if run.diverged is not None or waits or (draws and trainer.count > 1):
             still[:] = False
         elif still.any() and trainer.can_step:
-            # A stochastically rounded weight may still move; with a gradient function, the weight may be at its
-            # minimum.
+            # A stochastically rounded weight may still move, and a gradient function may have reached its minimum.
             if given.function is not None and given.raw is not None:
                 still &= given.raw != 0
             if draws and trainer.next_step().why in (Why.DRAWN, Why.MOVED, Why.IN_MASTER):

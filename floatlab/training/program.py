@@ -1,7 +1,7 @@
 """A program: one step of an optimizer in a setup, as a straight line of rounded operations on named rows.
 
-It has three interpreters: `step` traces it with derivations, NumPy runs it stage by stage, the compiled lane for many
-steps.
+It has three interpreters: `step` traces it with derivations, NumPy runs it stage by stage, and the compiled lane runs
+many steps at once.
 
 The order: g is the gradient in its format, times the loss scale S. With a loss scale, g/S = g·(1/S) follows in the
 update's format. The optimizer's stages come next and end with the update u. The last stages are

@@ -164,7 +164,7 @@ def _parsed(value: AnyFormat | str, name: str) -> Format:
 
 
 class Remedy(Record):
-    """One technique that keeps updates from vanishing: its name, its description, and its change of a setup.
+    """One technique that keeps updates from vanishing: its name, its description, and the function that applies it.
 
     `takes` names the optional argument: a scale, as in `static:1024`, or a format, as in `master:bf16`.
     """
@@ -176,12 +176,12 @@ class Remedy(Record):
 
 
 def _scaled(usual: float, interval: int | None = None) -> Change:
-    """Return the change that adds a loss scale, dynamic if a growth interval is given."""
+    """Return a function that adds a loss scale, dynamic if a growth interval is given."""
     return lambda setup, scale: setup.replace(scaling=LossScale(usual if scale is None else scale, interval))
 
 
 def _all_in(name: Format | str) -> Change:
-    """Return the change that sets the format of weights and gradients, and of all that is derived from them."""
+    """Return a function that sets the format of weights and gradients, and of all that is derived from them."""
     return lambda setup, _: Setup(name, master=setup.master, **setup.rules)
 
 
@@ -214,7 +214,7 @@ USUAL = ("plain", "master", "stochastic", "kahan", "dynamic", "wide", "bf16", "f
 
 @in_default_mode
 def parse_remedy(text: str) -> Callable[[Setup], Setup]:
-    """Return the change of a setup that a name such as `master`, `static:1024` or `bf16+stochastic` denotes.
+    """Return a function that applies remedies to a setup, by a name such as `master` or `bf16+stochastic`.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
 
 
 def _change(word: str) -> Callable[[Setup], Setup]:
-    """Return the change of a setup that one name denotes."""
+    """Return a function that applies one remedy, given by name, to a setup."""
     name, colon, said = word.partition(":")
     known = name.replace("-", "_")
     remedy = REMEDIES.get(known)

@@ -16,10 +16,10 @@ from floatlab.training.program import Program, is_drawn
 class Threshold(Record):
     """The smallest update that moves a weight in one direction.
 
-    Updates larger than `bound` move it, and so does `bound` itself if `included`; None if no update moves it. `least`
-    is the smallest number of the update's format that moves it. Under stochastic rounding such updates may move it, and
-    updates from `certain` on always do. If `bound` is 0 and included, the weight is not representable in the
-    accumulator and moves without any update.
+    Updates larger than `bound` move it, and so does `bound` itself if `included`. `bound` is None if no update moves
+    it. `least` is the smallest number of the update's format that moves it. Under stochastic rounding such updates may
+    move it, and updates from `certain` on always do. If `bound` is 0 and included, the weight is not representable in
+    the accumulator and moves without any update.
     """
 
     bound: Fraction | None
@@ -60,7 +60,7 @@ def _update_format(program: Program) -> Format:
 
 
 def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
-    """Return whether w survives the roundings unchanged if u = 0, whatever the stochastic draws."""
+    """Return whether w survives the roundings unchanged if u = 0, for all stochastic draws."""
     now = weight
     for stage in reversed(rounding):
         assert isinstance(stage.format, Format)

@@ -40,7 +40,7 @@ class Why(Enum):
     BY_DIRECTION = "direction"  # the rounding direction leads back to w
     DRAWN = "drawn"  # a stochastic rounding drew w
     CONVERTED = "converted"  # the sum moved, and the conversion to the weights led back to w
-    COMPENSATED = "compensated"  # w stays, and what was lost is carried along
+    COMPENSATED = "compensated"  # w stays, and the compensation keeps the rounding error
     IN_MASTER = "in master"  # w stays, and the master copy moved
     AT_THE_END = "at the end"  # w is the largest number, and overflow saturates
     NOT_FINITE = "not finite"  # a value became NaN or infinite
@@ -108,7 +108,7 @@ class UpdateTrace(Answering, Record):
 
     @property
     def moved(self) -> bool:
-        """Whether the weight has another value."""
+        """Whether the value of the weight changed."""
         both = self.before.is_finite and self.after.is_finite
         return self.before.exact != self.after.exact if both else self.before != self.after
 
@@ -145,7 +145,7 @@ class UpdateTrace(Answering, Record):
 
 
 def single(format: AnyFormat) -> Format:
-    """Return an elementwise format; raises UnsupportedError for block formats."""
+    """Return an elementwise format unchanged; raises UnsupportedError for a block format."""
     if not isinstance(format, Format):
         raise UnsupportedError(f"one weight has no {format.name}: in blocks, it depends on its neighbours")
     return format

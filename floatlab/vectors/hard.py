@@ -1,8 +1,8 @@
 """Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
-A random product is almost never close to a tie. For products and quotients, solving a congruence modulo a power of two
-(or modulo the divisor) for the last digits gives close cases. For square roots, a number is lifted to a root modulo a
-power of two, digit by digit.
+A random product is almost never close to a tie. For products and quotients, close cases solve a congruence modulo a
+power of two, or modulo the divisor, for the last digits. For square roots, a number is lifted to a root modulo a power
+of two, digit by digit.
 """
 
 from __future__ import annotations
