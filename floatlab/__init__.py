@@ -80,13 +80,13 @@ __version__ = "0.1.0"
 
 
 def _presenter() -> Presenter:
-    """Return what draws the pages of answers; `floatlab.presenter` asks for it."""
+    """Return the presenter, which draws the pages of answers; `floatlab.presenter` calls this."""
     from floatlab.verbs import presenting
 
     return presenting
 
 
-# The public names and the rooms they live in; each room is opened when its first name is used (PEP 562).
+# The public names and their subpackages; each subpackage is imported when its first name is used (PEP 562).
 _ROOMS = {
     "floatlab.errors": (
         "ContextError", "FileFormatError", "FloatlabError", "FormatError", "LiteralError", "MissingPartError",
@@ -123,7 +123,7 @@ _ROOMS = {
     ),
 }  # fmt: skip
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-# Rooms that are used by their own name, as in `fl.arrays.encode`.
+# Subpackages that are used by name, as in `fl.arrays.encode`.
 _OPEN_ROOMS = ("arrays", "training")
 
 __all__ = [
@@ -138,7 +138,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Open the room that a public name lives in, or that is one."""
+    """Import the subpackage of a public name, or the one that has this name."""
     if name not in _ROOM_OF and name not in _OPEN_ROOMS:
         raise AttributeError(f"module 'floatlab' has no attribute {name!r}")
     from floatlab.faces import open_module
@@ -151,5 +151,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names, opened or not."""
+    """List the public names, imported or not."""
     return sorted([*__all__, *_OPEN_ROOMS, "__version__"])

@@ -1,8 +1,8 @@
-/* The compiled lane: arrays of words into codes and back, one pass over memory, without the interpreter's lock.
+/* The compiled lane: converts arrays of words to codes and back in one pass over memory, without the interpreter's lock.
 
-   It takes buffers only (the stable ABI, no NumPy headers), and is optional: without it the NumPy lane serves.
-   The decision of numbers/rounding.py is written here a second time; tests check that the lanes agree bit for bit.
-   The scalar kernel decides whatever depends on the format and the context only; its decisions come as packed numbers. */
+   It accepts only buffers (the stable ABI, no NumPy headers), and is optional: without it, the NumPy lane is used.
+   This is a second implementation of the decision of numbers/rounding.py; tests check that both agree bit for bit.
+   The scalar kernel decides everything that depends only on format and context, and passes it as packed numbers. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Words are computed with numbers of their own width: the x87's wider ones would be rounded twice. */
+/* Words must be computed in their own width: results in the x87's wider format would be rounded twice. */
 #if FLT_EVAL_METHOD != 0
 #error "floats are computed in a wider format here"
 #endif
@@ -24,9 +24,9 @@
 #define APART
 #endif
 
-/* Loops are functions of their own, so that no compiler, knowing nothing of modes, computes before the mode is set.
-   They are compiled for several generations of x86-64 processors and chosen at load, where compiler and C library can.
-   FLOATLAB_MOST is the highest level: 4 has AVX-512, 3 has AVX2; below 3, there is only the compiler's own target. */
+/* Loops are separate functions: compilers ignore the rounding mode, and might otherwise compute before it is set.
+   If compiler and C library support it, they are compiled for several x86-64 generations and selected at load.
+   FLOATLAB_MOST is the highest level: 4 has AVX-512, 3 has AVX2; below 3, only the compiler's target is used. */
 #ifndef FLOATLAB_MOST
 #define FLOATLAB_MOST 4
 #endif
@@ -41,18 +41,18 @@
 #define CLONES APART
 #endif
 
-enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ }; /* paths of rounding; READ: what was read is written as it is */
-enum { OTHER, IEEE, SHIFTED };                  /* paths of reading, from slow to quick */
-/* The values of `Flags`; UNDERFLOW alone is a macro in the <math.h> of macOS and MinGW. */
+enum { WHOLE, ANY, DRAWN, FIXED, MAGIC, READ }; /* paths of rounding; READ: words are written unchanged */
+enum { OTHER, IEEE, SHIFTED };                  /* paths of reading, from slow to fast */
+/* The values of `Flags`, with a prefix: UNDERFLOW is a macro in the <math.h> of macOS and MinGW. */
 enum { RAISED_INVALID = 1, RAISED_UNDERFLOW = 8, RAISED_INEXACT = 16 };
-enum { SPECIAL = 64, REFUSED = 128 }; /* and what arrays/lanes/compiled.py handles */
+enum { SPECIAL = 64, REFUSED = 128 }; /* further marks, for arrays/lanes/compiled.py */
 enum { PIECE = 8192 };                /* bytes of words in a chunk */
 enum { OPERATIONS = 10 };             /* in the order of arrays/lanes/compiled.py */
 static const int arity[OPERATIONS] = {1, 2, 2, 2, 2, 1, 3, 3, 2, 1};
 static const int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
 
-/* Where numbers lie: buffers are rows of as many elements as a call has; a step goes on by `stride` rows.  Buffers are
-   told by their place among those of a call, the written ones first, or -1 for none; `resolve` puts pointers instead. */
+/* The position of numbers: a buffer has rows of as many elements as the call; a step advances by `stride` rows.  A buffer
+   is an index into the call's buffers, the written ones first, or -1 for none; `resolve` replaces indices by pointers. */
 typedef struct {
     union {
         int64_t buffer;
@@ -62,7 +62,7 @@ typedef struct {
     int64_t size; /* bytes of an element */
     union {
         int64_t number;
-        const void *reading; /* how these codes become words: a table for one byte, else a Reading; NULL: they are words */
+        const void *reading; /* decoding of codes to words: a table for one byte, else a Reading; NULL: they are words */
     };
 } Place;
 
@@ -72,10 +72,10 @@ enum { TO = 3, FLAGS, MARKS, PLACES };
 typedef struct {
     int64_t word_size, operation;
     int64_t negative_zero; /* an exact zero from a sum of opposite signs is negative */
-    int64_t code_size;     /* bytes; `to` gets codes, or with a reading the words that they stand for */
+    int64_t code_size;     /* bytes; `to` receives codes, or with a reading their words */
     int64_t way, drawn, refuses;
-    int64_t direction; /* of the processor while it rounds: a place in `directions` */
-    int64_t own;       /* 1 where processors have this conversion */
+    int64_t direction; /* of the processor during rounding: an index in `directions` */
+    int64_t own;       /* 1 if processors may have this conversion */
     int64_t largest;   /* the largest word that the path takes, or -1 */
     uint64_t seed;
     Place places[PLACES]; /* of operands first */
@@ -90,21 +90,21 @@ typedef struct {
     uint64_t first;
 } Call;
 
-/* The start of a buffer, or NULL where there is none. */
+/* The start of a buffer, or NULL if there is none. */
 static char *buffer_of(const Call *c, int64_t number)
 {
     return number < 0 || number >= c->many ? NULL : c->held[number].buf;
 }
 
 /* Conversions in hardware, in the direction of the processor: binary32 to binary16 (x86 with F16C), binary64 to binary32.
-   They return 0 where the processor has none. */
+   They return 0 if the processor has none. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
 #include <immintrin.h>
 
 static int has_f16c;
 
-/* GCC 10 and Clang 17 do not know "f16c" as the name of something that processors support. */
+/* GCC 10 and Clang 17 do not accept "f16c" in __builtin_cpu_supports. */
 static void look_at_processor(void)
 {
     unsigned a, b, c, d;
@@ -152,7 +152,7 @@ CLONES static int convert64(const uint64_t *restrict words, void *restrict to, P
     return 1;
 }
 
-/* What differs between the two words is named after their BITS. */
+/* Names that differ between the two word widths have the suffix BITS. */
 typedef float Float32;
 typedef double Float64;
 #define fused32 __builtin_fmaf
@@ -173,7 +173,7 @@ typedef double Float64;
 
 _Static_assert(sizeof(Rule64) == sizeof(((Stage *)0)->rule), "a stage has room for the longer rule");
 
-/* Say whether a place lies in its buffer in every step, aligned, and the buffer has whole rows only. */
+/* Whether a place is aligned and within its buffer in every step, and the buffer has only whole rows. */
 static int fits(const Call *c, const Place *p)
 {
     const Py_buffer *b = &c->held[p->buffer];
@@ -184,13 +184,13 @@ static int fits(const Call *c, const Place *p)
            (c->steps < 2 || p->stride <= (rows - 1 - p->row) / (c->steps - 1));
 }
 
-/* The same of what is written, if there is anything. */
+/* The same for a written buffer; true if there is none. */
 static int is_room(const Call *c, const Place *p, int64_t size)
 {
     return !buffer_of(c, p->buffer) || (p->size == size && p->buffer < c->written && fits(c, p));
 }
 
-/* Find a place that fits in memory; `stride` is in bytes from then on. */
+/* Convert a valid place to pointers; `stride` is in bytes from then on. */
 static void resolve(const Call *c, Place *p)
 {
     char *start = buffer_of(c, p->buffer);
@@ -206,7 +206,7 @@ static int has_kernel(int64_t word_size, int64_t size)
     return (word_size == 4 && small) || (word_size == 8 && (small || size == 8));
 }
 
-/* Say whether a reading, if there is one, is a table or fields for codes of this size. */
+/* Whether a reading, if there is one, is a table or fields for codes of this size. */
 static int is_reading(const Call *c, int64_t number, int64_t size, int64_t word_size)
 {
     const void *reading = buffer_of(c, number);
@@ -217,14 +217,14 @@ static int is_reading(const Call *c, int64_t number, int64_t size, int64_t word_
            (size == 1 || (word_size == 4 ? is_readable32(reading) : is_readable64(reading)));
 }
 
-/* Return what is wrong with a stage, or NULL: then no number of it leads to an undefined shift or access. */
+/* Return an error message for a stage, or NULL if none of its numbers leads to an undefined shift or access. */
 static const char *fault_of(const Call *c, Stage *s)
 {
     if (s->operation < 0 || s->operation >= OPERATIONS || !has_kernel(s->word_size, s->code_size))
-        return "there is no such operation, or no kernel for such words and codes";
+        return "unknown operation, or no kernel for these sizes of words and codes";
     if (s->way < WHOLE || s->way > READ || (s->way == DRAWN && !s->drawn) || s->direction < 0 || s->direction > 3 ||
         (s->own && s->code_size != s->word_size / 2) || !(s->word_size == 4 ? is_sound32(s->rule) : is_sound64(s->rule)))
-        return "a recipe has a number that is none of a format's";
+        return "a stage has a number out of range";
     for (int i = 0; i < arity[s->operation]; i++) {
         const Place *p = &s->places[i];
         if (!has_kernel(s->word_size, p->size) || !is_reading(c, p->number, p->size, s->word_size) ||
@@ -240,14 +240,14 @@ static const char *fault_of(const Call *c, Stage *s)
     if (!buffer_of(c, to->buffer) || !is_room(c, to, in_words ? s->word_size : s->code_size) ||
         !is_room(c, &s->places[FLAGS], 1) || !is_room(c, &s->places[MARKS], 1) ||
         (s->operation && !buffer_of(c, s->places[MARKS].buffer)))
-        return "there is no aligned room of whole rows for each step";
+        return "an output is no aligned buffer with a whole row for each step";
     for (int i = 0; i < PLACES; i++)
         if (i < arity[s->operation] || i >= TO)
             resolve(c, &s->places[i]);
     return NULL;
 }
 
-/* Take the arguments; return 0 with an exception set. */
+/* Parse the arguments; return 0 with an exception set on failure. */
 static int take(Call *c, PyObject *written, PyObject *read)
 {
     Py_ssize_t size = (Py_ssize_t)sizeof(Stage), stages = c->program.len / size;
@@ -278,10 +278,10 @@ static int take(Call *c, PyObject *written, PyObject *read)
 
 PyDoc_STRVAR(run_doc,
              "run(program, written, read, count, steps, first) -> (steps done, union of marks and refusals)\n\n"
-             "Do all stages of a program on rows of `count` elements, one step after the other. A stage reads operands as\n"
+             "Run all stages of a program on rows of `count` elements, one step after the other. A stage reads operands as\n"
              "words, applies an operation (0: none), rounds to codes, and writes these or their values. Draws are those of\n"
-             "elements `first`, first + 1, …. After a stage that marks an element, or whose context refuses one, no more\n"
-             "are done. The tuples have buffers, or None.");
+             "elements `first`, first + 1, …. The run ends after a stage that marks an element, or whose context refuses\n"
+             "one. The tuples contain buffers, or None.");
 
 static PyObject *run(PyObject *self, PyObject *args)
 {
@@ -319,10 +319,10 @@ static PyObject *run(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(accumulate_doc,
              "accumulate(sums, x, y, fma)\n\n"
-             "Add x[k] * y[k] to sums for k = 0, 1, …, in place: x and y of three axes, sums of two, all float32 or all\n"
-             "float64, sums contiguous.");
+             "Add x[k] * y[k] to sums for k = 0, 1, …, in place: x and y have three axes, sums has two. All are float32,\n"
+             "or all float64; sums is contiguous.");
 
-/* Say whether an array has so many axes, the last of these lengths, of aligned elements. */
+/* Whether an array has this many axes, the last of these lengths, and aligned elements. */
 static int has_shape(const Py_buffer *x, int axes, Py_ssize_t first, const Py_buffer *sums)
 {
     if (x->ndim != axes || x->itemsize != sums->itemsize || (uintptr_t)x->buf % (uintptr_t)x->itemsize)
@@ -345,7 +345,7 @@ static PyObject *accumulate(PyObject *self, PyObject *args)
             goto done;
     if (sums->ndim != 2 || (sums->itemsize != 4 && sums->itemsize != 8) || !has_shape(sums, 2, 0, sums) || x->ndim != 3 ||
         !has_shape(x, 3, x->shape[0], sums) || !has_shape(y, 3, x->shape[0], sums)) {
-        PyErr_SetString(PyExc_ValueError, "sums has two axes, of float32 or float64; x and y its shape after a first axis");
+        PyErr_SetString(PyExc_ValueError, "sums has two axes, of float32 or float64; x and y have one more, the first");
         goto done;
     }
     fenv_t mode;
@@ -362,9 +362,11 @@ done:
     return result;
 }
 
-PyDoc_STRVAR(reset_doc, "reset_mode() -> mode\n\nMake this thread round to nearest and keep subnormal numbers; return what it did.");
+PyDoc_STRVAR(reset_doc,
+             "reset_mode() -> mode\n\n"
+             "Make this thread round to nearest and keep subnormal numbers; return the previous mode.");
 
-static const char mode_name[] = "floatlab._kernels.mode"; /* of a capsule, which nobody else can make */
+static const char mode_name[] = "floatlab._kernels.mode"; /* of a capsule, which no other code creates */
 
 static void free_mode(PyObject *capsule)
 {
@@ -386,7 +388,7 @@ static PyObject *reset_mode(PyObject *self, PyObject *args)
     return capsule;
 }
 
-PyDoc_STRVAR(restore_doc, "restore_mode(mode)\n\nMake this thread compute as it did before reset_mode.");
+PyDoc_STRVAR(restore_doc, "restore_mode(mode)\n\nRestore the mode that reset_mode returned.");
 
 static PyObject *restore_mode(PyObject *self, PyObject *mode)
 {
@@ -405,7 +407,7 @@ static PyMethodDef methods[] = {
     {0},
 };
 
-/* Once loaded, nothing here changes but what the buffers of a call hold: a free-threaded Python needs no lock for it. */
+/* Once loaded, only the contents of a call's buffers change: a free-threaded Python needs no lock. */
 #ifdef Py_GIL_DISABLED
 static PyModuleDef_Slot slots[] = {{Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}};
 #else

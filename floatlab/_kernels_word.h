@@ -1,14 +1,14 @@
 /* Rounding, reading and arithmetic for one width of word; included once for binary32 words and once for binary64 words.
 
-   The includer defines BITS, 32 or 64, and makes the processor round to nearest and keep subnormal numbers while these
-   functions run.  The loops have no branches, so that compilers vectorise them.  Each element is shifted by its own
+   The including file defines BITS (32 or 64), and makes the processor round to nearest and keep subnormal numbers while
+   these functions run.  The loops have no branches, so that compilers vectorise them.  Each element is shifted by its own
    amount, which vector instructions can do from AVX2 on. */
 
 #define T (BITS == 32 ? 23 : 52) /* trailing significand bits */
 #define HIDDEN ((Unsigned)1 << T)
 #define MAGNITUDE (~((Unsigned)1 << (BITS - 1)))
 #define INFINITE (MAGNITUDE >> T << T) /* the exponent field all ones */
-#define FAR (BITS - 2)                 /* a shift by this much leaves nothing of a significand */
+#define FAR (BITS - 2)                 /* a shift by this much discards the whole significand */
 #define CHUNK (PIECE / (BITS / 8))     /* elements */
 
 typedef union {
@@ -20,30 +20,30 @@ typedef union {
 #define MASK(condition) ((condition) ? ~(Unsigned)0 : 0)
 #define CHOOSE(mask, one, other) (((one) & (mask)) | ((other) & ~(mask)))
 
-/* The numbers of a rounding, as arrays/lanes/compiled.py packs them in this order.  Of a pair, the second entry is the XOR of
-   the values for positive and negative numbers; what is said to be a mask is all ones or all zeros. */
+/* The numbers of a rounding, as arrays/lanes/compiled.py packs them in this order.  In a pair, the second entry is the
+   XOR of the values for positive and negative numbers.  A mask is all ones or all zeros. */
 typedef struct {
     Unsigned select[2], to_odd, half, odd, up; /* the addend of `cut`: masks for each sign and for odd digits, … */
     Unsigned sign, negative_zero /* a mask */, payload /* a mask */;
-    Unsigned edge[2];       /* the words from which numbers are not tiny, for each sign */
-    Unsigned sliver, after; /* words from `sliver` up to `normal` may be tiny or not, by their draw, if `after`, a mask */
-    Unsigned lift, no_zero, no_sign, flush_inputs, flush_results; /* masks but for the first */
-    Unsigned codes[5][2], flags[5][2]; /* beyond the largest, infinities, NaNs, zeros, negatives without a sign */
+    Unsigned edge[2];       /* the least words that are not tiny, for each sign */
+    Unsigned sliver, after; /* if `after` (a mask), the draw decides if words from `sliver` to `normal` are tiny */
+    Unsigned lift, no_zero, no_sign, flush_inputs, flush_results; /* masks, except the first */
+    Unsigned codes[5][2], flags[5][2]; /* overflow, infinities, NaNs, zeros, negatives in unsigned formats */
     Unsigned one;                      /* 1; GCC 12 cannot vectorise shifts of a 64-bit constant */
     Int cut, low, sign_shift, places, normal, top;
 } NAME(Rule);
 
-/* How codes become words; packed likewise. */
+/* The decoding of codes to words, packed in the same way. */
 typedef struct {
-    Unsigned how; /* IEEE: every code beyond infinity is a NaN with a payload; SHIFTED: words without their last digits */
+    Unsigned how; /* IEEE: all codes above infinity are NaNs with payloads; SHIFTED: truncated words */
     Unsigned cut, adjust, qmin, magnitudes, sign, sign_shift;
     Int top, infinity;
-    Int normal;          /* the smallest magnitude that only changes its bias */
+    Int normal;          /* the smallest magnitude that needs only another bias */
     Unsigned subnormals; /* a mask */
-    Unsigned no_zero;    /* the code in the place of -0 that is a NaN, or -1 */
+    Unsigned no_zero;    /* the code of -0 if it is a NaN, else -1 */
 } NAME(Reading);
 
-/* Whether no number of a rule leads to an undefined shift; results may still be nonsense. */
+/* Whether the numbers of a rule lead to no undefined shift; results may still be meaningless. */
 static int NAME(is_sound)(const void *numbers)
 {
     NAME(Rule) r;
@@ -59,7 +59,7 @@ static int NAME(is_readable)(const void *numbers)
     return r.cut < BITS && r.sign_shift < BITS;
 }
 
-/* Stochastic rounding steps away from zero when the draw is below floor(2^32 * rest / 2^shift). */
+/* Stochastic rounding steps away from zero if the draw is below floor(2^32 * rest / 2^shift). */
 static INLINE Unsigned NAME(steps)(Unsigned rest, Int shift, Unsigned draw)
 {
     Int left = 31 - shift > 0 ? 31 - shift : 0, right = shift - 32 > 0 ? shift - 32 : 0;
@@ -68,10 +68,10 @@ static INLINE Unsigned NAME(steps)(Unsigned rest, Int shift, Unsigned draw)
     return draw < threshold;
 }
 
-/* Drop the lowest `shift` bits of c and round.  The decision of numbers/rounding.py, written as an addend: the result is
-   (c + A) >> shift, and with M = 2^shift - 1 the addend A is 0 toward zero, M away from zero, (M + odd) >> 1 to nearest
-   even, (M + 1) >> 1 to nearest with ties away from zero, and to odd M where the kept digits are even, else 0.  `less` is 1
-   where the code is one less than the kept digits, since parity is the code's. */
+/* Drop the lowest `shift` bits of c and round.  The decision of numbers/rounding.py as an addend A: the result is
+   (c + A) >> shift.  With M = 2^shift - 1, A is 0 toward zero, M away from zero, (M + odd) >> 1 to nearest even, and
+   (M + 1) >> 1 to nearest with ties away from zero; to odd, it is M if the kept digits are even, else 0.  `less` is 1 if
+   the code is one less than the kept digits, since the parity is that of the code. */
 static INLINE Unsigned NAME(cut)(Unsigned c, Int shift, Unsigned less, Unsigned negative, const NAME(Rule) *r, int drawn,
                                  Unsigned draw, Unsigned *lost)
 {
@@ -105,7 +105,7 @@ static INLINE Unsigned NAME(sign)(Unsigned word, Unsigned rank, const NAME(Rule)
     return rank | ((word >> r->sign_shift) & r->sign & (MASK(rank != 0) | r->negative_zero));
 }
 
-/* How far a number's exponent lies below the smallest normal one; at most as far as the word's own subnormal numbers. */
+/* How far a number's exponent is below the smallest normal one; limited by the word's own subnormal numbers. */
 static INLINE Int NAME(under)(Unsigned magnitude, const NAME(Rule) *r)
 {
     Int under = r->low + 1 - (Int)(magnitude >> T);
@@ -161,9 +161,9 @@ static INLINE Unsigned NAME(whole)(Unsigned word, const NAME(Rule) *r, int drawn
     return code | (nan & (magnitude & r->payload) >> r->cut);
 }
 
-/* Round into a plain format with more than one digit and fewer than the word, in a direction that the processor has: it
-   rounds when M is added, a power of two whose last place is the format's, with the number's sign.  The bits of the sum
-   less those of M are the kept digits. */
+/* Round into a plain format with more than one digit and fewer than the word, in a direction that the processor has.  The
+   processor rounds when M is added: a power of two with the number's sign, whose last place is the format's.  The bits of
+   the sum minus those of M are the kept digits. */
 static INLINE Unsigned NAME(magic)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
 {
     const Int low = (Int)((Unsigned)(r->low + 1) << T);
@@ -173,13 +173,13 @@ static INLINE Unsigned NAME(magic)(Unsigned word, const NAME(Rule) *r, int with_
     NAME(Punned) x = {.bits = word}, m = {.bits = ((Unsigned)field + ((Unsigned)r->cut << T)) | (word & ~MAGNITUDE)};
     NAME(Punned) sum = {.number = x.number + m.number}, kept = {.number = sum.number - m.number};
     *raised = with_flags ? NAME(raise)(kept.number != x.number, NAME(is_tiny)(magnitude, negative, r, 0, 0)) : 0;
-    kept.bits &= MAGNITUDE; /* x - x is -0 where the direction is toward -inf */
+    kept.bits &= MAGNITUDE; /* x - x is -0 if the direction is toward -inf */
     if (to_value)
         return kept.bits | (word & ~MAGNITUDE & (MASK(kept.bits != 0) | r->negative_zero));
     return NAME(sign)(word, sum.bits - m.bits + (((Unsigned)field - (Unsigned)low) >> r->cut), r);
 }
 
-/* To nearest even into a format that is the word without its last digits: sign and exponent stay where they are. */
+/* To nearest even into a format that is the word without its last digits: sign and exponent keep their positions. */
 static INLINE Unsigned NAME(fixed)(Unsigned word, const NAME(Rule) *r, int with_flags, int to_value, Unsigned *raised)
 {
     const Unsigned mask = (r->one << r->cut) - 1, half = mask >> 1, parity = mask & 1, magnitude = word & MAGNITUDE;
@@ -188,7 +188,7 @@ static INLINE Unsigned NAME(fixed)(Unsigned word, const NAME(Rule) *r, int with_
     return to_value ? code << r->cut : code;
 }
 
-/* Loops return the largest magnitude that they met.  Where that is beyond the format's, `whole` does the chunk again. */
+/* Loops return the largest magnitude encountered.  If it is beyond the format's, `whole` recomputes the chunk. */
 typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, void *, Py_ssize_t, const void *);
 
 #define ROUND_LOOP(name, Code, Flags, with_flags, code)                                                                \
@@ -211,7 +211,7 @@ typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, void *, P
         return most;                                                                                                   \
     }
 
-/* Every quick path into codes of one type, without and with flags. */
+/* All fast paths into codes of one type, without and with flags. */
 #define ROUND_LOOPS(Code, Flags)                                                                                       \
     ROUND_LOOP(any_##Code, Code, Flags, 0, NAME(any)(word, r, 0, 0, 0, &raised))                                       \
     ROUND_LOOP(any_flags_##Code, Code, Flags, 1, NAME(any)(word, r, 1, 0, 0, &raised))                                 \
@@ -225,7 +225,7 @@ typedef Int (*NAME(Round))(const Unsigned *, const Unsigned *, void *, void *, P
     {{NAME(any_##Code), NAME(any_flags_##Code)}, {NAME(drawn_##Code), NAME(drawn_flags_##Code)},                       \
      {NAME(fixed_##Code), NAME(fixed_flags_##Code)}, {NAME(magic_##Code), NAME(magic_flags_##Code)}}
 
-/* binary32 words become codes of their size at once; others are narrowed afterwards, which vectorises better. */
+/* binary32 words are written directly as codes of their size; others are narrowed afterwards, which vectorises better. */
 #if BITS == 32
 ROUND_LOOPS(uint8_t, uint8_t)
 ROUND_LOOPS(uint16_t, uint8_t)
@@ -292,9 +292,9 @@ static unsigned NAME(round)(const Stage *s, const Unsigned *words, void *codes, 
     return (unsigned)all & REFUSED;
 }
 
-/* Return the word of a code, for formats whose numbers the word holds.  Normal numbers only change their bias; subnormal
-   ones, integers below 2^T, get their exponent from a subtraction, which no mode of the processor can round or flush.
-   `how` is that of the reading, or slower. */
+/* Return the word of a code, for formats whose numbers the word contains.  Normal numbers only need another bias.
+   Subnormal numbers, integers below 2^T, get their exponent from a subtraction, which no mode of the processor rounds or
+   flushes.  `how` is that of the reading, or slower. */
 static INLINE Unsigned NAME(word)(Unsigned code, const NAME(Reading) *r, int how)
 {
     if (how == SHIFTED)
@@ -357,9 +357,9 @@ static void NAME(read)(const void *codes, int64_t size, Unsigned *words, Py_ssiz
 #endif
 }
 
-/* Operations on words, rounded to odd from the result to nearest and the sign of its error (Boldo and Melquiond,
-   Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding that to a format with at least two digits
-   less is correct in every direction. */
+/* Operations on words, rounded to odd: computed from the result to nearest and the sign of its error (Boldo and
+   Melquiond, Emulation of FMA and correctly rounded sums, IEEE TC 57(4), 2008).  Rounding the odd result to a format with
+   at least two digits less is correct in every direction. */
 static INLINE Unsigned NAME(to_odd)(Float nearest, Float lost)
 {
     NAME(Punned) r = {.number = nearest}, rest = {.number = lost};
@@ -373,8 +373,8 @@ static INLINE Float NAME(sum_error)(Float x, Float y, Float sum)
     return (x - (sum - back)) + (y - back);
 }
 
-/* Whether the errors of a product or a quotient are exact: zero, or neither huge nor tiny.  The last place of a product
-   of two such numbers is one of the word's. */
+/* Whether the errors of a product or a quotient are exact: the number is zero, or neither huge nor tiny.  The word can
+   represent the last place of a product of two such numbers. */
 static INLINE Unsigned NAME(error_is_exact)(NAME(Punned) x)
 {
     Int field = (Int)((x.bits & MAGNITUDE) >> T), middle = ((Int)1 << (BITS - T - 2)) - 1;
@@ -431,7 +431,7 @@ OPERATION(fma, 3, Float high = x.number * y.number, low = NAME(fused)(x.number, 
           odd = r.number == 0 ? ((Int)(x.bits ^ y.bits ^ z.bits) < 0 ? zero : z.bits & ~MAGNITUDE) : odd;
           exact = NAME(error_is_exact)(x) & NAME(error_is_exact)(y) & NAME(error_is_exact)(z);)
 
-/* The processor's own, for results that are words. */
+/* The processor's own operations, for results that are words. */
 OPERATION(fma_to_nearest, 3, r.number = NAME(fused)(x.number, y.number, z.number); odd = r.bits; exact = 1;)
 OPERATION(divide_to_nearest, 2, r.number = x.number / y.number; odd = r.bits; exact = 1;)
 OPERATION(sqrt_to_nearest, 1, r.number = NAME(root)(x.number); odd = r.bits; exact = 1;)
@@ -443,8 +443,8 @@ static const NAME(Operation) NAME(operations)[] = {
     NAME(divide_to_nearest), NAME(sqrt_to_nearest),
 };
 
-/* Do a stage of one step in chunks that stay in the first-level cache: read operands as words, apply the operation, round,
-   and write codes or values.  Returns the union of marks and refusals. */
+/* Run a stage of one step in chunks that stay in the first-level cache: read operands as words, apply the operation,
+   round, and write codes or values.  Returns the union of marks and refusals. */
 static unsigned NAME(run)(const Stage *s, const Call *c, Py_ssize_t step)
 {
     unsigned all = 0;
@@ -501,8 +501,8 @@ static unsigned NAME(run)(const Stage *s, const Call *c, Py_ssize_t step)
     return all;
 }
 
-/* Add products to sums, one after the other: sums[i, j] takes x[k, i, j] * y[k, i, j] for k = 0, 1, …, each product
-   rounded and then each sum, or both at once.  x and y go on by so many elements from one j to the next. */
+/* Add products to sums, one after the other: sums[i, j] takes x[k, i, j] * y[k, i, j] for k = 0, 1, …, with each
+   product and each sum rounded separately, or fused.  x and y advance by dx and dy elements from one j to the next. */
 static INLINE void NAME(add_row)(Float *restrict sums, const Float *x, const Float *y, Py_ssize_t dx, Py_ssize_t dy,
                                  Py_ssize_t columns, int fuse)
 {

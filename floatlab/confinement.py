@@ -1,8 +1,8 @@
-"""What this process may reach while a stranger drives it, as a visitor of `tui --serve` does.
+"""The sandbox of a process that an untrusted user controls, such as a visitor of `tui --serve`.
 
-It is decided once, before the stranger is let in, and nothing takes it back. A confined process reads files of one
-folder or none, writes none, and imports no code by a name that was typed. Whatever opens a file or imports by name asks
-here: `files/safe_open.py` for reading, `writing.py` for writing, `reduce/reveal/targets.py` for importing.
+It is entered once, before the user has access, and cannot be left. A confined process reads files of one folder or
+none, writes none, and imports no code by a typed name. All code that opens a file or imports by name checks here:
+`files/safe_open.py` for reading, `writing.py` for writing, `reduce/reveal/targets.py` for importing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_bounds: list[str] = []  # empty while everything may be reached, then the folder that may be read, or "" for none
+_bounds: list[str] = []  # empty: not confined; else one item, the readable folder, or "" for none
 
 
 def confine(folder: str | None = None) -> None:
-    """Confine this process for good: files are read below a folder only, and without one not at all.
+    """Confine this process permanently: files are readable only below `folder`, or not at all without one.
 
-    Relative paths are those of the folder from here on. Raises OSError where there is no such folder, and RefusedError
-    in a process that is confined already.
+    From here on, relative paths are relative to the folder. Raises OSError if the folder does not exist, and
+    RefusedError in a process that is already confined.
     """
     if _bounds:
         raise RefusedError("this process is confined already, and that is not changed any more")
@@ -34,14 +34,14 @@ def confine(folder: str | None = None) -> None:
 
 
 def confined() -> bool:
-    """Say whether this process is confined."""
+    """Return whether this process is confined."""
     return bool(_bounds)
 
 
 def admitted(path: str) -> str:
-    """Return the path to open in the place of another: free of symbolic links where this process is confined.
+    """Return the path to open for a given one: free of symbolic links if this process is confined.
 
-    Raises RefusedError for what may not be read, whether or not there is anything; ValueError for no path at all.
+    Raises RefusedError for a path that may not be read, whether or not it exists; ValueError for an invalid path.
     """
     if not _bounds:
         return path
@@ -51,7 +51,7 @@ def admitted(path: str) -> str:
             f"{quoted(path, 80)}: no list of numbers, and no files are read here (tui --serve --files DIR serves some)"
         )
     if not path:
-        return path  # it leads nowhere
+        return path  # an empty path names no file
     real = os.path.realpath(path)
     if real != folder and not real.startswith(os.path.join(folder, "")):
         raise RefusedError(
@@ -61,17 +61,17 @@ def admitted(path: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Say whether there is something at a path; not where this process may not look."""
+    """Return whether a path exists; False if this process may not read it."""
     return _leads(path, os.path.exists)
 
 
 def is_folder(path: str) -> bool:
-    """Say whether a path leads to a folder; not where this process may not look."""
+    """Return whether a path leads to a folder; False if this process may not read it."""
     return _leads(path, os.path.isdir)
 
 
 def whole_path(path: str) -> str:
-    """Return the absolute path, or in a confined process the one from its folder: where that lies is not said."""
+    """Return the absolute path; in a confined process, the path relative to its folder, whose location stays hidden."""
     return os.path.relpath(path or os.curdir) if _bounds else os.path.abspath(path)
 
 

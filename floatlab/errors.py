@@ -1,53 +1,54 @@
-"""Everything floatlab raises on purpose: one clear line each, under one root."""
+"""The exceptions that floatlab raises on purpose: one base class, and one clear line per message."""
 
 from __future__ import annotations
 
 
 class FloatlabError(Exception):
-    """The root of floatlab's errors; its text is one line that names the culprit and what would be right."""
+    """The base class of floatlab's errors; the message is one line with the wrong argument and what would be right."""
 
 
 class FormatError(FloatlabError, ValueError):
-    """A format that does not exist or cannot exist."""
+    """An unknown format, or impossible parameters of a format."""
 
 
 class LiteralError(FloatlabError, ValueError):
-    """Text or a Python object that is not a number floatlab can read."""
+    """Text or a Python object that floatlab cannot read as a number."""
 
 
 class UnsupportedError(FloatlabError, ValueError):
-    """A question that has no answer for this value or format, such as the exact value of a NaN."""
+    """A request without an answer for this value or format, such as the exact value of a NaN."""
 
 
 class TruthValueError(UnsupportedError, TypeError):
-    """An answer that was asked for its truth value and has none; the text says what to ask instead."""
+    """An answer without a truth value was used as one; the message names what to use instead."""
 
 
 class ContextError(FloatlabError, ValueError):
-    """A rounding direction, a rule or a seed that there is not."""
+    """An unknown rounding direction, rule or seed."""
 
 
 class PlanError(FloatlabError, ValueError):
-    """An order of evaluation that is not a plan."""
+    """An invalid order of evaluation."""
 
 
 class FileFormatError(FloatlabError, ValueError):
-    """A file that does not hold what it should."""
+    """A file with unexpected contents."""
 
 
 class RefusedError(FloatlabError):
-    """Something that is not done for a visitor of a served explorer (`floatlab.confinement`)."""
+    """An action that is not available to visitors of a served explorer (`floatlab.confinement`)."""
 
 
 class MissingPartError(FloatlabError):
-    """An optional library is not installed; the text says which `pip install` brings it."""
+    """An optional library is not installed; the message has the `pip install` command."""
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with everything escaped that a terminal would obey, reorder by or not show; all that is shown is.
+    r"""Return `text` with everything escaped that a terminal would interpret, reorder or not display.
 
-    Escaped are control characters (C0, C1, DEL), formatting ones such as the bidirectional controls, separators of
-    lines, surrogates and code points without a character. Every place where names become characters asks this function.
+    Control characters (C0, C1, DEL), formatting characters such as the bidirectional controls, line separators,
+    surrogates and unassigned code points are escaped; other characters stay. All output of names goes through this
+    function.
 
     >>> printable("a\x1b[31m\x9b\u202e😀")
     'a\\x1b[31m\\x9b\\u202e😀'
@@ -58,19 +59,19 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return `text` with each of its lines printable; the ends of lines stay."""
+    """Return `text` with each of its lines printable; line ends stay."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def quoted(text: str, limit: int = 40) -> str:
-    """Return `text` for an error line: in quotes, printable, and never longer than a glance."""
+    """Return `text` for an error message: in quotes, printable, and shortened to `limit`."""
     shown = text if len(text) <= limit else f"{text[: limit - 8]}…{text[-6:]}"
     return f"'{printable(shown)}'" + (f" ({len(text):,} characters)" if len(text) > limit else "")
 
 
 def guess(word: str, known: list[str]) -> str:
-    """Return ", did you mean 'x'?" for the known word nearest to `word`, or nothing."""
-    from difflib import get_close_matches  # only ever needed on the way out
+    """Return ", did you mean 'x'?" for the known word nearest to `word`, or an empty text."""
+    from difflib import get_close_matches  # slow import, needed only for errors
 
     near = get_close_matches(word[:64].lower(), known, n=1, cutoff=0.6)
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -1,4 +1,4 @@
-"""Faces of packages: the public names of a package, each imported from its module when it is first used (PEP 562)."""
+"""Public names of packages: each is imported from its module when it is first used (PEP 562)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 def open_module(name: str) -> ModuleType:
-    """Import a module in the default floating-point mode, in which its constants are rounded."""
+    """Import a module in the default floating-point mode, since its constants are rounded."""
     try:
         with DefaultMode():
             return import_module(name)
-    except ValueError:  # the mode cannot be set: functions that depend on it say so
+    except ValueError:  # the mode cannot be set; functions that depend on it report this
         return import_module(name)
 
 
 def face(
     package: str, modules: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__all__`, `__getattr__` and `__dir__` of a package; `modules` has names, in words, by module.
+    """Return `__all__`, `__getattr__` and `__dir__` of a package; `modules` maps modules to names, one text per module.
 
-    A stub (`__init__.pyi`) beside the package says the same to type checkers.
+    For type checkers, a stub (`__init__.pyi`) beside the package declares the same names.
     """
     home = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
 

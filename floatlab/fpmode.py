@@ -1,11 +1,11 @@
-"""The floating-point mode of a thread: in which direction the processor rounds, and whether it flushes subnormals.
+"""The floating-point mode of a thread: the processor's rounding direction, and whether it flushes subnormals.
 
-Other libraries change it: `torch.set_flush_denormal(True)`, `fesetround`, or loading what was compiled with
--ffast-math. What floatlab computes with hardware floats must not depend on it. So public functions are decorated with
-`in_default_mode`, and the work of our own threads runs inside `DefaultMode()`. Both check the mode first, which takes
-about 0.1 µs; where it is the default one, nothing else happens.
+Other libraries change it: `torch.set_flush_denormal(True)`, `fesetround`, or loading code compiled with -ffast-math.
+floatlab's computations with hardware floats must not depend on it. Therefore public functions are decorated with
+`in_default_mode`, and our own threads run inside `DefaultMode()`. Both check the mode first, which takes about 0.1 µs;
+in the default mode, nothing else happens.
 
-The extension sets the mode; without it, the C library does. Where neither can, UnsupportedError is raised.
+The extension sets the mode, or the C library without it. If neither can, UnsupportedError is raised.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
     Given = ParamSpec("Given")
     Found = TypeVar("Found")
     Kind = TypeVar("Kind", bound=type)
-    # A function that sets the default mode and returns the mode before, and one that sets such a mode again.
+    # A function that sets the default mode and returns the previous one, and a function that restores it.
     Setter = tuple[Callable[[], object], Callable[[object], object]]
 
 
 def _float(bits: int) -> float:
-    """Return a float by its bits: reading a literal is arithmetic, and this module may be imported in any mode."""
+    """Return a float from its bits. Reading a literal is arithmetic, and this module may be imported in any mode."""
     return memoryview(bits.to_bytes(8, sys.byteorder)).cast("d")[0]
 
 
 # 1 + 3/4 ulp + 1/4 ulp is 1 + 1 ulp to nearest, 1 + 2 ulp upward, and 1 downward or toward zero.
 _ONE, _NEXT = _float(0x3FF << 52), _float((0x3FF << 52) + 1)
 _THREE_QUARTERS, _QUARTER = _float((0x3FF - 53 << 52) + (1 << 51)), _float(0x3FF - 54 << 52)
-# The first minus the second is the third, unless subnormal operands or subnormal results become zero.
+# _NORMAL − _LEAST equals _BELOW, unless subnormal operands or results are flushed to zero.
 _NORMAL, _LEAST, _BELOW = _float(1 << 52), _float(1), _float((1 << 52) - 1)
 _GENERATOR = 0x20  # inspect.CO_GENERATOR
 
 
 def rounds_to_nearest() -> bool:
-    """Say whether this thread rounds to nearest, whatever it does with subnormal numbers."""
+    """Return whether this thread rounds to nearest, whether or not it flushes subnormal numbers."""
     return _ONE + _THREE_QUARTERS + _QUARTER == _NEXT
 
 
 def is_default() -> bool:
-    """Say whether this thread rounds to nearest and keeps subnormal numbers."""
+    """Return whether this thread rounds to nearest and keeps subnormal numbers."""
     return _ONE + _THREE_QUARTERS + _QUARTER == _NEXT and _NORMAL - _LEAST == _BELOW
 
 
 class DefaultMode:
-    """Context in which this thread rounds to nearest and keeps subnormal numbers; on exit it is as it was.
+    """Context in which this thread rounds to nearest and keeps subnormal numbers; the exit restores the previous mode.
 
-    Raises UnsupportedError where the mode is another one and cannot be set.
+    Raises UnsupportedError if another mode is active and cannot be changed.
 
     >>> with DefaultMode():
     ...     print(2.0**-1073 / 2)
@@ -62,7 +62,7 @@ class DefaultMode:
     """
 
     __slots__ = ("_before",)
-    _before: object  # the caller's mode; None where that is the default one
+    _before: object  # the caller's mode; None if it is the default one
 
     def __enter__(self) -> Self:
         self._before = None if is_default() else _set_default()
@@ -73,10 +73,10 @@ class DefaultMode:
             _setter()[1](self._before)
 
     def outside(self, call: Callable[Given, Found]) -> Callable[Given, Found]:
-        """Return a function that runs in the mode the caller had, for use within this context.
+        """Return a function that runs in the caller's mode, for use within this context.
 
-        What `reveal` examines is what a library does in the user's own mode. A mode that the function leaves behind is
-        the caller's from then on.
+        `reveal` examines a library in the user's own mode. If the function changes the mode, the change persists for
+        the caller.
         """
 
         def called(*given: Given.args, **options: Given.kwargs) -> Found:
@@ -90,7 +90,7 @@ class DefaultMode:
 
 
 def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
-    """Make a function run inside `DefaultMode`; not a generator function, which would return before it runs.
+    """Make a function run inside `DefaultMode`. Generator functions are not allowed: they return before they run.
 
     >>> @in_default_mode
     ... def half(x):
@@ -102,7 +102,7 @@ def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
 
     @wraps(call)
     def guarded(*given: Given.args, **options: Given.kwargs) -> Found:
-        # `is_default`, written out: a call would cost as much as the check.
+        # `is_default` is inlined, since a call would take as long as the check.
         if _ONE + _THREE_QUARTERS + _QUARTER == _NEXT and _NORMAL - _LEAST == _BELOW:
             return call(*given, **options)
         with DefaultMode():
@@ -112,7 +112,7 @@ def in_default_mode(call: Callable[Given, Found]) -> Callable[Given, Found]:
 
 
 def methods_in_default_mode(kind: Kind) -> Kind:
-    """Make the methods and properties that a class defines run inside `DefaultMode`, private ones excepted.
+    """Make the methods and properties that a class defines run inside `DefaultMode`, except private ones.
 
     >>> @methods_in_default_mode
     ... class Length:
@@ -142,7 +142,7 @@ _SPECIAL = {"__init__", "__post_init__", "__call__", "__float__", "__repr__", "_
 
 
 def _set_default() -> object:
-    """Set the default mode and return the mode before; raises UnsupportedError where that does not work."""
+    """Set the default mode and return the previous one; raises UnsupportedError if that fails."""
     deviation = _description()
     try:
         reset, restore = _setter()
@@ -150,7 +150,7 @@ def _set_default() -> object:
         if is_default():
             return before
         restore(before)
-    except (ImportError, OSError, AttributeError, ValueError):  # no C library that can, or that ctypes can open
+    except (ImportError, OSError, AttributeError, ValueError):  # no suitable C library, or ctypes cannot open it
         pass
     raise UnsupportedError(
         f"this thread {deviation}, and floatlab cannot set the default floating-point mode here: set it first "
@@ -159,7 +159,7 @@ def _set_default() -> object:
 
 
 def _description() -> str:
-    """Return what this thread does that is not the default."""
+    """Describe how this thread's mode differs from the default."""
     total = _ONE + _THREE_QUARTERS + _QUARTER
     deviations = [] if total == _NEXT else ["rounds upward" if total > _NEXT else "rounds downward or toward zero"]
     if _NORMAL - _LEAST != _BELOW:
@@ -171,7 +171,7 @@ _known_setter: Setter | None = None
 
 
 def _setter() -> Setter:
-    """Return what sets modes here, found when it is first needed; raises one of several errors where there is none."""
+    """Return the functions that set modes, determined at first use; raises one of several errors if there are none."""
     global _known_setter
     if _known_setter is None:
         from importlib import import_module
@@ -179,23 +179,23 @@ def _setter() -> Setter:
         try:
             kernels = import_module("floatlab._kernels")
             _known_setter = kernels.reset_mode, kernels.restore_mode
-        except ImportError:  # no compiler was there when floatlab was installed
+        except ImportError:  # floatlab was installed without a compiler
             _known_setter = _setter_of_the_c_library()
     return _known_setter
 
 
 def _setter_of_the_c_library() -> Setter:
-    """Return what sets modes through ctypes; raises ImportError, OSError, AttributeError or ValueError."""
-    import ctypes  # it costs 10 ms, which only this way needs
+    """Return functions that set modes through ctypes; raises ImportError, OSError, AttributeError or ValueError."""
+    import ctypes  # takes 10 ms, and only this case needs it
     import os
 
     if sys.platform == "win32":
         return _setter_of_windows(ctypes.CDLL("ucrtbase"))
-    library = ctypes.CDLL(None)  # fegetenv is part of the C library, or Python itself is linked to libm
+    library = ctypes.CDLL(None)  # fegetenv is in the C library, or in libm, which Python is linked to
     if not hasattr(library, "fesetenv"):
         library = ctypes.CDLL("libm.so.6")
     default: object = None
-    for name in ("_FE_DFL_ENV", "__fe_dfl_env"):  # of macOS; of the BSDs, and of glibc on POWER
+    for name in ("_FE_DFL_ENV", "__fe_dfl_env"):  # macOS; the BSDs, and glibc on POWER
         if hasattr(library, name):
             default = ctypes.byref(ctypes.c_char.in_dll(library, name))
     if default is None and sys.platform == "linux" and os.uname().machine in _LINUX:
@@ -212,14 +212,14 @@ def _setter_of_the_c_library() -> Setter:
     return reset, library.fesetenv
 
 
-# Machines on which FE_DFL_ENV is (const fenv_t *) -1, in glibc and in musl.
+# Machines with FE_DFL_ENV = (const fenv_t *) -1 in glibc and musl.
 _LINUX = {"x86_64", "i386", "i486", "i586", "i686", "aarch64", "armv7l", "armv8l", "riscv64", "s390x", "loongarch64"}
 
 
 def _setter_of_windows(library: Any) -> Setter:
     import ctypes
 
-    directions, denormals = 0x300, 0x03000000  # _MCW_RC and _MCW_DN: in both, 0 is the default
+    directions, denormals = 0x300, 0x03000000  # _MCW_RC and _MCW_DN; 0 is the default in both
 
     def change(new: int, mask: int) -> int:
         now = ctypes.c_uint()

@@ -1,7 +1,7 @@
-"""What other libraries make of the same value: NumPy, ml_dtypes and PyTorch, asked where they are installed.
+"""Results of other libraries for the same value: NumPy, ml_dtypes and PyTorch, if they are installed.
 
-They are given the value as a user of Python would give it: as a Python float, that is, rounded to
-binary64 first. Each answer is a code of the format; who is right is for others to say.
+They receive the value as a Python float, that is, rounded to binary64 first. Each result is a code of the format; this
+module does not judge which one is right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-# The name of each format's type in each library.
+# The type of each format in each library.
 _NUMPY = {"binary16": "float16", "binary32": "float32", "binary64": "float64"}
 _ML_DTYPES = {
     "bfloat16": "bfloat16",
@@ -49,7 +49,7 @@ LIBRARIES = {"numpy": _NUMPY, "ml_dtypes": _ML_DTYPES, "torch": _TORCH}
 
 
 class Opinion(Record):
-    """What a library gave; `code` is None where it has no such type."""
+    """A library's result; `code` is None if it has no such type."""
 
     library: str
     version: str
@@ -58,7 +58,7 @@ class Opinion(Record):
 
 
 def parse_libraries(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Check library names; raises FloatlabError with the nearest one.
+    """Check library names; raises FloatlabError, which suggests the nearest one.
 
     >>> parse_libraries(("NumPy", "ml-dtypes"))
     ('numpy', 'ml_dtypes')
@@ -71,7 +71,7 @@ def parse_libraries(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def ask(library: str, format_name: str, value: float) -> Opinion:
-    """Return what an installed library rounds a Python float to; raises MissingPartError where it is not installed."""
+    """Return a library's rounding of a Python float; raises MissingPartError if the library is not installed."""
     module = _open(library)
     type_name = LIBRARIES[library].get(format_name)
     kind = getattr(module, type_name, None) if type_name else None
@@ -83,7 +83,7 @@ def ask(library: str, format_name: str, value: float) -> Opinion:
 
 
 def explain(literal: Literal, result: Datum, code: int) -> str:
-    """Say which other way of rounding gives a library's code, where one does; nothing where the bits are the same."""
+    """Return which other way of rounding gives a library's code; empty if there is none or the codes are equal."""
     fmt, theirs = result.format, Datum(result.format, code)
     if theirs == result:
         return ""
@@ -105,7 +105,7 @@ def _open(library: str) -> ModuleType:
 
     try:
         return import_module(library)
-    except (ImportError, OSError):  # absent, or installed without what it needs to load
+    except (ImportError, OSError):  # not installed, or a dependency is missing
         raise MissingPartError(f"--like {library} needs {library}: pip install {library}") from None
 
 

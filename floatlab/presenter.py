@@ -1,7 +1,7 @@
-"""How answers show themselves: one hook, behind which the package's face puts what draws pages.
+"""The presenter hook: answers show themselves through it, and `floatlab/__init__.py` installs the renderer.
 
-Answers live on every floor, and pages are drawn on the upper ones. An answer asks the hook, and the hook the package's
-face, which opens the rooms above when the first page is asked for. So no module imports upward.
+Answers are defined in every layer, but pages are drawn in the upper ones. An answer calls the hook, and the hook calls
+the `floatlab` package, which imports the upper layers when the first page is requested. So no module imports upward.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Page(Protocol):
-        """What a page can do: `floatlab.page.model.Page`, which stands above."""
+        """The interface of a page; `floatlab.page.model.Page`, on a higher layer, implements it."""
 
         @property
         def title(self) -> str:
-            """What the page is about, in one line."""
+            """The page's subject, in one line."""
 
         def text(self, width: int = 80) -> str:
             """Return the page as text."""
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
             """Return the page as an SVG document."""
 
     class Presenter(Protocol):
-        """What draws: `floatlab.verbs.presenting`."""
+        """The interface of the renderer; `floatlab.verbs.presenting` implements it."""
 
         def page_of(self, found: object) -> Page:
             """Return an answer's page."""
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 
 
 def presenter() -> Presenter:
-    """Return what draws pages, which the package's face opens."""
-    face: Any = sys.modules[__name__.partition(".")[0]]  # a package is there before its modules
+    """Return the presenter, which the `floatlab` package imports."""
+    face: Any = sys.modules[__name__.partition(".")[0]]  # a package is imported before its modules
     opened: Presenter = face._presenter()
     return opened
 
 
 class Drawn:
-    """What has a page, a picture and JSON."""
+    """Base of objects that have a page, a picture and JSON."""
 
     __slots__ = ()
 
     def page(self) -> Page:
-        """Return the page that the command line shows for this answer; `print` shows it, `.text(width)` sets it."""
+        """Return the page that the command line shows for this answer; `print` shows it, `.text(width)` is text."""
         return presenter().page_of(self)
 
     def svg(self, width: int = 80) -> str:
@@ -64,7 +64,7 @@ class Drawn:
         return presenter().svg_of(self.page(), width)
 
     def to_json(self) -> str:
-        """Return the JSON that the command line writes with `--json`: one object a line."""
+        """Return the JSON that the command line writes with `--json`: one object per line."""
         return presenter().json_of(self)
 
     def _repr_html_(self) -> str:
@@ -73,10 +73,10 @@ class Drawn:
 
 
 class Answering(Drawn):
-    """What answers a question: `print` shows its page, `repr` is one line.
+    """Base of the answers to questions: `print` shows the page, `repr` is one line.
 
-    An answer is neither true nor false: `if compare(a, b)` would otherwise always be true. `_ASKS` names what to ask
-    instead.
+    An answer is neither true nor false: `if compare(a, b)` would otherwise always be true. `_ASKS` names the attributes
+    to use instead.
     """
 
     __slots__ = ()
@@ -87,5 +87,5 @@ class Answering(Drawn):
         return presenter().text_of(self.page(), 80).rstrip("\n")
 
     def __bool__(self) -> bool:
-        """Refuse; raises TruthValueError, which says what to ask."""
+        """Raise TruthValueError, which names the attributes to use instead."""
         raise TruthValueError(f"{type(self).__name__} is neither true nor false: ask {self._ASKS}")

@@ -1,4 +1,4 @@
-"""Frozen, slotted values: what `@dataclass(frozen=True, slots=True)` gives, at a tenth of its import time.
+"""Frozen, slotted values: like `@dataclass(frozen=True, slots=True)`, at a tenth of its import time.
 
 Importing `dataclasses` costs more than the rest of `floatlab show` together (docs/decisions/0001-records.md).
 """
@@ -24,14 +24,14 @@ def _initializer(fields: tuple[str, ...], defaults: dict[str, object], validated
 
 @dataclass_transform(frozen_default=True)
 class RecordType(type):
-    """Turns the annotated names of a class body into slots, `__init__`, equality, hash and repr.
+    """Metaclass that turns the annotated names of a class body into slots, `__init__`, equality, hash and repr.
 
-    The defining module must have `from __future__ import annotations`, which keeps annotations as text.
-    A class that has a method `__post_init__` is validated by it, after its fields are set.
+    The defining module must have `from __future__ import annotations`, so that annotations stay text. If a class has a
+    method `__post_init__`, it is called after the fields are set, to validate them.
     """
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
-        """Build the class; a body that writes its own `__init__` keeps it."""
+        """Build the class; an `__init__` in the class body is kept."""
         annotations = namespace.get("__annotations__", {})
         fields = tuple(f for f, kind in annotations.items() if not kind.startswith("ClassVar"))
         defaults = {f: namespace.pop(f) for f in fields if f in namespace}
@@ -48,10 +48,10 @@ class RecordType(type):
 
 
 class Record(metaclass=RecordType):
-    """A value: its fields are its identity, and none of them can be assigned again."""
+    """An immutable value: records with equal fields are equal."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
-    _hash: ClassVar[int]  # a slot, filled when it is first asked for
+    _hash: ClassVar[int]  # a slot, filled at first use
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, f) for f in self._fields)
@@ -65,7 +65,7 @@ class Record(metaclass=RecordType):
         return self._values() == other._values()
 
     def __hash__(self) -> int:
-        """Hash the fields, once."""
+        """Hash the fields, and cache the hash."""
         try:
             return self._hash
         except AttributeError:
@@ -79,15 +79,15 @@ class Record(metaclass=RecordType):
         return f"{type(self).__name__}({inside})"
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: records are frozen."""
+        """Raise: records are frozen."""
         raise AttributeError(f"{type(self).__name__}.{name} cannot be assigned: records are frozen")
 
     def __delattr__(self, name: str) -> None:
-        """Refuse: records are frozen."""
+        """Raise: records are frozen."""
         raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted: records are frozen")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Support `copy` and `pickle`, which would otherwise assign."""
+        """Support `copy` and `pickle`, which would otherwise assign attributes."""
         return type(self), self._values()
 
     def replace(self, **changes: Any) -> Self:
@@ -101,7 +101,7 @@ class Record(metaclass=RecordType):
 
 
 class Individual(Record):
-    """A record that is equal to nothing but itself, as those are that hold arrays, whose equality is an array."""
+    """A record that equals only itself, for records with arrays, since arrays compare elementwise."""
 
     def __eq__(self, other: object) -> bool:
         """Compare by identity."""

@@ -1,4 +1,4 @@
-"""Floor 2a: the operations of IEEE 754-2019, exact in the middle, rounded once, each with its derivation."""
+"""Floor 2a: the operations of IEEE 754-2019: computed exactly, rounded once, each with its derivation."""
 
 from floatlab.faces import face
 

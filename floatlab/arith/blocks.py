@@ -1,8 +1,7 @@
-"""One block, exactly: its largest magnitude, the scale that a rule makes of it, each element scaled and rounded.
+"""Exact quantization of one block: its largest magnitude, its scale by a rule, and its scaled and rounded elements.
 
-Everything is a number that can be held: nothing is rounded but the tensor's scale, the block's scale, and each
-element, once each. With s the block's scale and t the tensor's (1 where there is none), an element is the exact
-quotient x / (s·t), rounded once.
+All intermediate values are exact. Only the tensor scale, the block scale and each element are rounded, once each. With
+block scale s and tensor scale t (1 if there is none), an element is the exact quotient x / (s·t), rounded once.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ if TYPE_CHECKING:
 
 
 class ScaleRule(Enum):
-    """How a block's scale comes from its largest magnitude, amax.
+    """The rule that derives a block's scale from its largest magnitude, amax.
 
-    With e the exponent of amax and emax that of the element format's largest number, the first three give
-    2^(e − emax), and differ in e; they are for scales that are powers of two. The others round amax / largest
+    Let e be the exponent of amax and emax that of the element format's largest number. The first three rules give
+    2^(e − emax), for scales that are powers of two; they differ in the definition of e. The others round amax / largest
     (/ tensor scale) into the scale's format.
     """
 
     FLOOR = "floor"  # e = ⌊log2 amax⌋: OCP MX 1.0, section 6.3
     EVEN = "even"  # e of amax rounded to the element's precision
     CEIL = "ceil"  # e = ⌈log2 amax⌉
-    UP = "up"  # upward: the smallest scale with which nothing saturates
+    UP = "up"  # upward: the smallest scale at which nothing saturates
     NEAREST = "nearest"  # to nearest
 
 
@@ -52,7 +51,7 @@ _SPELLINGS = {"ocp": "floor", "rceil": "up"}
 
 
 def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
-    """Return the rules that a block format's scales can follow, its own first.
+    """Return the rules that a block format's scales can use, the default first.
 
     >>> [rule.value for rule in rules_for(parse_block_format("nvfp4"))]
     ['nearest', 'up']
@@ -63,7 +62,7 @@ def rules_for(format: BlockFormat) -> tuple[ScaleRule, ...]:
 
 
 def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
-    """Return the rule that a word means for a block format; None is the format's own. Raises ContextError.
+    """Return the rule of a name for a block format; None means the format's default. Raises ContextError.
 
     >>> parse_rule("rceil", parse_block_format("mxfp4")), parse_rule(None, parse_block_format("mxfp4"))
     (<ScaleRule.UP: 'up'>, <ScaleRule.FLOOR: 'floor'>)
@@ -81,10 +80,10 @@ def parse_rule(word: str | ScaleRule | None, format: BlockFormat) -> ScaleRule:
 
 
 def element_context(context: Context, format: BlockFormat) -> Context:
-    """Return how elements are rounded: what is too large for them saturates, as OCP MX 1.0 asks (section 6.3).
+    """Return the context that rounds elements: overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
-    Flushed results mean nothing to integers, which have no subnormal numbers. Raises ContextError for flushed inputs:
-    an element has no format before it is scaled.
+    Flushing of results is dropped for integers, which have no subnormal numbers. Raises ContextError for flushed
+    inputs, since an element has no format before it is scaled.
 
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
     Context(rounding='RTZ', overflow='saturate')
@@ -96,9 +95,9 @@ def element_context(context: Context, format: BlockFormat) -> Context:
 
 
 class Element(Record):
-    """An element's way: its value, that over the scales, the rounding, the code, and what the code means.
+    """One element: its value, the value divided by the scales, the rounding, the code, and the decoded value.
 
-    `scaled` and `rounded` are None, and `decoded` too, in a block that is NaN.
+    `scaled`, `rounded` and `decoded` are None in a block that is NaN.
     """
 
     value: Value
@@ -110,25 +109,25 @@ class Element(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """What it becomes less what it was, exactly; None where either is not a number."""
+        """Decoded value − original value, exactly; None if either is not finite."""
         if self.decoded is None or not isinstance(self.value, Ratio):
             return None
         return self.decoded.as_fraction() - self.value.as_fraction()
 
 
 class TensorScale(Record):
-    """A tensor's scale: the largest magnitude that it was made of (None where it was given), and its datum."""
+    """A tensor's scale: the largest magnitude that it was derived from (None if the scale was given), and its datum."""
 
     amax: Ratio | None
     datum: Datum
 
 
 class BlockDerivation(Answering, Record):
-    """A block's way from values to codes.
+    """The derivation of a block, from values to codes.
 
-    `amax` is None where a NaN or an infinity is among the values: the block's scale is then NaN. `exponent` is
-    amax's as the rule counts it (None for the rules without one), and `wanted` the scale before it was
-    brought into the scale's format (None where amax is zero or None).
+    `amax` is None if a NaN or an infinity is among the values; the block's scale is then NaN. `exponent` is amax's
+    exponent by the rule's definition (None for rules without one). `wanted` is the scale before it was rounded into the
+    scale's format (None if amax is zero or None).
     """
 
     format: BlockFormat
@@ -145,12 +144,12 @@ class BlockDerivation(Answering, Record):
     _ASKS = ".flags or .elements"
 
     def __repr__(self) -> str:
-        """Show the format, the scale and how many elements it has."""
+        """Show the format, the scale and the number of elements."""
         return f"BlockDerivation({self.format.name}: {len(self.elements)} elements, scale {self.scale!r})"
 
     @property
     def flags(self) -> Flags:
-        """What any of the elements raised."""
+        """The union of the elements' flags."""
         raised = Flags.NONE
         for element in self.elements:
             raised |= element.flags
@@ -158,7 +157,7 @@ class BlockDerivation(Answering, Record):
 
     @property
     def multiplier(self) -> Exact | None:
-        """What an element is multiplied by when it is decoded: both scales; None where that is NaN."""
+        """The factor that decodes an element: the product of both scales; None if it is NaN."""
         return None if self.scale.is_nan else _multiplier(self.scale, self.tensor)
 
 
@@ -169,13 +168,12 @@ def quantize_blocks(
     context: AnyContext = DEFAULT,
     tensor_scale: object = None,
 ) -> tuple[BlockDerivation, ...]:
-    """Scale and round values, `format.block` at a time, and show the way; the last block may be shorter.
+    """Scale and round values in blocks of `format.block`, and record every step; the last block may be shorter.
 
-    Values are what `read` takes, exactly as they are: text and fractions are not rounded first; readings (what
-    `read` returns) are the data that they gave. A tensor's scale is amax / (largest element · largest scale)
-    rounded to nearest into its format, unless it is given. Stochastic draws are numbered along the values. Raises
-    LiteralError for what is no number, UnsupportedError for numbers too long to work with and for a tensor scale
-    that is none.
+    Values are everything that `read` accepts, taken exactly: text and fractions are not rounded first. A derivation
+    from `read` is replaced by its result. A tensor scale that is not given is amax / (largest element · largest scale),
+    rounded to nearest into its format. Stochastic draws are numbered along the values. Raises LiteralError for values
+    that are not numbers; UnsupportedError for numbers too long for exact arithmetic, and for an invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]
@@ -193,7 +191,7 @@ def quantize_blocks(
 
 
 def _typed(value: object) -> str | None:
-    """Return the text that a value was; with @ and the format, where that was read first."""
+    """Return the text of a typed value, with @ and the format if it was read into a format first."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return f"{value.operands[0].text}@{short_name(value.result.format)}"
     return value if isinstance(value, str) else None
@@ -226,7 +224,7 @@ def _ratio(x: Fraction | int, negative: bool | None = None) -> Ratio:
 
 
 def _largest(values: list[Value]) -> Fraction | None:
-    """Return the largest magnitude; None where a value is not a finite number."""
+    """Return the largest magnitude; None if a value is not a finite number."""
     if not all(isinstance(value, Ratio) for value in values):
         return None
     return max(abs(value.as_fraction()) for value in values if isinstance(value, Ratio))
@@ -245,7 +243,7 @@ def _tensor_scale(format: BlockFormat, largest: list[Fraction | None], given: ob
 
 
 def given_tensor_scale(value: object, kind: Format) -> Datum:
-    """Return a tensor scale that was given, to nearest in its format; raises UnsupportedError for what can be none.
+    """Return a given tensor scale, rounded to nearest into its format; raises UnsupportedError if it is invalid.
 
     >>> from floatlab import parse_format
     >>> given_tensor_scale("0.1", parse_format("fp32"))
@@ -260,7 +258,7 @@ def given_tensor_scale(value: object, kind: Format) -> Datum:
 
 
 def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
-    """Return the scale of a tensor whose largest magnitude is amax: 1 where that is zero, and never zero or ∞.
+    """Return the scale of a tensor with largest magnitude `amax`: 1 if that is zero; never zero or ∞.
 
     >>> tensor_scale_for(2688, parse_block_format("nvfp4")), tensor_scale_for(0, parse_block_format("nvfp4"))
     (Datum(binary32 0x3f800000 = 1), Datum(binary32 0x3f800000 = 1))
@@ -272,7 +270,7 @@ def tensor_scale_for(amax: Fraction | int, format: BlockFormat) -> Datum:
 
 
 def _positive(scale: Datum) -> Datum:
-    """Return the scale, or the smallest positive number in the place of zero, which would divide nothing."""
+    """Return the scale, or the smallest positive number in place of zero, since nothing can be divided by zero."""
     kind = scale.format
     return scale if scale.magnitude or not kind.zero else Datum(kind, kind.smallest_magnitude)
 
@@ -293,12 +291,12 @@ def exponent_of(x: Fraction) -> int:
 
 
 def _counted_exponent(amax: Fraction, rule: ScaleRule, precision: int) -> int:
-    """Return the exponent of amax as a rule by exponents counts it."""
+    """Return the exponent of amax by the definition of a rule."""
     e = exponent_of(amax)
     digits = amax / _fraction(Exact(False, 1, e))
     if rule is ScaleRule.CEIL:
         return e + (digits > 1)
-    # Rounded to p digits it reaches 2 from 2 − 2^−p on: a tie there goes up, as the last digit kept is a one.
+    # Rounded to p digits, values from 2 − 2^−p on become 2: a tie there goes up, since the last digit kept is 1.
     return e + (rule is ScaleRule.EVEN and digits >= 2 - _fraction(Exact(False, 1, -precision)))
 
 
@@ -343,12 +341,12 @@ def _element(value: Ratio, multiplier: Exact, format: BlockFormat, context: Cont
     code, flags = rounded.code, rounded.flags
     if isinstance(kind, TwosComplement):
         code = kind.code(rounded.negative, numbers.magnitude(code))
-        flags &= ~Flags.UNDERFLOW  # integers do not lose digits toward zero
+        flags &= ~Flags.UNDERFLOW  # integers have no underflow
     return Element(value, scaled, rounded, code, flags, decode_element(code, format) * multiplier)
 
 
 def decode_element(code: int, format: BlockFormat) -> Exact:
-    """Return what an element's code means before it is scaled; raises UnsupportedError for ∞ and NaN.
+    """Return the value of an element's code without the scales; raises UnsupportedError for ∞ and NaN.
 
     >>> [decode_element(code, parse_block_format("mxint8")).as_fraction() for code in (0x7F, 0x80)]
     [Fraction(127, 64), Fraction(-2, 1)]

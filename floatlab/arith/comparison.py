@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Relation(Enum):
-    """How two data stand: exactly one of four."""
+    """The relation of two data: exactly one of four."""
 
     LESS = "less"
     EQUAL = "equal"
@@ -26,7 +26,7 @@ class Relation(Enum):
 
 
 class Comparison(Answering, Record):
-    """A predicate's answer; it is true or false as itself."""
+    """The result of a predicate; it can be used as a truth value."""
 
     operation: str
     operands: tuple[Datum, ...]
@@ -37,7 +37,7 @@ class Comparison(Answering, Record):
     literals: tuple[str | None, ...] = ()
 
     def __repr__(self) -> str:
-        """Show the operands and how they stand."""
+        """Show the operands and their relation."""
         a, b = self.operands
         return f"Comparison({self.operation}: {a!r}, {b!r}: {self.relation.value}, {self.holds})"
 
@@ -49,10 +49,10 @@ class Comparison(Answering, Record):
 def compare(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Return how a and b stand; a NaN is unordered with everything, and −0 equals +0.
+    """Return the relation of a and b; a NaN is unordered with everything, and −0 equals +0.
 
-    `signaling` makes any NaN raise invalid; else only signaling NaNs do. The operands may be of
-    different formats: their values are compared, exactly.
+    With `signaling`, any NaN raises invalid; else only signaling NaNs do. The operands may have different formats:
+    their values are compared exactly.
 
     >>> compare("-0", "0", "fp16").relation.value, compare("nan", "1", "fp16").relation.value
     ('equal', 'unordered')
@@ -68,7 +68,7 @@ def _compared(
     context: AnyContext,
     signaling: bool,
 ) -> Comparison:
-    if format is None:  # no result needs a format: the operands keep theirs, whatever they are
+    if format is None:  # no result needs a format, so the operands keep theirs
         given = [in_own_format(value) for value in values]
         format = next((value.format for value in given if isinstance(value, Datum)), None)
     work = begin(operation, values, format, context)
@@ -95,23 +95,23 @@ def _relation(work: Work) -> Relation:
 def equal(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Say whether a = b.
+    """Return whether a = b.
 
     Parameters
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Of one format or of two: the values are compared exactly.
+        Numbers of one format or of two: the values are compared exactly.
     format : Format or str, optional
         Format into which text is read. Default: binary32.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional
         Whether quiet NaNs raise invalid, too. Default: only signaling NaNs do.
 
     Returns
     -------
     Comparison
-        True or false as itself; `.relation`, `.flags`.
+        It can be used as a truth value; also has `.relation` and `.flags`.
 
     Raises
     ------
@@ -134,23 +134,23 @@ def equal(
 def less(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Say whether a < b.
+    """Return whether a < b.
 
     Parameters
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Of one format or of two: the values are compared exactly.
+        Numbers of one format or of two: the values are compared exactly.
     format : Format or str, optional
         Format into which text is read. Default: binary32.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional
         Whether quiet NaNs raise invalid, too. Default: only signaling NaNs do.
 
     Returns
     -------
     Comparison
-        True or false as itself; `.relation`, `.flags`.
+        It can be used as a truth value; also has `.relation` and `.flags`.
 
     Raises
     ------
@@ -173,23 +173,23 @@ def less(
 def less_equal(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Say whether a ≤ b.
+    """Return whether a ≤ b.
 
     Parameters
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Of one format or of two: the values are compared exactly.
+        Numbers of one format or of two: the values are compared exactly.
     format : Format or str, optional
         Format into which text is read. Default: binary32.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     signaling : bool, optional
         Whether quiet NaNs raise invalid, too. Default: only signaling NaNs do.
 
     Returns
     -------
     Comparison
-        True or false as itself; `.relation`, `.flags`.
+        It can be used as a truth value; also has `.relation` and `.flags`.
 
     Raises
     ------

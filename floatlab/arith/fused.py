@@ -1,4 +1,4 @@
-"""Fused beside separate: where a·b + c, rounded once, parts from a·b rounded and then + c rounded."""
+"""Fused and separate multiply-add: a·b + c rounded once, compared with rounding a·b first and then the sum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Contrast(Answering, Record):
-    """The two ways to compute a·b + c, side by side."""
+    """The fused and the separate computation of the same a·b + c."""
 
     fused: Derivation
     separate: Derivation
@@ -31,17 +31,17 @@ class Contrast(Answering, Record):
 
     @property
     def same(self) -> bool:
-        """Whether both ways give the same bits."""
+        """Whether both results have the same bits."""
         return self.fused.result == self.separate.result
 
     @property
     def product(self) -> Datum | None:
-        """The product as the separate way rounds it."""
+        """The rounded product of the separate computation."""
         return next((step.datum for step in self.separate.steps if isinstance(step, Encode)), None)
 
     @property
     def parting(self) -> Rounded | None:
-        """The rounding where the two ways part: the product's, in the separate way; None where it was exact."""
+        """The product's rounding in the separate computation, where the results part; None if it was exact."""
         rounded = next((step.rounded for step in self.separate.steps if isinstance(step, Round)), None)
         return rounded if rounded is not None and rounded.flags else None
 
@@ -54,26 +54,26 @@ def multiply_then_add(
     Parameters
     ----------
     a, b, c : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
+        Text is read into the result's format; a float is binary64, a NumPy scalar has its dtype, and an int is exact.
     format : Format or str, optional
         Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
-        operands' formats; binary32 if none has one.
+        operands' formats; binary32 if no operand has a format.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
     Returns
     -------
     Derivation
-        Its error is counted from the exact a·b + c; its flags are those of both roundings.
+        Its error is relative to the exact a·b + c; its flags are those of both roundings.
 
     Raises
     ------
     LiteralError
         An operand is not a number.
     FormatError
-        There is no such format.
+        Unknown format.
     ContextError
-        There is no such rounding direction or rule.
+        Unknown rounding direction or rule.
 
     Examples
     --------
@@ -93,14 +93,14 @@ def multiply_then_add(
 
 
 def contrast(fused: Derivation, separate: Derivation) -> Contrast:
-    """Put a fused and a separate derivation of the same a·b + c side by side.
+    """Compare a fused and a separate derivation of the same a·b + c.
 
     Parameters
     ----------
     fused : Derivation
-        What `fma` returned.
+        The result of `fma`.
     separate : Derivation
-        What `multiply_then_add` returned for the same operands.
+        The result of `multiply_then_add` for the same operands.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def contrast(fused: Derivation, separate: Derivation) -> Contrast:
     Raises
     ------
     UnsupportedError
-        The two are not such derivations, or not of the same operands.
+        The arguments are not such derivations, or have different operands.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Between floating-point numbers and integers (IEEE 754-2019 clauses 5.3.1, 5.4.1, 5.8 and 5.9)."""
+"""Conversions between floating-point numbers and integers (IEEE 754-2019 clauses 5.3.1, 5.4.1, 5.8 and 5.9)."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ MAX_INTEGER_BITS = 4096
 
 
 class Integer(Record):
-    """An integer type: two's complement where it is signed."""
+    """An integer type: two's complement if it is signed."""
 
     width: int
     signed: bool
 
     def __post_init__(self) -> None:
-        """Refuse widths that no register has."""
+        """Raise for an unsupported width."""
         if not isinstance(self.width, int) or not 1 <= self.width <= MAX_INTEGER_BITS:
             raise FormatError(f"an integer has 1 to {MAX_INTEGER_BITS} bits, not {self.width}")
 
     @property
     def name(self) -> str:
-        """The name in TestFloat's words: i32, ui64."""
+        """TestFloat's name: i32, ui64."""
         return f"{'' if self.signed else 'u'}i{self.width}"
 
     def value(self, code: int) -> int:
-        """Return the integer that a code means."""
+        """Return the integer of a code."""
         return code - (1 << self.width) if self.signed and code >> (self.width - 1) else code
 
     @property
@@ -55,16 +55,16 @@ class Integer(Record):
         return (1 << (self.width - self.signed)) - 1
 
 
-# The integer types that have names, and the one that is meant where none is named.
+# The named integer types, and the default one.
 INTEGERS = {kind.name: kind for width in (8, 16, 32, 64, 128) for kind in (Integer(width, True), Integer(width, False))}
 DEFAULT_INTEGER = "i32"
 _INTEGER = re.compile(r"(u?)(int|i|(?<!u)s|)(8|16|32|64|128)(?:_t)?")
 
 
 def parse_integer(name: str) -> Integer:
-    """Return the integer type that a name means: i8 … i128, ui8 … ui128, or as languages spell them (u32, int64_t).
+    """Return the integer type of a name: i8 … i128, ui8 … ui128, or a programming language's name (u32, int64_t).
 
-    Raises FormatError for others.
+    Raises FormatError for other names.
 
     >>> parse_integer("ui32") == parse_integer("u32") == parse_integer("uint32_t")
     True
@@ -77,7 +77,7 @@ def parse_integer(name: str) -> Integer:
 
 
 class IntegerResult(Answering, Record):
-    """A conversion to an integer: the integer, the rounding's verdict where there was one, and what was raised."""
+    """A conversion to an integer: the integer, the rounding's verdict if there was one, and the raised flags."""
 
     operands: tuple[Datum, ...]
     context: Context
@@ -112,14 +112,14 @@ def round_to_integral(
     Parameters
     ----------
     a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
+        Text is read into the result's format; a float is binary64, a NumPy scalar has its dtype, and an int is exact.
     format : Format or str, optional
         Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
-        operands' formats; binary32 if none has one.
+        operands' formats; binary32 if no operand has a format.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     exact : bool, optional
-        Whether inexact is raised where the value changes. Default: it is.
+        Whether inexact is raised if the value changes. Default: True.
 
     Returns
     -------
@@ -131,15 +131,16 @@ def round_to_integral(
     LiteralError
         An operand is not a number.
     FormatError
-        There is no such format.
+        Unknown format.
     ContextError
-        There is no such rounding direction or rule.
+        Unknown rounding direction or rule.
 
     Notes
     -----
-    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may not hold the integer: e2m3fn ends at
-    7.5, and 7.5 rounds to 8. The integer is then rounded into the format as any result is: the context's overflow rule
-    applies, and overflow and inexact are raised. The error is then counted from the integer, else from the operand.
+    IEEE 754-2019 clause 5.9 (roundToIntegral). A format with few exponents may lack the integer: e2m3fn ends at 7.5,
+    and 7.5 rounds to 8. The integer is then rounded into the format like any other result: the context's overflow rule
+    applies, and overflow and inexact are raised. In this case the error is relative to the integer, otherwise to the
+    operand.
 
     Examples
     --------
@@ -170,22 +171,22 @@ def to_integer(
     context: AnyContext = DEFAULT,
     exact: bool = True,
 ) -> IntegerResult:
-    """Convert to an integer of a given type; what does not fit is invalid.
+    """Convert to an integer of a given type; an integer out of its range raises invalid.
 
     Parameters
     ----------
     a : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
+        Text is read into the result's format; a float is binary64, a NumPy scalar has its dtype, and an int is exact.
     width : int or str, optional
         Width in bits, from 1 to 4096, or the name of a type (`"i32"`, `"u8"`). Default: 32.
     signed : bool, optional
-        Whether the integer is signed (two's complement). Default: it is.
+        Whether the integer is signed (two's complement). Default: True.
     format : Format or str, optional
         Format into which text is read. Default: binary32.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
     exact : bool, optional
-        Whether inexact is raised where the value changes. Default: it is.
+        Whether inexact is raised if the value changes. Default: True.
 
     Returns
     -------
@@ -197,15 +198,15 @@ def to_integer(
     LiteralError
         An operand is not a number.
     FormatError
-        There is no such format, or no such width or type.
+        Unknown format, width or type.
     ContextError
-        There is no such rounding direction or rule.
+        Unknown rounding direction or rule.
 
     Notes
     -----
-    IEEE 754-2019 clause 5.8 (convertToInteger). The context's NaN rule decides what NaN and numbers out of range give:
-    with x86 one pattern (the least signed integer, or all ones), with Arm the nearest integer, and 0 for NaN, with
-    RISC-V the nearest integer, and the largest for NaN.
+    IEEE 754-2019 clause 5.8 (convertToInteger). The context's NaN rule determines the result for NaN and for numbers
+    out of range. x86: one pattern (the least signed integer, or all ones). Arm: the nearest integer, and 0 for NaN.
+    RISC-V: the nearest integer, and the largest for NaN.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def to_integer(
     if x.is_infinite:
         return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     value = work.exact(0)
-    if value and value.exponent > kind.width:  # far too large: not worth writing out
+    if value and value.exponent > kind.width:  # far too large to expand
         return result(_unfit(sign, kind, rules), None, Flags.INVALID)
     rounded = round_to_quantum(value, 0, rules)
     n = sign * rounded.code
@@ -237,7 +238,7 @@ def to_integer(
 
 
 def _unfit(sign: int, kind: Integer, context: Context) -> int:
-    """Return what stands for an integer that does not fit (sign ±1) or for a NaN (0)."""
+    """Return the result for an integer out of range (`sign` ±1) or for a NaN (0)."""
     if context.nan in (NanRule.FIRST, NanRule.X86):
         return kind.least or kind.greatest
     if not sign:
@@ -255,7 +256,7 @@ def from_integer(n: int, format: Format | str, context: AnyContext = DEFAULT) ->
     format : Format or str
         The target format, or its name.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What an operation works on: operands in their formats, the result's format, and the steps so far."""
+"""The state of an operation: operands in their formats, the result's format, and the steps so far."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from floatlab.numbers.rounding import AnyContext
     from floatlab.numbers.steps import Step, Truth
 
-# What operands of several formats are promoted to: the first of these that holds them all.
+# Operands of several formats are promoted to the first of these that contains all of them.
 PROMOTIONS = ("binary16", "bfloat16", "binary32", "binary64", "binary128")
 DEFAULT_FORMAT = "binary32"
 
@@ -30,7 +30,7 @@ _NAN = (NumberClass.QUIET_NAN, NumberClass.SIGNALING_NAN, NumberClass.UNSUPPORTE
 
 
 class Lack(Enum):
-    """What keeps numbers of one format from being numbers of another."""
+    """A reason why a format does not contain the numbers of another."""
 
     DIGITS = "digits"
     LARGE = "large numbers"
@@ -41,7 +41,7 @@ class Lack(Enum):
 
 
 def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
-    """Return what `wide` lacks of the numbers of `narrow`, whatever becomes of special values; nothing: it has all.
+    """Return why `wide` does not contain all finite numbers of `narrow`; empty if it does.
 
     >>> lacks(parse_format("bf16"), parse_format("fp16"))
     (<Lack.DIGITS: 'digits'>,)
@@ -51,7 +51,7 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
         Lack.DIGITS: wide.precision < narrow.precision,
         Lack.LARGE: wide.largest < narrow.largest,
         Lack.SMALL: small,
-        # The last place of the smallest normal numbers, which a format may have without subnormal ones.
+        # The last place of the smallest normal numbers, which a format may have without subnormal numbers.
         Lack.STEPS: not small and wide.subnormals and wide.qmin > narrow.qmin,
         Lack.ZERO: narrow.zero and not wide.zero,
         Lack.SIGN: narrow.signed and not wide.signed,
@@ -61,7 +61,7 @@ def lacks(wide: Format, narrow: Format) -> tuple[Lack, ...]:
 
 @lru_cache(maxsize=1024)
 def holds(wide: Format, narrow: Format) -> bool:
-    """Say whether every number and special value of `narrow` is one of `wide`.
+    """Return whether `wide` contains every number and special value of `narrow`.
 
     >>> holds(parse_format("fp32"), parse_format("bf16")), holds(parse_format("fp16"), parse_format("bf16"))
     (True, False)
@@ -73,7 +73,7 @@ def holds(wide: Format, narrow: Format) -> bool:
 
 
 def common_format(formats: list[Format]) -> Format:
-    """Return the format that operands of these formats are promoted to; raises FormatError where none holds them.
+    """Return the format that operands of these formats are promoted to; raises FormatError if none contains them.
 
     >>> common_format([parse_format("fp16"), parse_format("bf16")]).name
     'binary32'
@@ -88,7 +88,7 @@ def common_format(formats: list[Format]) -> Format:
 
 
 class Work:
-    """An operation under way: its steps grow until it is closed into a Derivation."""
+    """An operation in progress: steps are appended until it is closed into a Derivation."""
 
     __slots__ = ("context", "format", "literals", "operands", "operation", "steps", "values")
 
@@ -101,21 +101,21 @@ class Work:
         context: Context,
         steps: list[Step],
     ) -> None:
-        """Start with what `begin` settled."""
+        """Start with the values that `begin` determined."""
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
         self.values = [datum.finite_value for datum in operands]
 
     @property
     def is_finite(self) -> bool:
-        """Whether every operand is a number: no NaN, no infinity, no code that is treated as a NaN."""
+        """Whether every operand is a finite number: no NaN, infinity, or code that is treated as a NaN."""
         for value in self.values:  # noqa: SIM110 (a generator would cost as much as adding)
             if value is None:
                 return False
         return True
 
     def exact(self, index: int) -> Exact:
-        """Return a finite operand's value; zero for a subnormal one where inputs are flushed."""
+        """Return a finite operand's value; zero for a subnormal one if inputs are flushed."""
         x = self.values[index]
         if x is None:
             raise UnsupportedError(f"{self.operands[index]!r} has no exact value")
@@ -125,7 +125,7 @@ class Work:
         return x
 
     def finish(self, exact: Exact, truth: Truth, sticky: bool = False) -> Derivation:
-        """Round the exact result, once, and close the derivation."""
+        """Round the exact result once, and close the derivation."""
         rounded = round_exact(exact, self.format, self.context, sticky)
         self.steps.append(Round(self.format, rounded))
         return self.close(rounded.code, rounded.flags, truth)
@@ -143,19 +143,18 @@ class Work:
 
 
 def reading_context(context: Context) -> Context:
-    """Return how operands are read for an operation: to nearest, as a compiler reads constants, by its range rules."""
+    """Return the context that reads operands: to nearest, as a compiler reads constants, with the same range rules."""
     if context.rounding is Direction.RNE and not context.flush_results:
         return context
     return context.replace(rounding=Direction.RNE, flush_results=False)
 
 
 def begin(operation: str, values: tuple[object, ...], format: Format | str | None, context: AnyContext) -> Work:
-    """Decode the operands, settle the result's format, and promote where formats differ.
+    """Decode the operands, determine the result's format, and promote operands of other formats.
 
-    Data, readings (what `read` returns), Python floats and NumPy numbers have formats, and keep
-    them. Text, fractions and decimals are read, to nearest, into the result's: `format`, else what
-    the others have in common, else binary32. Integers are exact: one that is no number of that
-    format is refused.
+    Datum objects, derivations returned by `read`, Python floats and NumPy numbers keep their formats. Text, fractions
+    and decimals are read, to nearest, into the result's format: `format`, else the common format of the others, else
+    binary32. Integers are exact: an integer that the format cannot represent is refused.
     """
     context = as_context(context)
     fmt = None if format is None else parse_format(format)
@@ -185,7 +184,7 @@ def begin(operation: str, values: tuple[object, ...], format: Format | str | Non
 
 
 def _share_format(values: tuple[object, ...], format: Format | None) -> TypeGuard[tuple[Datum, ...]]:
-    """Say whether operands are data of the result's own format, so that nothing is to be read or promoted."""
+    """Return whether all operands are Datum objects of the result's format, so that none has to be read or promoted."""
     shared = format
     for value in values:
         if type(value) is not Datum or (shared is not None and value.format is not shared):
@@ -195,7 +194,7 @@ def _share_format(values: tuple[object, ...], format: Format | None) -> TypeGuar
 
 
 def in_own_format(value: object) -> object:
-    """Return the datum that an operand with a format is; text, integers and fractions as they are."""
+    """Return the Datum of an operand with a format; text, integers and fractions unchanged."""
     if isinstance(value, Datum):
         return value
     if isinstance(value, Derivation):
@@ -210,7 +209,7 @@ def _read_operand(value: object, format: Format, context: Context) -> Datum:
 
 
 def exact_integer(n: int, format: Format) -> Datum:
-    """Return an integer as a number of a format; raises UnsupportedError, which says how to round it, for no such one.
+    """Return an integer as a number of a format; raises UnsupportedError, with a remedy, if it is not exact.
 
     >>> exact_integer(2048, parse_format("fp16"))
     Datum(binary16 0x6800 = 2048)
@@ -227,7 +226,7 @@ def exact_integer(n: int, format: Format) -> Datum:
 
 
 def _typed(value: object) -> str | None:
-    """Return the text that a reading started from."""
+    """Return the original text of a reading."""
     if isinstance(value, Derivation) and isinstance(value.operands[0], Literal):
         return value.operands[0].text
     return None
@@ -236,7 +235,7 @@ def _typed(value: object) -> str | None:
 def readings(
     operands: tuple[Datum, ...], literals: tuple[str | None, ...], context: Context
 ) -> tuple[Derivation | None, ...]:
-    """Return how each operand was read from its text; None for those that were data.
+    """Return the derivation of each operand from its text; None for operands without text.
 
     >>> from floatlab import add
     >>> d = add("0.1", "1", "fp16")
@@ -251,5 +250,5 @@ def readings(
 
 
 def counts_as_nan(datum: Datum) -> bool:
-    """Say whether an operand is a NaN, or a code that operations treat as one."""
+    """Return whether an operand is a NaN, or a code that operations treat as one."""
     return datum.number_class in _NAN

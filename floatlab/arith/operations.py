@@ -1,9 +1,9 @@
-"""The operations of IEEE 754-2019 clause 5.4.1 and 5.3.1: exact in the middle, one rounding at the end.
+"""The operations of IEEE 754-2019 clauses 5.4.1 and 5.3.1: computed exactly, rounded once at the end.
 
-Every one takes data, readings, text or numbers. The result's format is `format`; where that is None,
-what the operands that are data have in common (promoted, as frameworks do it), and binary32 where none
-is. It may be narrower or wider than the operands' (the standard's *formatOf* operations), and is still
-rounded once. Raises FormatError, LiteralError or UnsupportedError for operands that cannot be read.
+Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`; if that is None,
+the common format of the operands with a format (after promotion, as in frameworks), or binary32 if none has one. The
+format may be narrower or wider than the operands' (the standard's *formatOf* operations); the result is still rounded
+once. Raises FormatError, LiteralError or UnsupportedError for operands that cannot be read.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
     Parameters
     ----------
     a, b : str, int, float, Datum, Fraction, Decimal or NumPy scalar
-        Text is read into the result's format; a float is binary64, a NumPy scalar its dtype, an int exact.
+        Text is read into the result's format; a float is binary64, a NumPy scalar has its dtype, and an int is exact.
     format : Format or str, optional
         Format of the result. Default: the first of binary16, bfloat16, binary32, binary64, binary128 that holds all
-        operands' formats; binary32 if none has one.
+        operands' formats; binary32 if no operand has a format.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
     Returns
     -------
@@ -44,9 +44,9 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
     LiteralError
         An operand is not a number.
     FormatError
-        There is no such format.
+        Unknown format.
     ContextError
-        There is no such rounding direction or rule.
+        Unknown rounding direction or rule.
 
     Notes
     -----
@@ -62,7 +62,7 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
 
 
 def subtract(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Subtract b from a, rounded once: addition with b's sign changed unless it is a NaN.
+    """Subtract b from a, rounded once: addition with b's sign changed unless b is a NaN.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def subtract(a: object, b: object, format: Format | str | None = None, context: 
     Returns
     -------
     Derivation
-        As of `add`.
+        As for `add`.
 
     Notes
     -----
@@ -87,7 +87,7 @@ def subtract(a: object, b: object, format: Format | str | None = None, context: 
 
 
 def multiply(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Multiply two numbers: the exact product has at most twice the digits; round it once.
+    """Multiply two numbers: the exact product has at most twice the digits; it is rounded once.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def multiply(a: object, b: object, format: Format | str | None = None, context: 
     Returns
     -------
     Derivation
-        As of `add`.
+        As for `add`.
 
     Notes
     -----
@@ -127,7 +127,7 @@ def divide(a: object, b: object, format: Format | str | None = None, context: An
     Returns
     -------
     Derivation
-        As of `add`.
+        As for `add`.
 
     Notes
     -----
@@ -155,7 +155,7 @@ def divide(a: object, b: object, format: Format | str | None = None, context: An
 
 
 def remainder(a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT) -> Derivation:
-    """Return a − n·b with n the integer nearest to a/b, ties to even.
+    """Return a − n·b, where n is the integer nearest to a/b, ties to even.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def remainder(a: object, b: object, format: Format | str | None = None, context:
     Returns
     -------
     Derivation
-        As of `add`.
+        As for `add`.
 
     Notes
     -----
@@ -204,7 +204,7 @@ def sqrt(a: object, format: Format | str | None = None, context: AnyContext = DE
     Returns
     -------
     Derivation
-        As of `add`.
+        As for `add`.
 
     Notes
     -----
@@ -235,7 +235,7 @@ def sqrt(a: object, format: Format | str | None = None, context: AnyContext = DE
 def fma(
     a: object, b: object, c: object, format: Format | str | None = None, context: AnyContext = DEFAULT
 ) -> Derivation:
-    """Return a·b + c rounded once: the product is not rounded on the way.
+    """Return a·b + c rounded once: the product itself is not rounded.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def fma(
     Returns
     -------
     Derivation
-        As of `add`.
+        As for `add`.
 
     Notes
     -----
@@ -276,7 +276,7 @@ def _sum(
 
 
 def _added(work: Work, left: Exact, right: Exact) -> Derivation:
-    """Align and add two exact terms, settle the sign of a zero sum (6.3), round."""
+    """Align and add two exact terms, determine the sign of a zero sum (6.3), and round."""
     if left.c and right.c:
         shift = left.exponent - right.exponent
         work.steps.append(Align(left, right, abs(shift), int(shift >= 0)))
@@ -355,13 +355,13 @@ def _special_fma(work: Work) -> Derivation:
 
 
 def _zero_beside_infinity(work: Work) -> bool:
-    """Say whether the first two operands are ∞ and 0, in either order."""
+    """Return whether the first two operands are ∞ and 0, in either order."""
     finite = [index for index in (0, 1) if not work.operands[index].is_infinite]
     return bool(finite) and not work.exact(finite[0])
 
 
 def _zero_times_infinity_plus(work: Work) -> Derivation:
-    """Settle ∞ × 0 + c: invalid, unless c is a quiet NaN and the context says otherwise (7.2)."""
+    """Close ∞ × 0 + c: invalid, unless c is a quiet NaN and the context disables that (7.2)."""
     addend, context = work.operands[2], work.context
     if not counts_as_nan(addend):
         return invalid(work, Rule.ZERO_TIMES_INFINITY)

@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 
 def default_nan(format: Format, context: Context) -> int:
-    """Return the NaN of an invalid operation: quiet, payload 0, negative under x86's rule only."""
+    """Return the NaN of an invalid operation: quiet, payload 0, negative only under x86's rule."""
     if format.has_nan and not format.ieee_nans:
         return signed_nan(format, False)
     return nan_code(format, context, negative=context.nan is NanRule.X86)[0]
 
 
 def invalid(work: Work, rule: Rule) -> Derivation:
-    """Close an operation that has no useful answer (7.2)."""
+    """Close an operation without a useful result (7.2)."""
     return work.special(rule, default_nan(work.format, work.context), Flags.INVALID)
 
 
 def _payload(datum: Datum) -> int:
-    """Return a NaN's payload; 0 for what stands for a NaN in a format without one."""
+    """Return a NaN's payload; 0 for a substitute in a format without NaNs."""
     return datum.payload if datum.is_nan else 0
 
 
 def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datum:
-    """Return which NaN an x87 instruction keeps (Intel SDM volume 1, table 4-7).
+    """Return the NaN that an x87 instruction keeps (Intel SDM volume 1, table 4-7).
 
-    A quiet NaN before a signaling one; of two alike the larger significand; of equal ones the positive.
+    A quiet NaN is preferred to a signaling one; of two equal kinds the larger significand; of equal ones the positive.
     """
     second_is_quiet = not second.is_signaling
     if first_is_quiet != second_is_quiet:
@@ -46,7 +46,7 @@ def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datu
 
 
 def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool, x87: bool) -> Datum:
-    """Return which of two operands' NaNs goes on."""
+    """Return the one of two operands' NaNs that propagates."""
     if first is None:
         return second
     first_is_quiet = first_is_quiet or not first.is_signaling
@@ -58,12 +58,12 @@ def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet
 
 
 def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None) -> Derivation:
-    """Close an operation with NaN operands: one of them goes on, quieted (6.2.3).
+    """Close an operation with NaN operands: one of them propagates, quieted (6.2.3).
 
-    `first` and `x86` (as SSE) take the first; where an operand or the result is x87 extended, `x86`
-    chooses as the x87 does, pair by pair; `arm` (as Arm VFPv2) the first signaling one, else the
-    first, pair by pair; `riscv` always the default NaN. `start` is the code of a NaN that arose
-    before the last operand was looked at, and raised what it raised by a rule of its own.
+    `first` and `x86` (as SSE) take the first. If an operand or the result is x87 extended, `x86` chooses like the x87,
+    pair by pair. `arm` (as Arm VFPv2) takes the first signaling NaN, else the first, pair by pair. `riscv` always takes
+    the default NaN. `start` is the code of a NaN that an earlier part of the operation produced; its flags are already
+    raised.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)
@@ -77,7 +77,7 @@ def propagate(work: Work, operands: tuple[Datum, ...], start: int | None = None)
         if datum.is_signaling or kind is NumberClass.UNSUPPORTED:
             flags = Flags.INVALID
         if datum.is_nan:
-            # From the third operand on, what was chosen before has been quieted.
+            # From the third operand on, the NaN chosen before is quiet already.
             chosen = _chosen(chosen, datum, work.context, position > 1 or start is not None, x87)
     rule = Rule.SIGNALING_OPERAND if flags else Rule.NAN_OPERAND
     if unsupported:

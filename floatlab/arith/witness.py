@@ -1,8 +1,8 @@
-"""Witnesses: operands for which a·b + c rounded once differs from a·b rounded and then + c rounded.
+"""Witnesses: operands for which a·b + c rounded once differs from rounding a·b first and then the sum.
 
-They are looked for where a person would: first beside given operands, then among short numbers whose
-product is just too long for the format, with c = −round(a·b), so that the sum is what the product's
-rounding lost; then by chance. Formats of few values are searched through, so that None is a proof there.
+The search begins near given operands. It continues with short numbers whose product is just too long for the format,
+with c = −round(a·b), so that the sum is the product's rounding error; then with random operands. Formats with few
+values are searched exhaustively, so None is a proof for them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     Triple = tuple[Datum, Datum, Datum]
 
-_SEARCHED = 6  # formats of up to so many bits are searched through
-_SEARCHED_POWERS = 8  # and those of precision 1, whose products are few
-_NEARBY = 3  # ulps by which given operands are changed
-_SHORT = 24  # odd integers tried as factors
-_EVERY = 256  # tries between two words of progress
+_SEARCHED = 6  # formats of up to this many bits are searched exhaustively
+_SEARCHED_POWERS = 8  # the same for formats of precision 1, which have few products
+_NEARBY = 3  # given operands are changed by up to this many ulps
+_SHORT = 24  # number of odd integers tried as factors
+_EVERY = 256  # tries between two progress reports
 
 
 def find_witness(
@@ -42,11 +42,10 @@ def find_witness(
     tries: int = 100_000,
     progress: Callable[[int, int], bool] | None = None,
 ) -> Triple | None:
-    """Return finite a, b and c whose fma and multiply-then-add are different finite numbers; the same for a seed.
+    """Return finite a, b and c whose fma and multiply-then-add are different finite numbers, determined by the seed.
 
-    None where `tries` found none, which is a proof where the format `is_searched_through`. `near` are
-    operands to start from. `progress` is called now and then with what was done of how much, and
-    returns whether to go on.
+    None if `tries` found none; this is a proof if the format `is_searched_through`. `near` are operands to start from.
+    `progress` is called at intervals with the number of tries done and the total; it returns whether to continue.
 
     >>> find_witness("fp16")
     (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))
@@ -61,7 +60,7 @@ def find_witness(
 
 
 def is_searched_through(format: Format | str) -> bool:
-    """Say whether the search tries every number of a format, so that finding none is a proof.
+    """Return whether the search tries every number of a format, so that finding none is a proof.
 
     >>> is_searched_through("e2m1"), is_searched_through("fp16")
     (True, False)
@@ -81,7 +80,7 @@ def _candidates(fmt: Format, context: Context, seed: int, near: Triple | None, t
 
 
 def _may_differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
-    """Tell most operands that cannot differ, without building derivations."""
+    """Return False for most operands that cannot differ, without building derivations."""
     try:
         exact, addend = a.exact * b.exact, c.exact
         product = _product(exact, a.format, context)
@@ -93,7 +92,7 @@ def _may_differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
         if context.flush_inputs or not once.c or not twice.c:
             return True
         return round_exact(once, a.format, context).code != round_exact(twice, a.format, context).code
-    except FloatlabError:  # a context that refuses what the format cannot name
+    except FloatlabError:  # the context refuses a value without a code
         return False
 
 
@@ -106,7 +105,7 @@ def _differ(a: Datum, b: Datum, c: Datum, context: Context) -> bool:
 
 
 def _loses(a: Datum, b: Datum, context: Context) -> bool:
-    """Say whether rounding the product loses anything."""
+    """Return whether the product is inexact."""
     try:
         return _product(a.exact * b.exact, a.format, context) is not None
     except FloatlabError:
@@ -114,13 +113,13 @@ def _loses(a: Datum, b: Datum, context: Context) -> bool:
 
 
 def _product(exact: Exact, fmt: Format, context: Context) -> Datum | None:
-    """Return the rounded product, or None where nothing was lost in it."""
+    """Return the rounded product, or None if it is exact."""
     rounded = round_exact(exact, fmt, context)
     return Datum(fmt, rounded.code) if rounded.flags else None
 
 
 def _addends(a: Datum, b: Datum, context: Context) -> Iterator[Datum]:
-    """Yield what takes the rounded product away, and its neighbours; nothing where it is exact or out of range."""
+    """Yield the negated rounded product and its neighbours; nothing if the product is exact or out of range."""
     fmt = a.format
     try:
         rounded = round_exact(a.exact * b.exact, fmt, context)
@@ -160,7 +159,7 @@ def _stepped(datum: Datum, count: int) -> Datum:
 
 
 def _short(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield pairs of odd integers whose product has just more digits than the format keeps.
+    """Yield pairs of odd integers whose product has slightly more digits than the format keeps.
 
     The integers themselves come first, then the same digits in numbers from 1 to 2.
     """
@@ -179,13 +178,13 @@ def _short(fmt: Format, context: Context) -> Iterator[Triple]:
 
 
 def _placed(fmt: Format, c: int, q: int) -> Datum | None:
-    """Return c·2^q where the format has it."""
+    """Return c·2^q, or None if the format cannot represent it."""
     rounded = round_exact(Exact(False, c, q), fmt)
     return None if rounded.flags else Datum(fmt, rounded.code)
 
 
 def _all(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield every case, from 1 outward: a ≥ 0, since two signs are as good as none, and each product once."""
+    """Yield every case, from 1 outward, with a ≥ 0 (by symmetry) and each product once."""
     data = [each for each in (Datum(fmt, code) for code in range(1 << fmt.width)) if each.is_finite]
     one = round_exact(Exact(False, 1, 0), fmt).code
     data.sort(key=lambda datum: (abs(datum.magnitude - one), datum.sign_bit))
@@ -193,7 +192,7 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
     seen: set[object] = set()
     for a in data:
         for b in data if not a.sign_bit else ():
-            # Where subnormal operands are flushed, the product alone does not say what comes of them.
+            # If subnormal operands are flushed, the product alone does not determine the result.
             product = (a, b) if flushing else a.exact * b.exact
             if product not in seen:
                 seen.add(product)
@@ -202,7 +201,7 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
 
 
 def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
-    """Yield factors near 1, with what nearly cancels their product; any three numbers now and then."""
+    """Yield factors near 1 with an addend that nearly cancels their product; now and then any three numbers."""
     t, draws = fmt.trailing_bits, RandomIntegers(seed)
     while True:
         factors = [_placed(fmt, 1 << t | draws.below(1 << t), draws.below(7) - 3 - t) for _ in range(2)]
@@ -212,5 +211,5 @@ def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
         anywhere = [Datum(fmt, draws.below(1 << fmt.width)) for _ in range(3)]
         if all(each.is_finite for each in anywhere):
             yield anywhere[0], anywhere[1], anywhere[2]
-        else:  # counts as a try: there are formats where hardly anything is finite
+        else:  # this counts as a try: in some formats hardly any code is finite
             yield (Datum(fmt, 0),) * 3

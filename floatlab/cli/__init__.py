@@ -1,1 +1,1 @@
-"""Floor 6: the command line. The only room that prints."""
+"""Floor 6: the command line. Only this package prints."""

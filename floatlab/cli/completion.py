@@ -1,4 +1,4 @@
-"""`completion`: shtab writes the script, from parsers that are made of the same tables as those that parse."""
+"""`completion`: shtab writes the script from argparse parsers, built from the command line's own option tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from floatlab.verbs.registry import VERBS, verb_named
 
 
 def run(words: list[str]) -> int:
-    """Write the script of one shell; raises MissingPartError without shtab."""
+    """Write the completion script of one shell; raises MissingPartError without shtab."""
     options = Parser(VERB).parse(words)
     (shell,) = VERB.question(options.values, vars(options)).values
     try:
@@ -25,7 +25,7 @@ def run(words: list[str]) -> int:
 
 
 def _whole_parser(file: object) -> argparse.ArgumentParser:
-    """Return one parser with all verbs; `file` marks what is completed with names of files."""
+    """Return one parser with all verbs; `file` marks the arguments that are completed with file names."""
     parser = argparse.ArgumentParser(prog="floatlab", description="inspect float formats, and see rounding happen")
     parser.add_argument("-V", "--version", action="store_true", help="show the version and exit")
     verbs = parser.add_subparsers()

@@ -16,11 +16,11 @@ from floatlab.verbs.question import Question
 from floatlab.verbs.registry import VERBS, answers_of, verb_named
 from floatlab.verbs.tui.options import DEFAULT_HOST, DEFAULT_PORT, VERB, VISITORS
 
-_PATIENCE = 0.3  # seconds to wait for what may be wrong with a question
+_PATIENCE = 0.3  # seconds to wait for an error in the question before the screen opens
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:
-    """Part the explorer's own options from the command that it opens at."""
+    """Split the explorer's own options from the command to open."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         flag, equals, _ = words[at].partition("=")
@@ -32,7 +32,7 @@ def _parted(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run(words: list[str]) -> int:
-    """Open the explorer, and return its exit status when it is left."""
+    """Open the explorer; return its exit status."""
     own, question = _parted(words)
     options = Parser(VERB).parse(own)
     if question and question[0] in VERBS and screen_for(question[0]) is None:
@@ -47,7 +47,7 @@ def run(words: list[str]) -> int:
         if question[0].startswith("--"):
             raise UsageError(f"{quoted(question[0])} is no option of tui; floatlab tui --help lists them") from error
         raise
-    # Textual's driver for browsers confines, too, whoever started it: visitors of other servers are strangers as well.
+    # Under Textual's web driver the process is sandboxed whichever server started it: its users are untrusted.
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         options.served = True
     chosen = VERB.question((), vars(options))
@@ -62,12 +62,12 @@ def run(words: list[str]) -> int:
         pending = _begun(start)
     if chosen.option("serve"):
         if pending is not None:
-            pending.stop()  # each visitor's explorer asks by itself
+            pending.stop()  # each visitor's explorer computes its own answer
         _serve(chosen, here, question)
         return 0
-    if "TEXTUAL_DRIVER" not in os.environ:  # a server draws in the visitor's browser
+    if "TEXTUAL_DRIVER" not in os.environ:  # under a driver, Textual draws in the visitor's browser
         _check_terminal()
-    from floatlab.tui.app.app import open_explorer  # takes a while, in which more may have come to light
+    from floatlab.tui.app.app import open_explorer  # slow; the answer may fail meanwhile
 
     if pending is not None and pending.ends(0):
         pending.result()
@@ -77,7 +77,7 @@ def run(words: list[str]) -> int:
 
 
 def _confine(folder: str | None) -> None:
-    """Confine this process before a visitor's question is asked."""
+    """Sandbox this process before it answers a visitor's question."""
     try:
         confine(folder)
     except (OSError, ValueError) as error:
@@ -87,11 +87,11 @@ def _confine(folder: str | None) -> None:
 
 
 def _serve(chosen: Question, here: str, question: list[str]) -> None:
-    """Serve explorers that are confined as this process is, until it is interrupted."""
+    """Serve explorers that are sandboxed like this process, until interrupted."""
     from floatlab.tui.app.browser import Address, serve
 
     files = None if chosen.option("files") is None else os.getcwd()
-    os.chdir(here)  # explorers import their code from where this process did, not from among the files
+    os.chdir(here)  # the child processes import floatlab relative to this folder, not to the shared one
     visitor = Question(VERB.name).having(served=True, files=files, theme=chosen.option("theme"))
     host, port = chosen.option("host", DEFAULT_HOST), chosen.option("port", DEFAULT_PORT)
     address = Address(host, port, chosen.option("name", ""))
@@ -100,11 +100,11 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
 
 
 def _begun(start: Question) -> BackgroundAnswer:
-    """Begin to answer the question: what is wrong with it is said here, before the screen is taken, if it shows soon.
+    """Start computing the answer; report an error here if it is found before the terminal switches to full screen.
 
-    What takes longer goes on, and the screen waits for it.
+    A longer computation continues, and the screen waits for it.
     """
-    answers_of(start.verb)  # NumPy's import would use the patience up
+    answers_of(start.verb)  # imports NumPy first, so that this does not count against _PATIENCE
     pending = BackgroundAnswer(start)
     row = screen_for(start.verb)
     if row is not None and row.slow:
@@ -117,7 +117,7 @@ def _begun(start: Question) -> BackgroundAnswer:
 
 
 def _check_terminal() -> None:
-    """Refuse where there is nothing to draw on. Textual draws on standard error."""
+    """Raise UsageError if there is no terminal to draw on. Textual draws on standard error."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         serve = VERB.option("serve").flag
         raise UsageError(f"tui needs a terminal to draw on; floatlab VERB … answers in pipes, tui {serve} in a browser")

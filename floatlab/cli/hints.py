@@ -1,4 +1,4 @@
-"""Errors for words that are no verb, no option and no number, with what may have been meant."""
+"""Suggestions for an argument that is no verb, option or number; imported only when an error is reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floatlab.verbs.registry import VERBS, verb_named
 
 
 def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
-    """Return what a word that is not a number may have been meant as; `first` stands where a verb might."""
+    """Return a suggestion for a value that is not a number; `first` is the word in the verb's position."""
     if value in VERBS:
         return f"{quoted(value)} is a verb, and the verb comes first: floatlab {value} …"
     rows = [row.split(" → ") for name in VERBS for row in verb_named(name).also]
@@ -33,7 +33,7 @@ def meant_by_value(verb: Verb, value: str, first: str | None) -> str:
 
 
 def unknown_option(word: str, verb: Verb) -> UsageError:
-    """Return the error for an option that a verb does not have, with what may have been meant."""
+    """Return the error for an option that a verb does not have, with a suggestion."""
     option = word.partition("=")[0]
     if verb.formats_by and option in ("-f", "--format", *(f"--{name}" for name in SHORTHANDS)):
         return UsageError(f"{verb.name} has no {option}: {verb.formats_by}")
@@ -42,7 +42,7 @@ def unknown_option(word: str, verb: Verb) -> UsageError:
 
 
 def meant_by_option(flag: str, verb: Verb) -> str:
-    """Return what an option that there is not, such as --mode, may mean: the end of a line, or nothing."""
+    """Return a suggestion for an unknown option such as --mode, to append to the error message; may be empty."""
     word = flag.lstrip("-").lower()
     if verb.name == "show" and flag in ("-v", "-version", "--ver"):
         return "; did you mean '--version'?"

@@ -1,4 +1,4 @@
-"""The door: words in, an exit status out. No traceback ever reaches a user."""
+"""Entry point: arguments in, exit status out. Users never see a traceback."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """Run as a program: also end quietly at Ctrl-C and when nobody reads the output any more."""
+    """Run as a program: also end quietly on Ctrl-C and on a broken pipe."""
     try:
         status = main()
     except KeyboardInterrupt:
@@ -73,13 +73,13 @@ def run() -> None:
 
 
 def _end(status: int, message: str, place: str = "") -> int:
-    with suppress(BrokenPipeError):  # nobody hears the words; the status still tells
+    with suppress(BrokenPipeError):  # if stderr is closed, the exit status still reports the failure
         say(message, place)
     return status
 
 
 def _report(error: Exception) -> str:
-    """Put the traceback in a file; return the line that asks for a report."""
+    """Write the traceback to a file; return the message that requests a report."""
     import tempfile
     import traceback
 
@@ -88,7 +88,7 @@ def _report(error: Exception) -> str:
     told = f"an internal error ({type(error).__name__}); please report it with"
     try:
         if confined():
-            raise OSError  # visitors could fill the disk
+            raise OSError  # browser users could fill the disk
         with tempfile.NamedTemporaryFile(
             "w", prefix="floatlab-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
         ) as file:
@@ -149,7 +149,7 @@ def _command(words: list[str]) -> int:
 
 
 def _run(name: str, *words: str) -> int:
-    """Run a verb that asks no question; return the status."""
+    """Run a verb without questions; return the exit status."""
     if name == "vectors":
         from floatlab.cli.vectors import run
     elif name == "completion":
@@ -160,7 +160,7 @@ def _run(name: str, *words: str) -> int:
 
 
 def _compiled_lane() -> str:
-    """Say whether the extension of floatlab.arrays is there, and loads."""
+    """Return `yes` if the compiled extension of floatlab.arrays can be imported, else `no`."""
     try:
         import_module("floatlab._kernels")
     except ImportError:
@@ -169,7 +169,7 @@ def _compiled_lane() -> str:
 
 
 def _help(words: list[str]) -> int:
-    """Answer `floatlab help`, and `floatlab help show` as `floatlab show --help`."""
+    """Handle `floatlab help`, and `floatlab help show` like `floatlab show --help`."""
     if not words or words[0].startswith("-"):
         put(overview())
         return DONE
@@ -180,7 +180,7 @@ def _help(words: list[str]) -> int:
 
 
 def _answers(question: Question, first: str | None, started: Started | None) -> list[Answer]:
-    """Answer a question; `first` is the word where a verb might have been meant, if none was typed."""
+    """Answer a question; `first` is the word in the verb's position if no verb was typed."""
     try:
         return answer_question(question, started)
     except LiteralError:
@@ -194,7 +194,7 @@ def _answers(question: Question, first: str | None, started: Started | None) -> 
 
 
 def _stream(ask: Callable[[str], list[Answer]], manner: Manner) -> int:
-    """Answer standard input line by line, as it comes; a bad line is reported and the rest goes on."""
+    """Answer standard input line by line; a bad line is reported, and the remaining lines are still answered."""
     from floatlab.cli.standard_input import MAX_LINE, lines
 
     status, first, missing = DONE, True, ""

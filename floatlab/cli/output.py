@@ -1,6 +1,6 @@
-"""Writing answers: data to standard output, words to standard error.
+"""Writing answers: data to standard output, messages to standard error.
 
-The streams are taken as they really are: closed, full, broken off, or in an encoding of few characters.
+The streams may be closed, full, broken, or in an encoding with few characters.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _HTML_WIDTH = 100
 _TO_OUTPUT = ("svg", "csv")  # options that name a file to write, or - for standard output
 _WRITING = (*_TO_OUTPUT, "html", "plot")
-_PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # what error lines are written with
+_PLAIN = str.maketrans({"−": "-", "…": "...", "×": "x"})  # replaced in error messages if the encoding lacks them
 
 
 class OutputError(FloatlabError):
-    """Standard output takes nothing."""
+    """Standard output cannot be written."""
 
 
 def shows_unicode(stream: TextIO) -> bool:
-    """Return whether a stream's encoding has the characters that pages are drawn with."""
+    """Return whether a stream's encoding can represent the characters of pages."""
     try:
         "×−→∞…≈≤".encode(getattr(stream, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -44,7 +44,7 @@ def shows_unicode(stream: TextIO) -> bool:
 
 
 def output() -> TextIO:
-    """Return standard output; raises OutputError where the program was started without one."""
+    """Return standard output; raises OutputError if the program was started without one."""
     out: TextIO | None = sys.stdout
     if out is None:
         raise OutputError("standard output is closed: there is nowhere to write the answer")
@@ -52,9 +52,9 @@ def output() -> TextIO:
 
 
 def put(text: str, drawn: bool = False) -> None:
-    """Write data, now. Raises OutputError where that cannot be done, BrokenPipeError where nobody reads.
+    """Write data immediately; raises OutputError on failure, BrokenPipeError if the reader has gone.
 
-    Nothing is written that a terminal would obey, but the colours of a page that was `drawn` by `to_text`.
+    Control sequences are escaped, except the colour codes that `to_text` put into a page (`drawn`).
     """
     out = output()
     if not drawn and not text.replace("\n", "").isprintable():
@@ -74,13 +74,13 @@ def put(text: str, drawn: bool = False) -> None:
 
 
 def say(message: str, place: str = "") -> None:
-    """Write one line of words to standard error: nothing that a terminal would obey, no error of its own.
+    """Write one message line to standard error. Control sequences are escaped, and I/O errors are ignored.
 
-    Under it stand the lines of `place`, as they are: a piece of what was typed, and a caret.
-    Only a broken pipe is passed on, or an endless input with nothing but bad lines would be read for ever.
+    The lines of `place` follow unchanged: an excerpt of the typed text and a caret.
+    Only BrokenPipeError propagates; otherwise an endless stream of bad lines would never stop.
     """
     err: TextIO | None = sys.stderr
-    if err is None:  # print would take standard output instead
+    if err is None:  # print would write to standard output instead
         return
     lines = [" ".join(message.split()), *place.splitlines()]
     words = "\n".join(map(printable, lines))
@@ -101,7 +101,7 @@ def is_watched() -> bool:
 def settle() -> None:
     """Flush the streams for the last time.
 
-    Python flushes them once more on its way out, and would complain: one that fails gets somewhere to go.
+    Python flushes them again at exit and would report failures, so a broken stream is redirected to devnull.
     """
     streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
     for stream in streams:
@@ -114,7 +114,7 @@ def settle() -> None:
 
 
 class Manner(Record):
-    """How answers are to be shown."""
+    """The output settings."""
 
     json: bool
     colour: bool
@@ -128,12 +128,12 @@ class Manner(Record):
 
     @property
     def draws(self) -> bool:
-        """Whether standard output gets the page, and not data."""
+        """Whether a page, not data, goes to standard output."""
         return not (self.json or self.quiet or "-" in (self.svg, self.csv))
 
 
 def manner_of(options: argparse.Namespace, out: TextIO) -> Manner:
-    """Settle colour, width and characters from the options, the environment and the terminal."""
+    """Determine colour, width and characters from the options, the environment and the terminal."""
     color = "auto" if options.color is None else options.color
     if color not in ("auto", "always", "never"):
         raise UsageError(f"--color is one of auto always never, not {quoted(color)}")
@@ -180,9 +180,9 @@ def _width(text: str | None, out: TextIO) -> int:
 
 
 def write(answers: list[Answer], manner: Manner, first: bool = True) -> None:
-    """Write answers; `first` is false where others came before on the same stream.
+    """Write answers; `first` is false if other answers were written before on the same stream.
 
-    Everything is drawn before anything is written: an answer that fails leaves standard output empty.
+    Everything is drawn before anything is written, so an answer that fails leaves standard output empty.
     """
     text = _drawn(answers, manner, first)
     for hint in dict.fromkeys(hint for answer in answers for hint in answer.hints):
@@ -192,7 +192,7 @@ def write(answers: list[Answer], manner: Manner, first: bool = True) -> None:
 
 @in_default_mode
 def _drawn(answers: list[Answer], manner: Manner, first: bool) -> str:
-    """Return what standard output gets; a picture that has a file of its own is saved on the way."""
+    """Return the text for standard output; a picture or table with its own file is saved here."""
     if manner.svg is not None:
         picture = _picture(_page(answers), manner.width)
         if manner.svg == "-":
@@ -222,9 +222,9 @@ def _page(answers: list[Answer]) -> Page:
 
 
 def _picture(page: Page, width: int) -> str:
-    """Return SVG in the characters of standard output.
+    """Return SVG in the encoding of standard output.
 
-    XML without a declaration is UTF-8: where the stream is not, only references to characters are safe.
+    XML without a declaration is UTF-8. For any other encoding of the stream, only character references are safe.
     """
     from floatlab.page.svg import to_svg
 
@@ -236,7 +236,7 @@ def _picture(page: Page, width: int) -> str:
 
 @in_default_mode
 def write_files(question: Question, answer: Answer, manner: Manner) -> None:
-    """Write the page and the figure that have files of their own."""
+    """Write the page and the figure to the files given by --html and --plot."""
     if manner.html is not None:
         from floatlab.page.svg import to_html
 
@@ -247,7 +247,7 @@ def write_files(question: Question, answer: Answer, manner: Manner) -> None:
 
 
 def save(option: str, path: str, text: str) -> None:
-    """Write what an option asked for into its file; raises FileFormatError that names both."""
+    """Write the output of an option to its file; raises FileFormatError that names both."""
     from floatlab.writing import replacing
 
     with refusing(option, path), replacing(path) as file:
@@ -256,7 +256,7 @@ def save(option: str, path: str, text: str) -> None:
 
 @contextmanager
 def refusing(option: str, path: str) -> Iterator[None]:
-    """Name the option and its file where the file cannot be written."""
+    """Raise FileFormatError with the name of the option and its file if the file cannot be written."""
     try:
         yield
     except FileFormatError as error:
@@ -269,9 +269,9 @@ def refusing(option: str, path: str) -> Iterator[None]:
 
 
 def check_outputs(manner: Manner, read: list[str]) -> None:
-    """Refuse, before the work, files that cannot be written, and those that the command reads or writes anyway.
+    """Refuse output files that cannot be written, or that the command also reads or writes, before the work starts.
 
-    `read` are words that may name files or arrays in them, as `FILE::NAME` does; others are of no matter here.
+    `read` are words that may name files or arrays in files, such as `FILE::NAME`; other words are ignored.
     """
     if manner.plot is not None:
         from floatlab.page.figures import require_matplotlib
@@ -300,7 +300,7 @@ def check_outputs(manner: Manner, read: list[str]) -> None:
 
 
 def _states(word: str) -> Iterator[os.stat_result]:
-    """Return the states of the files that a word may name: whole, before a `::`, or between commas."""
+    """Yield the states of the files that a word may name: as a whole, before a `::`, or between commas."""
     parts = word.split("::")
     for name in {*("::".join(parts[:n]) for n in range(1, len(parts) + 1)), *word.split(",")}:
         with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""argparse, wrapped once: values may begin with a minus, options may stand anywhere, errors are one line."""
+"""An adapter for argparse: values may begin with a minus, options may be anywhere, errors are one line."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 _HELP_WIDTH = 78
 
-# What looks like an option but is a value: -3, -.5, -0x1p3, -inf, -nan, -snan, -1/3, -2^-24.
+# Values that look like options: -3, -.5, -0x1p3, -inf, -nan, -snan, -1/3, -2^-24.
 _NEGATIVE_VALUE = re.compile(r"-(?:\.?[0-9]|inf|[sq]?nan)", re.IGNORECASE)
 
-# argparse cannot say "an option whose value is optional but must be joined with =".
+# argparse cannot express an optional value that must be joined with =.
 _QUIET = {"--quiet=value": "--quiet", "--quiet=code": "--quiet-code"}
 
 
-# Help at a fixed width: asking the terminal would import shutil at every start, for argparse's own checks.
+# Help has a fixed width: reading the terminal's width would import shutil at every start, for argparse's checks.
 _Help = partial(argparse.RawDescriptionHelpFormatter, width=_HELP_WIDTH)
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of one verb, made from its table of options."""
+    """The parser of one verb, built from its option table."""
 
     def __init__(self, verb: Verb) -> None:
         """Add the verb's values and options, each under its heading."""
@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         add_verb(self, verb)
 
     def format_help(self) -> str:
-        """Return the help: what the verb does, its options, what its values mean, examples that run."""
+        """Return the help: the verb's purpose, its options, the meaning of its values, and runnable examples."""
         from textwrap import fill
 
         verb = self.verb
@@ -63,17 +63,17 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def print_help(self, file: object = None) -> None:
-        """Write the help as all data is written, in whatever encoding the terminal has."""
+        """Write the help with `put`, which handles the terminal's encoding."""
         put(self.format_help())
 
     def error(self, message: str) -> NoReturn:
-        """Raise one line instead of printing a usage block."""
+        """Raise UsageError with one line instead of printing a usage block."""
         raise UsageError(message)
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
-        """Parse, naming what is wrong and what might have been meant."""
+        """Parse; errors name the wrong word and may suggest a correction."""
         words, values = [_QUIET.get(word, word) for word in words], []
-        if "--" in words:  # argparse's own handling of it differs between versions of Python
+        if "--" in words:  # argparse's handling of -- differs between versions of Python
             words, values = words[: words.index("--")], words[words.index("--") + 1 :]
         for word in words:
             self._check(word)
@@ -88,7 +88,7 @@ class Parser(argparse.ArgumentParser):
         return known
 
     def _check(self, word: str) -> None:
-        """Refuse words that argparse would take for something else, or speak of in its own way."""
+        """Reject words that argparse would misinterpret or report in its own wording."""
         known = self._option_string_actions
         option, equals, value = word.partition("=")
         if equals and option in known and known[option].nargs == 0:
@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
             raise self._unknown(word)
 
     def _missing(self, error: argparse.ArgumentError) -> str:
-        """Say what an option without its value wants."""
+        """Return the message for an option whose value is missing."""
         name = error.argument_name or ""
         action = self._option_string_actions.get(name.split("/")[0])
         if action is None:
@@ -133,7 +133,7 @@ def add_verb(parser: argparse.ArgumentParser, verb: Verb) -> None:
 
 
 def _add(group: argparse._ActionsContainer, option: Option) -> None:
-    """Add one option: as a switch, or with the words after it."""
+    """Add one option: as a switch, or with its values."""
     help = option.explanation or argparse.SUPPRESS
     if option.name == "formats":
         group.description = "shorthands: " + " ".join(f"--{name}" for name in SHORTHANDS)
@@ -150,7 +150,7 @@ def _add(group: argparse._ActionsContainer, option: Option) -> None:
 
 
 class AppendFormats(argparse.Action):
-    """Collect formats in the order typed, once each, from -f NAME[,NAME…] and from the shorthands."""
+    """Collect formats in the order typed, each once, from -f NAME[,NAME…] and from the shorthands."""
 
     def __call__(self, parser: object, namespace: argparse.Namespace, values: object, flag: str | None = None) -> None:
         """Append the formats that an option names."""
@@ -163,7 +163,7 @@ class AppendFormats(argparse.Action):
 
 
 def read_question(words: list[str]) -> Question:
-    """Return the question that a command asks; without a verb it is `show`. Raises UsageError for what asks none.
+    """Return the question of a command; without a verb it is `show`. Raises UsageError if the verb has no questions.
 
     >>> from floatlab.verbs.registry import command_of
     >>> command_of(read_question(["0.1", "--fp16"]))

@@ -1,4 +1,4 @@
-"""Progress on standard error, only where somebody watches and the work takes a while."""
+"""Progress on standard error, shown only on a terminal and only if the work takes a while."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from floatlab.cli.output import is_watched
 
-_EVERY = 0.25  # seconds between pictures
-_PATIENCE = 0.5  # seconds of work before the first
+_EVERY = 0.25  # seconds between updates
+_PATIENCE = 0.5  # seconds of work before the first update
 _WIDTH = 24
 
 
 class Watched:
-    """One line on standard error, drawn again and again where somebody watches, and taken away in the end."""
+    """A status line on standard error, redrawn if it is a terminal, and erased at the end."""
 
     def __init__(self, wanted: bool = True) -> None:
         """Start the clock; nothing is drawn yet."""
@@ -23,12 +23,12 @@ class Watched:
         self.start = time.monotonic()
 
     def draw(self, text: str) -> None:
-        """Draw over what is there."""
+        """Draw over the current line."""
         self.shown = True
         self._write(f"\r{text}")
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self.shown:
             self.shown = False
             self._write("\r\x1b[K")
@@ -37,15 +37,15 @@ class Watched:
         try:
             sys.stderr.write(text)
             sys.stderr.flush()
-        except OSError:  # the terminal has gone: the work goes on
+        except OSError:  # the terminal has gone, but the work continues
             self.watched = False
 
 
 class Bar(Watched):
-    """How much of a known amount of work is done; used again for the next piece of work."""
+    """A progress bar for a known amount of work; it can be reused for the next piece of work."""
 
     def begin(self, total: int, noun: str) -> Callable[[int], None]:
-        """Start anew with so much to do; return what counts work done."""
+        """Reset with a new total; return the callback that counts finished work."""
         self.clear()
         self.total, self.noun, self.done = total, noun, 0
         self.start = time.monotonic()
@@ -53,14 +53,14 @@ class Bar(Watched):
         return self.add
 
     def add(self, count: int) -> None:
-        """Count what was done, and draw now and then."""
+        """Count finished work; redraw at intervals."""
         self.done += count
         if self.watched and (now := time.monotonic()) >= self.next:
             self.next = now + _EVERY
             self.draw(f"{self.text(now - self.start)}\x1b[K")
 
     def text(self, seconds: float) -> str:
-        """Return the bar after so many seconds.
+        """Return the bar after a number of seconds.
 
         >>> bar = Bar()
         >>> bar.begin(4_000_000, "elements")(1_000_000)

@@ -1,4 +1,4 @@
-"""Standard input as it really is: closed, endless, in lines of any length; what `-` on a command line reads."""
+"""Reading standard input for `-`: it may be closed, endless, or have lines of any length."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import IO, TextIO
 
 from floatlab.errors import FileFormatError
 
-MAX_LINE = 10_000_000  # bytes of one line of values
-MAX_INPUT = 1 << 26  # bytes of an array, as of a file of text
+MAX_LINE = 10_000_000  # limit of one line of values, in bytes
+MAX_INPUT = 1 << 26  # limit of an array, in bytes, as for text files
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def standard_input() -> IO[bytes]:
-    """Return standard input; raises FileFormatError where the program was started without one."""
+    """Return standard input; raises FileFormatError if the program was started without one."""
     stdin: TextIO | None = sys.stdin
     if stdin is None:
         raise FileFormatError("- reads standard input, and standard input is closed")
@@ -23,7 +23,7 @@ def standard_input() -> IO[bytes]:
 
 
 def bounded_lines(stream: IO[bytes], most: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield numbered lines; None for one of more than `most` bytes, of which no more is kept."""
+    """Yield numbered lines; a line longer than `most` bytes yields None and is not buffered."""
     number = 0
     while raw := stream.readline(most + 1):
         number += 1
@@ -36,7 +36,7 @@ def bounded_lines(stream: IO[bytes], most: int) -> Iterator[tuple[int, bytes | N
 
 
 def lines() -> Iterator[tuple[int, str | None]]:
-    """Yield the lines of standard input that are not empty, with their numbers; None for one that is too long."""
+    """Yield the nonempty lines of standard input with their numbers; None for a line that is too long."""
     try:
         for number, raw in bounded_lines(standard_input(), MAX_LINE):
             text = None if raw is None else raw.decode("utf-8", "backslashreplace").strip()
@@ -48,10 +48,10 @@ def lines() -> Iterator[tuple[int, str | None]]:
 
 @contextmanager
 def input_as_file() -> Iterator[str]:
-    """Give the path of a file that holds what standard input brings, for as long as it is read.
+    """Provide the path of a temporary file with the contents of standard input.
 
-    Arrays are read from files, which may be looked at twice; what is wrong with this one is said of standard input.
-    Raises FileFormatError for too much, or none.
+    Arrays are read from files, which may be read twice. Errors in this file are reported as errors of standard input.
+    Raises FileFormatError if the input is too large or cannot be read.
     """
     import re
     from contextlib import ExitStack

@@ -24,12 +24,12 @@ from floatlab.verbs.vectors.options import CHECK, SHOWN, VERB
 from floatlab.wire.codecs import json_line
 
 MAX_LINE = 10_000
-_EVERY = 0.5  # seconds between words of progress
+_EVERY = 0.5  # seconds between progress updates
 _BATCH = 2_000
 
 
 def run(words: list[str]) -> int:
-    """Run `vectors check` or `vectors generate`; return 1 where a line does not agree."""
+    """Run `vectors check` or `vectors generate`; return 1 if a line differs."""
     options = Parser(VERB).parse(words)
     manner = manner_of(options, output())
     if manner.svg is not None:
@@ -55,7 +55,7 @@ def _generate(function: Function, context: Context, question: Question) -> int:
 
 
 class _Progress(Watched):
-    """A count on standard error, only where somebody watches and the work takes a while."""
+    """A line counter on standard error, shown only on a terminal and only if the work takes a while."""
 
     def __init__(self, done: str, wanted: bool = True) -> None:
         """Start counting."""
@@ -63,7 +63,7 @@ class _Progress(Watched):
         self.done, self.count, self.last = done, 0, self.start
 
     def add(self, count: int) -> None:
-        """Count lines, and tell now and then."""
+        """Count lines; redraw at intervals."""
         self.count += count
         now = time.monotonic()
         if self.watched and now - self.last > _EVERY:
@@ -73,7 +73,7 @@ class _Progress(Watched):
 
 @contextmanager
 def _opened(name: str) -> Iterator[IO[bytes]]:
-    """Open a file or standard input; one that gzip has packed, known by its first two bytes, is unpacked."""
+    """Open a file or standard input; gzip data, recognized by its first two bytes, is decompressed."""
     with ExitStack() as held:
         stream = standard_input() if name == "-" else held.enter_context(open(name, "rb"))
         start = stream.peek(2)[:2] if hasattr(stream, "peek") else b"?"
@@ -88,7 +88,7 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
 
 
 def _lines(name: str) -> Iterator[str]:
-    """Yield the lines of a file, each bounded in length; raises FileFormatError at what cannot be read."""
+    """Yield the lines of a file, each bounded in length; raises FileFormatError if it cannot be read."""
     from zlib import error as unpacking_error
 
     number = 0
@@ -106,7 +106,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def _place(name: str) -> str:
-    """Return a file's name as data has it: bare, but nothing in it that a terminal would obey."""
+    """Return a file's name for output: unquoted, with control characters escaped."""
     return "standard input" if name == "-" else printable(name)
 
 
@@ -156,7 +156,7 @@ def _json(function: Function, **members: object) -> str:
 
 
 def _summary(function: Function, context: Context, total: int, wrong: int, any_nan: bool, manner: Manner) -> str:
-    """Return the last line: how many lines were checked, by which rules, and how many differ."""
+    """Return the last line: the number of lines checked, the rules, and the number of lines that differ."""
     if manner.json:
         return _json(function, lines=total, differ=wrong)
     if manner.quiet:
@@ -167,7 +167,7 @@ def _summary(function: Function, context: Context, total: int, wrong: int, any_n
 
 
 def _written(found: Mismatch, name: str, context: Context) -> str:
-    """Write a mismatch: where, the line, what was expected and computed, and the command that shows why."""
+    """Describe a mismatch: its place, the line, the expected and computed results, and the command that explains it."""
     where = f"{_place(name)}:{found.number}" if name != "-" else f"line {found.number}"
     results = (("expected", found.expected, found.expected_flags), ("computed", found.computed, found.computed_flags))
     rows = [

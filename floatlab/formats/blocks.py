@@ -1,9 +1,9 @@
-"""Formats of blocks: numbers of few bits that share a scale. Adding a block format is adding a row.
+"""Block formats: numbers of few bits that share a scale. To add a block format, add a row to the table.
 
-Beside floats, the elements of a block may be integers with an implied scale. Those are no `Format`: their codes
-are two's complement. But up to the sign they are one: multiples of 2^−6 below 2 are the subnormal numbers and
-the one normal binade of a format with a single exponent bit. So an integer element names that format, its
-*magnitudes*; what rounds, cuts and compares uses it, and only the code is different.
+The elements of a block are floats, or integers with an implied scale. Integers are not a `Format`: their codes are
+two's complement. Their magnitudes, however, form one: the multiples of 2^−6 below 2 are the subnormal numbers and the
+one normal binade of a format with a single exponent bit (`TwosComplement.magnitudes`). Rounding and comparison use this
+format; only the code differs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ LARGEST_BLOCK = 1 << 20
 
 
 class TwosComplement(Record):
-    """Integers of `width` bits in two's complement, times 2^−(width − 2): from −2 up to just below 2.
+    """Integers of `width` bits in two's complement, times 2^−(width − 2): from −2 to just below 2.
 
-    The code of −2 itself decodes, but no rounding gives it: without it the numbers are symmetric around zero.
+    The code of −2 can be decoded, but rounding never gives it: without it the numbers are symmetric around zero.
 
     >>> int8 = TwosComplement("int8", 8)
     >>> int8.largest, hex(int8.code(True, 127)), int8.integer(0x81)
@@ -38,7 +38,7 @@ class TwosComplement(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The same numbers as sign and magnitude: what rounding into them is rounding into."""
+        """The same numbers as sign and magnitude, the format that elements are rounded into."""
         return Format(self.name, self.width - 1, 1, bias=1, infinities=False, nans=0)
 
     @property
@@ -56,14 +56,14 @@ class TwosComplement(Record):
         return (-magnitude if negative else magnitude) & ((1 << self.width) - 1)
 
     def integer(self, code: int) -> int:
-        """Return the integer that a code stands for, without its implied scale."""
+        """Return the integer that a code denotes, without its implied scale."""
         return code - (code >> (self.width - 1) << self.width)
 
 
 class BlockFormat(Record):
-    """A format of blocks: `block` elements in a row share one scale, and all scales may share a tensor's.
+    """A block format: `block` consecutive elements share one scale, and all scales may share a tensor scale.
 
-    An element's value is element × scale × tensor scale.
+    The value of an element is element × scale × tensor scale.
 
     >>> mxfp4 = parse_block_format("mxfp4")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block, float(mxfp4.bits)
@@ -77,7 +77,7 @@ class BlockFormat(Record):
     tensor: Format | None = None
 
     def __post_init__(self) -> None:
-        """Refuse blocks of no elements, or of no number of them."""
+        """Refuse a block size that is not an integer in range."""
         size = self.block
         if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST_BLOCK:
             raise FormatError(
@@ -86,24 +86,24 @@ class BlockFormat(Record):
 
     @property
     def magnitudes(self) -> Format:
-        """The format that elements are rounded into: their own, or an integer's as sign and magnitude."""
+        """The format that elements are rounded into: their own; for integers, sign and magnitude."""
         return self.element if isinstance(self.element, Format) else self.element.magnitudes
 
     @property
     def scales_by_powers(self) -> bool:
-        """Whether blocks are scaled by powers of two only: exactly, and by rules for the exponent."""
+        """Whether block scales are powers of two: scaling is then exact, and the scale rules choose an exponent."""
         return self.scale.precision == 1 and self.tensor is None
 
     @property
     def bits(self) -> Fraction:
-        """Bits that one element takes, its share of the scale included."""
+        """Bits per element, including its share of the scale."""
         from fractions import Fraction
 
         return self.element.width + Fraction(self.scale.width, self.block)
 
 
 class BlockRow(Record):
-    """A named block format: its aliases, where it is defined, and what it is for."""
+    """A named block format: its aliases, its source, and its purpose."""
 
     format: BlockFormat
     aliases: tuple[str, ...]
@@ -134,7 +134,7 @@ _BY_NAME = {name: row for row in BLOCK_CATALOG for name in (row.format.name, *ro
 
 
 def block_row(format: BlockFormat) -> BlockRow:
-    """Return a block format's row; one with another size of block, or of one's own, gets one that says so.
+    """Return a block format's row; a format with another block size, or a custom one, gets a row with a note.
 
     >>> block_row(parse_block_format("nvfp4")).purpose
     'fp4 with finer scales, on NVIDIA Blackwell'
@@ -147,7 +147,7 @@ def block_row(format: BlockFormat) -> BlockRow:
 
 
 def is_block_format(name: str) -> bool:
-    """Say whether a name is a block format's, so that whoever wants another kind can say where it belongs.
+    """Return whether a name denotes a block format, for error messages where another kind of format is needed.
 
     >>> is_block_format("MXFP4"), is_block_format("fp4")
     (True, False)
@@ -177,7 +177,7 @@ def _lookup(name: str) -> BlockFormat:
 
 
 def parse_block_format(name: str | BlockFormat) -> BlockFormat:
-    """Return the block format that a name means; a BlockFormat is returned as it is.
+    """Return the block format of a name; a BlockFormat is returned unchanged.
 
     Case does not matter and `-` is `_`. Raises FormatError, which suggests the nearest name.
 

@@ -1,6 +1,6 @@
-"""The formats that have names: one row each, with its source, and what a name that a user types means.
+"""The named formats, one row each with its source; and the formats that names and patterns denote.
 
-Adding a format is adding a row.
+To add a format, add a row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PATTERN = "the pattern e<W>m<T>: the rules of IEEE 754-2019 clause 3.4 for any W
 
 
 class CatalogRow(Record):
-    """A named format: its aliases, where it is defined, and what it is for."""
+    """A named format: its aliases, its source, and its purpose."""
 
     format: Format
     aliases: tuple[str, ...]
@@ -34,13 +34,13 @@ class CatalogRow(Record):
 
 
 def fnuz(name: str, precision: int, exponent_bits: int, bias: int | None = None) -> Format:
-    """Return a format with one NaN in the place of −0 and no infinity (arXiv:2206.02915)."""
+    """Return a format without infinity whose one NaN has the code of −0 (arXiv:2206.02915)."""
     bias = 1 << (exponent_bits - 1) if bias is None else bias
     return Format(name, precision, exponent_bits, bias, infinities=False, nans=0, negative_zero=False)
 
 
 def finite(name: str, precision: int, exponent_bits: int, nans: int = 0) -> Format:
-    """Return a format without infinity, and with so many NaNs per sign (OCP's `fn` has one, `f` none)."""
+    """Return a format without infinity, with `nans` NaNs per sign (OCP's `fn` has one, `f` none)."""
     return Format(name, precision, exponent_bits, infinities=False, nans=nans)
 
 
@@ -74,8 +74,8 @@ CATALOG: tuple[CatalogRow, ...] = (
 def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     """Return IEEE P3109's format of width `k` and precision `p` (interim report, section 4).
 
-    Its one NaN takes the code of −0 (signed) or the last code (unsigned); the infinities of the
-    extended formats end the strip.
+    Its one NaN takes the code of −0 (signed) or the last code (unsigned); the infinities of the extended formats
+    follow the largest number.
 
     >>> p3109(8, 4, signed=True, extended=True).largest
     Fraction(224, 1)
@@ -94,8 +94,8 @@ def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     )
 
 
-# The names of block formats and their aliases: `formats.blocks` says what they are. Whoever is given one of them where
-# a format of single numbers is wanted can say where it belongs.
+# The names of block formats and their aliases; `formats.blocks` defines them. They are listed here so that errors about
+# a block format in the place of an elementwise one can name it.
 BLOCK_NAMES: dict[str, tuple[str, ...]] = {
     "mxfp8_e4m3": ("mxfp8_e4m3fn",),
     "mxfp8_e5m2": (),
@@ -112,9 +112,9 @@ _PATTERN = re.compile(r"e([0-9]{1,4})m([0-9]{1,4})(fnuz|fn|f|)")
 _P3109 = re.compile(r"p3109_k([0-9]{1,4})p([0-9]{1,4})([su])([ef])")
 MAX_P3109_WIDTH = 64
 MAX_NAME = 64
-# The names that are options of their own on the command line.
+# The names that are command-line options themselves.
 SHORTHANDS = ("fp16", "fp32", "fp64", "fp128", "bf16", "tf32", "e4m3", "e5m2", "e2m1")
-# Names that people use for several formats at once.
+# Names that are used for several formats at once.
 FAMILIES = {
     **dict.fromkeys(("fp8", "float8", "f8"), "e4m3 e5m2 e4m3fnuz e5m2fnuz (show bits:0x38 --dialects compares them)"),
     **dict.fromkeys(("fp6", "float6"), "e2m3 e3m2"),
@@ -143,7 +143,7 @@ def _ieee(name: str) -> Format:
 
 
 def catalog_row(format: Format) -> CatalogRow:
-    """Return the format's row; formats that follow a pattern get one with the pattern's source.
+    """Return the format's row; formats that follow a pattern get a row with the pattern's source.
 
     >>> from floatlab.formats import parse_format
     >>> catalog_row(parse_format("fp8_e5m2")).aliases
@@ -158,7 +158,7 @@ def catalog_row(format: Format) -> CatalogRow:
 
 
 def family(name: str) -> str:
-    """Say which formats a name of several stands for; nothing for other names.
+    """Return a message with the formats of a family name; empty for other names.
 
     >>> family("fp6")
     "'fp6' is a family of formats: name one of e2m3 e3m2"
@@ -168,7 +168,7 @@ def family(name: str) -> str:
 
 
 def short_name(format: Format) -> str:
-    """Return the name of a format that is quickest to type.
+    """Return the shortest name of a format to type.
 
     >>> short_name(parse_format("binary16")), short_name(parse_format("e3m4"))
     ('fp16', 'e3m4')
@@ -211,13 +211,13 @@ def _lookup(name: str) -> Format:
 
 
 def parse_format(name: str | Format) -> Format:
-    """Return the format that a name means.
+    """Return the format of a name.
 
     Parameters
     ----------
     name : str or Format
         A name or alias of the catalog (`fp16`, `FP8-E4M3`), a P3109 name (`p3109_k8p4se`), or
-        `e<W>m<T>[fn|f|fnuz][_ieee]`. Case does not matter, and `-` is `_`. A Format is returned as it is.
+        `e<W>m<T>[fn|f|fnuz][_ieee]`. Case is ignored, and `-` equals `_`. A Format is returned unchanged.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def parse_format(name: str | Format) -> Format:
     Raises
     ------
     FormatError
-        There is no such format; the text suggests the nearest name.
+        Unknown format; the message suggests the nearest name.
 
     Examples
     --------
@@ -243,12 +243,12 @@ def parse_format(name: str | Format) -> Format:
 
 
 def format_called(name: str) -> Format | None:
-    """Return the format that libraries call by a name such as float16, bfloat16 or float8_e4m3fn."""
+    """Return the format of a library's type name, such as float16, bfloat16 or float8_e4m3fn; None for other names."""
     kind, _, variant = name.partition("_")
     if kind.strip("0123456789") not in ("float", "bfloat"):
         return None
     try:
-        # Theirs is named in full: float8_e4m3 is IEEE's, and e4m3fn is what we call e4m3 for short.
+        # Library names are complete: float8_e4m3 is IEEE's format, whereas `e4m3` alone is short for e4m3fn here.
         return parse_format({"e4m3": "e4m3_ieee", "e5m2": "e5m2"}.get(variant, variant) or kind)
     except FormatError:
         return None

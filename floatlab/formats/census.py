@@ -1,4 +1,4 @@
-"""How many codes a format spends on each class of number."""
+"""The number of codes in each class of a format."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from floatlab.record import Record
 
 
 class Census(Record):
-    """Codes per class, both signs together; they add up to 2^k."""
+    """Number of codes per class, both signs together; they add up to 2^k."""
 
     zeros: int
     subnormals: int
     normals: int
     infinities: int
     nans: int
-    unsupported: int  # codes of x87 extended, and of formats that flush, that no encoding gives
+    unsupported: int  # codes of x87, and of formats that flush, that no encoding produces
 
 
 def census(format: Format) -> Census:

@@ -1,12 +1,12 @@
-"""A floating-point format: the set of its values and the codes that name them.
+"""A floating-point format: its set of values and their codes.
 
-Three facts describe every vendor's special values. Per sign, the codes form a strip
+Three facts describe the special values of all vendors. The codes of each sign form a strip
 
     finite ... | infinity, if there is one | NaNs, if there are any
 
-and the code of −0 is either −0 or a NaN. A code without its sign (and, in x87 extended, without
-its integer bit) is called its *magnitude*: magnitudes count up the strip one by one, so that
-neighbours in value are neighbours in magnitude. Nothing in this module is a float.
+and the code of −0 is either −0 or a NaN. A code without its sign (and, in x87 extended, without its integer bit) is
+called its *magnitude*. Magnitudes count up the strip by ones, so neighbours in value are neighbours in magnitude. No
+value in this module is a float.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MAX_TRAILING_BITS = 236  # binary256, IEEE 754-2019 table 3.5's {k} column at k 
 class Format(Record):
     """A format of floating-point numbers (IEEE 754-2019 clause 3, generalised to machine-learning formats).
 
-    Lengths are in bits. `bias=None` and `nans=None` stand for IEEE 754's own choice: bias
-    2^(w−1) − 1, and every code above infinity a NaN.
+    Lengths are in bits. `bias=None` and `nans=None` select IEEE 754's choice: bias 2^(w−1) − 1, and a NaN for every
+    code above infinity.
 
     >>> half = Format("half", precision=11, exponent_bits=5)
     >>> half.emin, half.emax, half.width, half.largest
@@ -35,26 +35,26 @@ class Format(Record):
     """
 
     name: str
-    precision: int  # p, the digits of the significand, the hidden one included
+    precision: int  # p, the digits of the significand, including the hidden one
     exponent_bits: int  # w
     bias: int
     infinities: bool
     nans: int  # codes per sign above infinity
-    zero: bool  # e8m0 has none
-    negative_zero: bool  # False: its code is a NaN (fnuz and P3109)
+    zero: bool  # False for e8m0
+    negative_zero: bool  # False: the code of −0 is a NaN (fnuz and P3109)
     signed: bool
-    subnormals: bool  # False: every code with a zero exponent field reads as zero
+    subnormals: bool  # False: every code with a zero exponent field decodes to zero
     explicit_integer_bit: bool  # x87 extended
-    ties_to_even_code: bool  # matters at p = 1 only: P3109 yes, IEEE 754-2019 4.3.1 and e8m0 no
+    ties_to_even_code: bool  # matters only at p = 1: P3109 yes, IEEE 754-2019 4.3.1 and e8m0 no
     trailing_bits: int  # t = p − 1
     width: int  # k
     emin: int
     qmin: int  # emin − t, the exponent of the last place of subnormals
     magnitude_bits: int
     largest_magnitude: int
-    infinity_magnitude: int  # −1 where there is none
+    infinity_magnitude: int  # −1 if there is none
     smallest_normal_magnitude: int
-    nan_in_place_of_negative_zero: bool  # the only NaN has the code that −0 has elsewhere (fnuz and signed P3109)
+    nan_in_place_of_negative_zero: bool  # the only NaN has the code of −0 (fnuz and signed P3109)
 
     _fields = (
         "name", "precision", "exponent_bits", "bias", "infinities", "nans", "zero", "negative_zero",
@@ -76,7 +76,7 @@ class Format(Record):
         explicit_integer_bit: bool = False,
         ties_to_even_code: bool = False,
     ) -> None:
-        """Check the parameters and derive the rest once."""
+        """Check the parameters, and derive the other fields."""
         p, w = precision, exponent_bits
         for what, value, least, most in (
             ("precision", p, 1, MAX_TRAILING_BITS + 1),
@@ -91,7 +91,7 @@ class Format(Record):
         if nans is None:
             nans = (1 << t) - 1
         bias = (1 << (w - 1)) - 1 if bias is None else bias
-        # Without zero the exponent field's zero is one more normal binade, not zero and the subnormals.
+        # Without zero, exponent field 0 is one more normal binade instead of zero and the subnormals.
         emin = zero - bias
         settled: dict[str, str | int] = {
             "name": name,
@@ -137,7 +137,7 @@ class Format(Record):
 
     @property
     def smallest_magnitude(self) -> int:
-        """Magnitude of the smallest positive number, subnormal where the format has subnormals."""
+        """Magnitude of the smallest positive number, subnormal if the format has subnormals."""
         if not self.zero:
             return 0
         return 1 if self.subnormals else self.smallest_normal_magnitude
@@ -150,7 +150,7 @@ class Format(Record):
 
     @property
     def quiet_bit(self) -> int:
-        """The trailing significand's leading bit where it tells quiet NaNs from signaling ones, else 0."""
+        """The leading bit of the trailing significand, if it distinguishes quiet from signaling NaNs; else 0."""
         return 1 << (self.trailing_bits - 1) if self.ieee_nans else 0
 
     @property
@@ -160,7 +160,7 @@ class Format(Record):
 
     @property
     def nan_code(self) -> int:
-        """The default NaN's code: positive and quiet, with payload 0 where there are payloads."""
+        """The default NaN's code: positive and quiet, with payload 0 if there are payloads."""
         if self.ieee_nans:
             return self.compose(False, self.infinity_magnitude + self.quiet_bit)
         if self.nans:
@@ -183,7 +183,7 @@ class Format(Record):
         return int(negative) << (self.width - 1) | magnitude
 
     def magnitude(self, code: int) -> int:
-        """Return a code without its sign and without an explicit integer bit: its rank on the strip.
+        """Return a code without its sign and without an explicit integer bit: its rank among the codes of its sign.
 
         >>> from floatlab import parse_format
         >>> hex(parse_format("fp16").magnitude(0xBC00))
@@ -194,7 +194,7 @@ class Format(Record):
         if self.explicit_integer_bit:
             t = self.trailing_bits
             field = code >> (t + 1)
-            # A set integer bit over a zero exponent field (a pseudo-denormal) is worth 2^emin: field 1.
+            # A set integer bit with a zero exponent field (a pseudo-denormal) has the value of exponent field 1.
             return (field or code >> t) << t | (code & ((1 << t) - 1))
         return code
 

@@ -1,4 +1,4 @@
-"""A floating-point datum: a format and a code. It *is* the bits; everything else is read off it."""
+"""A floating-point datum: a format and a code. A datum *is* its bits; everything else is derived from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NOT_FINITE = (*_NAN, *_INFINITE, NumberClass.UNSUPPORTED)
 class Datum(Drawn, Record):
     """A floating-point datum (IEEE 754-2019 clause 2.1.23): the pair of a format and a code.
 
-    Two data are equal when format and code are: NaNs equal themselves, and +0 is not −0.
+    Two `Datum` objects are equal if format and code are: NaNs equal themselves, and +0 is not −0.
 
     >>> from floatlab import decode
     >>> d = decode(0x3C7C, "fp16")
@@ -62,7 +62,7 @@ class Datum(Drawn, Record):
 
     @property
     def magnitude(self) -> int:
-        """The rank of the code among those of its sign: the code without sign and stored integer bit."""
+        """The code without its sign and stored integer bit: its rank among the codes of its sign."""
         return self.format.magnitude(self.code)
 
     @property
@@ -73,18 +73,18 @@ class Datum(Drawn, Record):
 
     @property
     def trailing_significand(self) -> int:
-        """The trailing significand field T, which most people call the mantissa."""
+        """The trailing significand field T, often called the mantissa."""
         return self.code & ((1 << self.format.trailing_bits) - 1)
 
     @property
     def integer_bit(self) -> int | None:
-        """The stored integer bit of x87 extended; None where it is implied."""
+        """The stored integer bit of x87 extended; None if the bit is implied."""
         fmt = self.format
         return self.code >> fmt.trailing_bits & 1 if fmt.explicit_integer_bit else None
 
     @property
     def is_canonical(self) -> bool:
-        """Whether encoding the value gives this code back (3.3): spares of x87, of flushing formats, of NaNs do not."""
+        """Whether encoding the value gives this code (3.3); false for redundant codes (x87, flushing formats, NaNs)."""
         fmt = self.format
         if not fmt.subnormals and fmt.zero and 0 < self.magnitude < fmt.smallest_normal_magnitude:
             return False
@@ -124,7 +124,7 @@ class Datum(Drawn, Record):
 
     @property
     def is_finite(self) -> bool:
-        """Whether it is a number: not ∞, not a NaN, not an unsupported code."""
+        """Whether it is a finite number: not ∞, NaN or an unsupported code."""
         return self.number_class not in _NOT_FINITE
 
     @property
@@ -139,7 +139,7 @@ class Datum(Drawn, Record):
 
     @property
     def payload(self) -> int:
-        """A NaN's payload: its trailing significand without the quiet bit (6.2.1); 0 where there are none."""
+        """A NaN's payload: its trailing significand without the quiet bit (6.2.1); 0 if the format has no payloads."""
         if not self.is_nan:
             raise UnsupportedError(f"{self!r} is not a NaN: it has no payload")
         return self.trailing_significand & (self.format.quiet_bit - 1) if self.format.ieee_nans else 0
@@ -154,7 +154,7 @@ class Datum(Drawn, Record):
 
     @property
     def finite_value(self) -> Exact | None:
-        """The value, exactly; None for NaN, ∞ and unsupported codes, so that arithmetic looks at a code once."""
+        """The value, exactly; None for NaN, ∞ and unsupported codes, so that arithmetic examines a code only once."""
         fmt, code = self.format, self.code
         magnitude = fmt.magnitude(code)
         if magnitude > fmt.largest_magnitude:
@@ -189,7 +189,7 @@ class Datum(Drawn, Record):
 
     @property
     def ordinal(self) -> int:
-        """Rank among the format's values: neighbours differ by 1, zeros (or e8m0's smallest) are rank 0.
+        """Rank among the format's values: neighbours differ by 1; zeros (or e8m0's smallest number) have rank 0.
 
         >>> from floatlab import decode
         >>> decode(0x3C00, "fp16").ordinal, decode(0x8001, "fp16").ordinal
@@ -214,31 +214,31 @@ class Datum(Drawn, Record):
 
     @property
     def next_up(self) -> Datum:
-        """The least datum that compares greater (5.3.1); the last one, and a NaN, give themselves."""
+        """The least datum that compares greater (5.3.1); the greatest datum, and a NaN, return themselves."""
         if self.is_nan:
             return self
         return self._at(self.ordinal + 1, negative_zero=True)
 
     @property
     def next_down(self) -> Datum:
-        """The greatest datum that compares less (5.3.1); the first one, and a NaN, give themselves."""
+        """The greatest datum that compares less (5.3.1); the least datum, and a NaN, return themselves."""
         if self.is_nan:
             return self
         return self._at(self.ordinal - 1)
 
     def as_integer_ratio(self) -> tuple[int, int]:
-        """Return the value in lowest terms, as float.as_integer_ratio does."""
+        """Return the value in lowest terms, like float.as_integer_ratio."""
         return self.exact.as_integer_ratio()
 
     def __float__(self) -> float:
-        """Return the nearest binary64 (ties to even); formats up to 53 digits and 11 exponent bits convert exactly."""
+        """Return the nearest binary64 (ties to even); exact up to precision 53 and 11 exponent bits."""
         from struct import unpack
 
         code = code_in(self, parse_format("binary64"))
         return float(unpack(">d", code.to_bytes(8, "big"))[0])
 
     def __repr__(self) -> str:
-        """Show format, code and the shortest decimal that reads back."""
+        """Show the format, the code and the shortest decimal that reads back."""
         return f"Datum({self.format.name} {hexadecimal_code(self)} = {shortest(self)})"
 
 
@@ -253,7 +253,7 @@ def hexadecimal_code(datum: Datum) -> str:
 
 
 def decode(code: int, format: Format | str) -> Datum:
-    """Return the datum that a code names in a format.
+    """Return the datum of a code in a format.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def decode(code: int, format: Format | str) -> Datum:
     Raises
     ------
     FormatError
-        The code is negative or wider than the format, or there is no such format.
+        The code is negative or wider than the format, or the format is unknown.
 
     Examples
     --------
@@ -289,9 +289,9 @@ def decode(code: int, format: Format | str) -> Datum:
 
 
 def quieted(datum: Datum, format: Format, context: Context) -> tuple[int, Flags]:
-    """Return the code of a NaN operand quieted in another format, and invalid where it was signaling.
+    """Return the code of a NaN operand converted to another format and quieted, and `invalid` if it was signaling.
 
-    The payload moves with its leading digits, as hardware does it (6.2.3 asks to keep it).
+    The payload keeps its leading digits, as in hardware (6.2.3 recommends preserving it).
     """
     raised = Flags.INVALID if datum.is_signaling else Flags.NONE
     if context.nan is NanRule.RISCV:
@@ -322,7 +322,7 @@ def code_in(datum: Datum, format: Format) -> int:
 
 
 def special_text(datum: Datum) -> str:
-    """Return ∞, NaN (with its payload) or `unsupported` as text that reads back, where anything can."""
+    """Return ∞, NaN (with its payload) or `unsupported` as text; ∞ and NaN read back."""
     if datum.number_class is NumberClass.UNSUPPORTED:
         return "unsupported"
     signed = datum.is_infinite or datum.format.nans > 0
@@ -343,7 +343,7 @@ def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
 
 
 def shortest(datum: Datum) -> str:
-    """Return the decimal of fewest digits that reads back as this datum (to nearest), the nearest such one.
+    """Return the shortest decimal that reads back as this datum (rounding to nearest); of several, the nearest.
 
     >>> shortest(decode(0x7BFF, "fp16")), shortest(decode(1, "fp64"))
     ('65500', '5e-324')
@@ -352,7 +352,7 @@ def shortest(datum: Datum) -> str:
 
 
 def hexadecimal(datum: Datum) -> str:
-    """Return the value as C's `%a` writes it, with a leading 1 for every nonzero number.
+    """Return the value in the form of C's `%a`, with a leading 1 for every nonzero number.
 
     >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
     ('0x1.1fp+0', '0x1p-24')

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
     from floatlab.formats import Format
 
-# Complete decimals up to this many digits (binary128's longest has 11,563), symbolic past it.
+# Complete decimals have up to this many digits (binary128's longest has 11,563); longer ones are symbolic.
 DIGIT_LIMIT = 12_000
-# Decimal exponents written out with zeros; outside, scientific notation.
+# Decimal exponents for positional notation; outside this range, scientific notation.
 POSITIONAL = range(-4, 21)
 
 
 def decimal_text(negative: bool, digits: str, exponent: int, positional: range = POSITIONAL) -> str:
-    """Write d.ddd × 10^exponent, positionally where the exponent is in `positional` and scientifically elsewhere.
+    """Write d.ddd × 10^exponent, positionally if the exponent is in `positional`, else in scientific notation.
 
     >>> decimal_text(False, "15", -2), decimal_text(True, "15", 30)
     ('0.015', '-1.5e30')
@@ -37,7 +37,7 @@ def decimal_text(negative: bool, digits: str, exponent: int, positional: range =
 
 
 def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
-    """Return the complete decimal of an exact binary number, or `c * 2^q` where that has over `limit` digits.
+    """Return the complete decimal of an exact binary number, or `c * 2^q` if the decimal has over `limit` digits.
 
     Both read back as the same number.
 
@@ -46,7 +46,7 @@ def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
     """
     x = x.normalized()
     sign = "-" if x.negative else ""
-    # log10(2) < 0.30103 and log10(5) < 0.69898: an upper bound on the digits, by integers alone
+    # an integer upper bound on the digits, since log10(2) < 0.30103 and log10(5) < 0.69898
     bound = x.c.bit_length() * 30103 + (x.q * 30103 if x.q > 0 else -x.q * 69898)
     if bound > (limit + 1) * 100_000:
         c = digits_of(x.c) if x.c.bit_length() * 30103 < limit * 100_000 else hex(x.c)
@@ -56,7 +56,7 @@ def exact_decimal(x: Exact, limit: int = DIGIT_LIMIT) -> str:
 
 
 def decimal_within(x: Exact, limit: int) -> str | None:
-    """Return the complete decimal of an exact binary number, or None where it takes over `limit` characters.
+    """Return the complete decimal of an exact binary number, or None if it takes over `limit` characters.
 
     >>> decimal_within(Exact(True, 1, -4), 10), decimal_within(Exact(False, 1, -99), 10)
     ('-0.0625', None)
@@ -66,7 +66,7 @@ def decimal_within(x: Exact, limit: int) -> str | None:
 
 
 def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
-    """Return a literal's exact value: a decimal where it is one of at most `limit` digits, else N/D or powers.
+    """Return a literal's exact value: a decimal of at most `limit` digits if there is one, else N/D or powers.
 
     >>> ratio_text(Ratio(True, 1, 3)), ratio_text(Ratio(False, 1, tens=-999999999))
     ('-1/3', '1e-999999999')
@@ -87,7 +87,7 @@ def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
 
 
 def fraction_text(value: Fraction) -> str:
-    """Return `N/D` at any length.
+    """Return `N/D`, of any length.
 
     >>> from fractions import Fraction
     >>> fraction_text(Fraction(-2, 6))
@@ -98,7 +98,7 @@ def fraction_text(value: Fraction) -> str:
 
 
 def terminating_decimal(value: Fraction, limit: int = DIGIT_LIMIT) -> str | None:
-    """Return the complete decimal of a rational number, or None where it has none within `limit` digits.
+    """Return the complete decimal of a rational number, or None if it has none within `limit` digits.
 
     >>> from fractions import Fraction
     >>> terminating_decimal(Fraction(7, 16)), terminating_decimal(Fraction(1, 3))
@@ -128,19 +128,19 @@ def rounded_decimal(value: Fraction, digits: int = 6, positional: range = POSITI
     n, d = abs(value.numerator), value.denominator
     if not n:
         return "0"
-    # By one division, and a few digits more than asked for: a power of ten this large is the costly part.
+    # A single division with two extra digits, since a power of ten this large is the expensive part.
     places = digits + 2 - (n.bit_length() - d.bit_length()) * 30103 // 100_000
     quotient, below = divmod(n * 10 ** max(places, 0), d * 10 ** max(-places, 0))
     more = len(str(quotient)) - digits
     kept, rest = divmod(quotient, 10**more)
     tie = 2 * rest == 10**more and not below
     kept += kept & 1 if tie else 2 * rest >= 10**more
-    text = str(kept)  # one digit longer where it was rounded up to the next power of ten
+    text = str(kept)  # one digit longer if it was rounded up to the next power of ten
     return decimal_text(value < 0, text, len(text) - 1 + more - places, positional)
 
 
 def hexadecimal_float(x: Exact) -> str:
-    """Return a number as C's `%a` writes it, with a leading 1 for every nonzero number.
+    """Return a number in the form of C's `%a`, with a leading 1 for every nonzero number.
 
     >>> hexadecimal_float(Exact(False, 0x47C, -10))
     '0x1.1fp+0'
@@ -156,15 +156,15 @@ def hexadecimal_float(x: Exact) -> str:
 
 
 def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
-    """Return the decimal of fewest digits that reads back (to nearest) as a datum, the nearest such one.
+    """Return the shortest decimal that reads back (rounding to nearest) as a datum; of several, the nearest.
 
-    `x` is the datum's value and `magnitude` its code without the sign. Steele and White, *How to print floating-point
-    numbers accurately* (PLDI 1990), by integers: the reals that round here form an interval, and the largest power of
-    ten with a multiple inside it wins.
+    `x` is the datum's value and `magnitude` its code without the sign. The method is that of Steele and White, *How to
+    print floating-point numbers accurately* (PLDI 1990), in integers: the reals that round to the datum form an
+    interval, and the largest power of ten with a multiple inside it is used.
     """
     if not x.c:
         return "-0" if x.negative else "0"
-    # In quarters of an ulp, so that both halfway points are integers.
+    # Quarters of an ulp are the unit, so that both halfway points are integers.
     value, scale = 4 * x.c, x.q - 2
     high = value + 2
     if magnitude <= format.smallest_normal_magnitude:
@@ -177,8 +177,8 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
         low_closed, high_closed = True, False  # ties go to the larger magnitude
     if scale > 0:
         value, low, high, scale = value << scale, low << scale, high << scale, 0
-    # Multiples of 10^k are multiples of all smaller powers too. So count those of a power of which some lie inside
-    # for certain, in units of it, and look for the roundest count: these are short, and such powers are long.
+    # Multiples of 10^k are multiples of all smaller powers of ten. So take a power with multiples certain to be inside,
+    # count in units of it, and find the roundest count: the counts are short integers, and the powers are long ones.
     k = ((high - low).bit_length() - 1 + scale) * 30103 // 100_000 - 1
     unit, grow = _grid(k, scale)
     first, more = divmod(low * grow, unit)
@@ -192,7 +192,7 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
     unit, grow = _grid(k, scale)
     digit = min(max(_nearest(value * grow, unit), first), last)
     if digit == 1 and unit > value * grow:
-        # 1·10^k lies above the value: one of 2 to 9 times 10^(k−1) has one digit too, and may be nearer.
+        # 1·10^k is above the value: 2 to 9 times 10^(k−1) have one digit, too, and one of them may be nearer.
         finer = _nearest(10 * value * grow, unit)
         inside = 10 * low * grow <= finer * unit if low_closed else 10 * low * grow < finer * unit
         if finer < 10 and inside:
@@ -202,7 +202,7 @@ def shortest_decimal(x: Exact, format: Format, magnitude: int) -> str:
 
 
 def _grid(k: int, scale: int) -> tuple[int, int]:
-    """Return n and d with n/d = 10^k / 2^scale, for a scale of at most 0."""
+    """Return n and d with n/d = 10^k / 2^scale, for scale ≤ 0."""
     return (10**k << -scale, 1) if k > 0 else (1 << -scale, 10**-k)
 
 
@@ -212,13 +212,13 @@ def _nearest(n: int, d: int) -> int:
     return quotient + (2 * rest > d or (2 * rest == d and quotient & 1))
 
 
-# Python's own int(str) and str(int) are quadratic, and refuse more than 4,300 digits so that no stranger's text can
-# stall a program. Halving the digits instead is fast, and leaves that limit on.
+# Python's int(str) and str(int) are quadratic, and limited to 4,300 digits so that untrusted text cannot stall a
+# program. Dividing the digits into halves is fast, and does not need that limit raised.
 _CHUNK = 2000
 
 
 def integer_from_digits(digits: str) -> int:
-    """Return the integer that a string of ASCII digits spells.
+    """Return the integer that a string of ASCII digits denotes.
 
     >>> integer_from_digits("9" * 5000) == 10**5000 - 1
     True
@@ -243,7 +243,7 @@ def digits_of(n: int) -> str:
     >>> len(digits_of(2**100_000))
     30103
     """
-    if n.bit_length() <= 3 * _CHUNK:  # fewer than _CHUNK digits, without raising 10 to a power
+    if n.bit_length() <= 3 * _CHUNK:  # fewer than _CHUNK digits; no power of 10 is needed
         return str(n)
     powers = [10**_CHUNK]
     while powers[-1] <= n:

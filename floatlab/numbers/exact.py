@@ -1,6 +1,6 @@
-"""Exact numbers with unbounded integers: binary ones, (−1)^s · c · 2^q, and ratios; and what else a literal may mean.
+"""Exact numbers with unbounded integers: binary numbers (−1)^s · c · 2^q, and ratios; and other meanings of literals.
 
-No flag, context or rounding.
+This module has no flags, contexts or rounding.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from floatlab.formats import Format
 
-# Digits kept below the cut when the rest is known to be only a sticky bit: enough for a 32-bit draw.
+# Number of digits kept below the rounding position if the rest is only a sticky bit: enough for a 32-bit draw.
 GUARD_DIGITS = 64
-MAX_EXPANDED_BITS = 1 << 24  # past this an integer is not written out: its exponent was the point
-_HASH_MODULUS_BITS = 61  # sys.hash_info: Python's numbers hash modulo 2^61 − 1
+MAX_EXPANDED_BITS = 1 << 24  # larger integers are not expanded: their exponent is the useful form
+_HASH_MODULUS_BITS = 61  # sys.hash_info: Python hashes numbers modulo 2^61 − 1
 
 
 class Exact(Record):
-    """The number (−1)^negative · c · 2^q, with c ≥ 0 and q any integer; not normalised, and zero has a sign.
+    """The number (−1)^negative · c · 2^q, with c ≥ 0 and any integer q; not normalised, and zero has a sign.
 
-    Closed under +, − and ×. Two are equal when their values are (so −0 == +0), and equal to ints
-    and Fractions of the same value.
+    Closed under +, − and ×. Two are equal if their values are (so −0 == +0), and they equal ints and Fractions of the
+    same value.
 
     >>> Exact(False, 3, -1) + Exact(True, 1, 0)
     Exact(negative=False, c=1, q=-1)
@@ -45,13 +45,13 @@ class Exact(Record):
         return cls(n < 0, abs(n), 0)
 
     def __post_init__(self) -> None:
-        """Refuse a negative c: the sign has its own field."""
+        """Raise for a negative c: the sign has its own field."""
         if self.c < 0:
             raise UnsupportedError("Exact takes its sign in `negative`; c is at least 0")
 
     @property
     def exponent(self) -> int:
-        """Exponent of the leading digit; of no meaning for zero."""
+        """Exponent of the leading digit; meaningless for zero."""
         return self.c.bit_length() + self.q - 1
 
     def normalized(self) -> Exact:
@@ -66,7 +66,7 @@ class Exact(Record):
         return Exact(self.negative, self.c >> zeros, self.q + zeros)
 
     def scaled(self, q: int) -> int:
-        """Return the signed integer n with n·2^q equal to this number; q must not exceed its own."""
+        """Return the signed integer n with n·2^q equal to this number; q must not exceed the number's q."""
         n = self.c << (self.q - q)
         return -n if self.negative else n
 
@@ -95,15 +95,15 @@ class Exact(Record):
         return Exact(self.negative != other.negative, self.c * other.c, self.q + other.q)
 
     def __neg__(self) -> Exact:
-        """Change the sign, of zero too."""
+        """Change the sign, also of zero."""
         return Exact(not self.negative, self.c, self.q)
 
     def __abs__(self) -> Exact:
-        """Drop the sign."""
+        """Return the magnitude."""
         return Exact(False, self.c, self.q)
 
     def __bool__(self) -> bool:
-        """Tell whether it is nonzero."""
+        """Return whether it is nonzero."""
         return self.c != 0
 
     def _compare(self, other: Exact) -> int:
@@ -127,7 +127,7 @@ class Exact(Record):
             return NotImplemented
         try:
             numerator, denominator = ratio()
-        except (OverflowError, ValueError):  # an infinity or a NaN
+        except (OverflowError, ValueError):  # float infinity or NaN
             return False
         return self * Exact.from_integer(denominator) == Exact.from_integer(numerator)
 
@@ -140,13 +140,13 @@ class Exact(Record):
         return self._compare(other) <= 0 if isinstance(other, Exact) else NotImplemented
 
     def __hash__(self) -> int:
-        """Hash as Python's numbers do, modulo 2^61 − 1 (where 2^61 is 1), however large q is."""
+        """Hash like Python's numbers, modulo 2^61 − 1 (where 2^61 is 1), for any size of q."""
         p = (1 << _HASH_MODULUS_BITS) - 1
         h = (self.c % p << self.q % _HASH_MODULUS_BITS) % p
         return -2 if h == 1 and self.negative else -h if self.negative else h
 
     def as_integer_ratio(self) -> tuple[int, int]:
-        """Return the numerator and denominator in lowest terms; raises UnsupportedError past 2^24 bits.
+        """Return the numerator and denominator in lowest terms; raises UnsupportedError beyond 2^24 bits.
 
         >>> Exact(True, 6, -2).as_integer_ratio()
         (-3, 2)
@@ -158,14 +158,14 @@ class Exact(Record):
         return (c << n.q, 1) if n.q >= 0 else (c, 1 << -n.q)
 
     def as_fraction(self) -> Fraction:
-        """Return the number as a Fraction; raises UnsupportedError past 2^24 bits."""
+        """Return the number as a Fraction; raises UnsupportedError beyond 2^24 bits."""
         from fractions import Fraction
 
         return Fraction(*self.as_integer_ratio())
 
 
 def square_root(x: Exact, digits: int) -> tuple[Exact, bool]:
-    """Return the square root of x ≥ 0 to at least `digits` binary digits, and whether anything was cut off.
+    """Return the square root of x ≥ 0 to at least `digits` binary digits, and whether anything was truncated.
 
     >>> square_root(Exact(False, 9, 0), 4), square_root(Exact(False, 2, 0), 4)
     ((Exact(negative=False, c=3, q=0), False), (Exact(negative=False, c=11, q=-3), True))
@@ -183,27 +183,27 @@ def square_root(x: Exact, digits: int) -> tuple[Exact, bool]:
 
 
 class SquareRoot(Record):
-    """The exact square root of a number, irrational where no Exact equals it."""
+    """The exact square root of a number; it may be irrational."""
 
     radicand: Exact
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return numbers below and above it that differ by one unit of the last of `digits` binary digits."""
+        """Return a lower and an upper bound, one unit of the last of `digits` binary digits apart."""
         root, _ = square_root(self.radicand, digits)
         return root, root + Exact(False, 1, root.q)
 
 
-# Digits beyond a format's precision that are kept exactly; of longer numbers the rest becomes a sticky bit.
+# Digits kept exactly beyond a format's precision; the remaining digits of longer numbers become a sticky bit.
 LONG = 8192
-# How far outside a format's range (in binades) a number may lie before a stand-in takes its place.
+# A number more than this many binades outside a format's range is replaced by a substitute.
 FAR = 1 << 17
 
 
 class Ratio(Record):
     """The number (−1)^negative · numerator/denominator · 2^twos · 10^tens.
 
-    `truncated` says that the true numerator is larger, by less than one: a decimal with more digits
-    than any format can tell apart was cut, and the rest was not zero.
+    `truncated`: the true numerator is larger, by less than one. The decimal had more digits than any format can
+    distinguish, and the discarded ones were not all zero.
     """
 
     negative: bool
@@ -215,21 +215,21 @@ class Ratio(Record):
 
     @property
     def is_dyadic(self) -> bool:
-        """Whether the parts say without a division that it is an integer times a power of two."""
+        """Whether it is an integer times a power of two, as far as its parts show without a division."""
         return self.denominator == 1 and self.tens >= 0 and not self.truncated
 
     def _binade(self) -> tuple[int, int]:
-        """Return bounds on the exponent of the leading binary digit, without forming 10^tens."""
+        """Return bounds on the exponent of the leading binary digit, without computing 10^tens."""
         near = self.numerator.bit_length() - self.denominator.bit_length() + self.twos
         near += self.tens * 3321928094887362347870319429489390 // 10**33
         slack = 2 + (abs(self.tens) >> 90)
         return near - slack, near + slack
 
     def enclose(self, format: Format) -> tuple[Exact, bool]:
-        """Return (x, sticky) that rounds into the format as this number does, in every direction.
+        """Return (x, sticky) that rounds into the format like this number, in every direction.
 
-        x is exact, with sticky false, where that is cheap; else it is cut GUARD_DIGITS below the
-        format's precision. A number far outside the range is replaced by another one there.
+        If that is cheap, x is exact and sticky is false; else x is truncated GUARD_DIGITS below the format's precision.
+        A number far outside the range is replaced by a substitute there.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))
@@ -254,22 +254,22 @@ class Ratio(Record):
             return Exact(self.negative, c, twos + excess), self.truncated or c << excess != n
         scale = max(format.precision + GUARD_DIGITS + 2 - n.bit_length() + d.bit_length(), 0)
         c, rest = divmod(n << scale, d)
-        if not rest and not self.truncated:  # the fives of the denominator were in the numerator too
+        if not rest and not self.truncated:  # the numerator had the denominator's factors of five
             return Exact(self.negative, c, twos - scale).normalized(), False
         return Exact(self.negative, c, twos - scale), True
 
     @property
     def expandable(self) -> bool:
-        """Whether as_fraction can write it out."""
+        """Whether `as_fraction` can expand it."""
         return not self.truncated and max(abs(self.twos), 4 * abs(self.tens)) <= MAX_EXPANDED_BITS
 
     def is_short(self, bits: int) -> bool:
-        """Say whether it can be written out in about so many bits: whether exact work with it is quick."""
+        """Return whether it has at most about `bits` bits when expanded, so that exact arithmetic is fast."""
         parts = self.numerator.bit_length() + self.denominator.bit_length() + abs(self.twos) + 4 * abs(self.tens)
         return self.expandable and parts <= bits
 
     def as_fraction(self) -> Fraction:
-        """Return the number as a Fraction; raises UnsupportedError where it is too large or was cut.
+        """Return the number as a Fraction; raises UnsupportedError if it is too large or was truncated.
 
         >>> Ratio(True, 1, 3, tens=1).as_fraction()
         Fraction(-10, 3)
@@ -290,7 +290,7 @@ class Infinity(Record):
 
 
 class NotANumber(Record):
-    """A NaN with what was said about it."""
+    """A NaN with its typed sign, payload and kind."""
 
     negative: bool
     signaling: bool = False
@@ -298,7 +298,7 @@ class NotANumber(Record):
 
 
 class Code(Record):
-    """A code rather than a value; `width` is what the digits typed amount to, `binary` whether they were bits."""
+    """A code instead of a value; `width` is the width of the typed digits, `binary` is true if they were bits."""
 
     code: int
     width: int
@@ -306,12 +306,12 @@ class Code(Record):
 
 
 class Literal(Record):
-    """A value as it was typed, and what it means."""
+    """A value as it was typed, and its meaning."""
 
     text: str
     value: Ratio | Infinity | NotANumber | Code
 
     @property
     def is_bare_hexadecimal(self) -> bool:
-        """Whether it is a hexadecimal integer that may have been meant as a code."""
+        """Whether it is a hexadecimal integer that may have been intended as a code."""
         return re.fullmatch("0x[0-9a-f_]+", self.text.lower()) is not None

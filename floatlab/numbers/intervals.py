@@ -1,4 +1,4 @@
-"""The reals that round to a datum: an interval, found by asking the kernel at its possible ends."""
+"""The interval of reals that round to a datum, found by rounding its possible ends."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Interval(Record):
-    """The reals from `low` to `high` (None: without end), each end included where it is closed.
+    """The reals from `low` to `high` (None: unbounded); each end belongs to it if it is closed.
 
-    `mirrored` says that the mirror image belongs to it too: one NaN may stand for both overflows.
+    `mirrored`: the mirror image belongs to it, too, since one NaN may replace both overflows.
     """
 
     low: Exact | None
@@ -38,10 +38,9 @@ class Interval(Record):
 
 
 def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
-    """Return the interval of reals that round to a datum, or None where no real does.
+    """Return the interval of reals that round to a datum, or None if no real does.
 
-    Under stochastic rounding: the reals that may. A zero with a sign gets the reals of its sign,
-    and +0 also 0 itself.
+    Under stochastic rounding: the reals that may round to it. A signed zero gets the reals of its sign, and +0 also 0.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))
@@ -63,7 +62,7 @@ def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
         outward = (_above(datum, value)[-1], False)
     if value or not fmt.zero:
         below = abs((datum.next_up if negative else datum.next_down).exact)
-        if below == value:  # nothing nearer to zero: a format without zero
+        if below == value:  # no neighbour toward zero: a format without zero
             below = Exact(False, 0, 0)
         ends = [*_turns(fmt), _middle(below, value), below]
         inward = _edge(value, _between(below, ends, value)[::-1], sign, lands) or (below, True)
@@ -85,7 +84,7 @@ def _landing(datum: Datum, context: Context) -> Callable[[Exact], bool]:
     def lands(x: Exact) -> bool:
         try:
             return any(round_exact(x, datum.format, each).code == datum.code for each in contexts)
-        except UnsupportedError:  # the context refuses it, so it lands nowhere
+        except UnsupportedError:  # the context refuses x, so x does not round to the datum
             return False
 
     return lands
@@ -97,10 +96,10 @@ def _middle(a: Exact, b: Exact) -> Exact:
 
 
 def _above(datum: Datum, value: Exact) -> tuple[Exact, ...]:
-    """Return where the interval may end away from zero: halfway to the next magnitude, and there.
+    """Return the possible ends of the interval away from zero: halfway to the next magnitude, and that magnitude.
 
-    Past the largest the next magnitude is what a larger exponent range would hold. Zero may also
-    reach to the smallest normal number, where tiny results are flushed.
+    Beyond the largest number, the next magnitude is that of an unbounded exponent range. If tiny results are flushed,
+    the interval of zero may extend to the smallest normal number.
     """
     fmt = datum.format
     if not value and fmt.zero:
@@ -112,10 +111,10 @@ def _above(datum: Datum, value: Exact) -> tuple[Exact, ...]:
 
 
 def _turns(format: Format) -> list[Exact]:
-    """Return where, below the smallest normal number, results may stop being tiny.
+    """Return the points below the smallest normal number from which results may no longer be tiny.
 
-    Tininess after rounding (7.5) is judged with p digits, where the unit is finer than the subnormal
-    numbers': one such unit below, and half of one. Where tiny results are flushed, zero ends there.
+    Tininess after rounding (7.5) is judged with p digits, whose ulp is smaller than that of the subnormal numbers: the
+    points are one such ulp, and half of one, below. If tiny results are flushed, the interval of zero ends there.
     """
     normal = Exact(False, 1, format.emin)
     return [normal - Exact(False, 1, format.emin - digits) for digits in (format.precision, format.precision + 1)]
@@ -128,7 +127,7 @@ def _between(low: Exact, ends: list[Exact], high: Exact) -> tuple[Exact, ...]:
 def _edge(
     start: Exact, ends: tuple[Exact, ...], sign: int, lands: Callable[[Exact], bool]
 ) -> tuple[Exact, bool] | None:
-    """Walk from a number that lands to where numbers stop landing; None where even the last end lands."""
+    """Return the end of the numbers from `start` that round to the datum, and whether it is one; None: no end."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)
@@ -166,7 +165,7 @@ def _overflowing(datum: Datum, context: Context, lands: Callable[[Exact], bool])
 
 
 def _ray(format: Format, sign: int, lands: Callable[[Exact], bool]) -> Interval | None:
-    """Return the magnitudes past the largest that land, for one sign."""
+    """Return the magnitudes beyond the largest that round to the datum, for one sign."""
 
     def at(x: Exact) -> bool:
         return lands(-x if sign < 0 else x)

@@ -12,16 +12,16 @@ from floatlab.record import Record
 
 
 class FloatInfo(Record):
-    """What `finfo` returns: limits of a format, by the names of `numpy.finfo`.
+    """The result of `finfo`: the limits of a format, under the names of `numpy.finfo`.
 
-    Numbers of the format are `Datum`s: `max`, `min`, `tiny`, `smallest_normal`, `smallest_subnormal`. `eps`, `epsneg`
-    and `resolution` are Fractions, since some formats do not have these numbers.
+    Numbers of the format are `Datum` objects: `max`, `min`, `tiny`, `smallest_normal`, `smallest_subnormal`. `eps`,
+    `epsneg` and `resolution` are Fractions, since some formats cannot represent them.
     """
 
     format: Format
 
     def __repr__(self) -> str:
-        """Show the counts."""
+        """Show the widths of the fields and the range."""
         counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("bits", "nmant", "nexp", "minexp", "maxexp"))
         return f"FloatInfo({self.format.name}, {counts})"
 
@@ -77,7 +77,7 @@ class FloatInfo(Record):
 
     @property
     def precision(self) -> int:
-        """Decimal digits to which the format is precise: the largest n with 10^−n ≥ eps."""
+        """Decimal digits of precision: the largest n with 10^−n ≥ eps."""
         return len(str(1 << self.nmant)) - 1
 
     @property
@@ -92,7 +92,7 @@ class FloatInfo(Record):
 
     @property
     def min(self) -> Datum:
-        """The most negative finite number; the smallest number of a format without sign."""
+        """The most negative finite number; the smallest number of an unsigned format."""
         signed = self.format.signed
         return self._datum(True, self.format.largest_magnitude) if signed else self.smallest_subnormal
 
@@ -105,17 +105,17 @@ class FloatInfo(Record):
 
     @property
     def smallest_subnormal(self) -> Datum:
-        """The smallest positive number, which is normal in a format without subnormal numbers."""
+        """The smallest positive number; it is normal in a format without subnormal numbers."""
         return self._datum(False, self.format.smallest_magnitude)
 
 
 def finfo(format: object) -> FloatInfo:
-    """Return the limits of a format, as `numpy.finfo` does for dtypes.
+    """Return the limits of a format, like `numpy.finfo` for dtypes.
 
     Parameters
     ----------
     format
-        A format, its name, a dtype or scalar type of floats, or anything with a `.format`, such as a Datum.
+        A format, its name, a floating-point dtype or scalar type, or an object with a `.format`, such as a Datum.
 
     Returns
     -------

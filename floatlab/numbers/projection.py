@@ -1,9 +1,9 @@
-"""Rounding an exact number into a format: the scalar lane of the kernel, which keeps everything it saw.
+"""Rounding an exact number into a format: the scalar form of the kernel, which records all intermediate values.
 
-The name is P3109's: to *project* is to round to the format's precision and then to settle what
-lies beyond its range. Codes count up one by one with the values they name, so the code of the
-rounded number is  (quantum − qmin)·2^t + kept + increment: a carry runs into the exponent field
-by itself, and overflow is a comparison with the largest code.
+The name is P3109's: to *project* is to round to the format's precision, and then to handle numbers beyond its range.
+Codes count up one by one with their values, so the code of the rounded number is
+(quantum − qmin)·2^t + kept + increment. A carry then propagates into the exponent field, and overflow is a comparison
+with the largest code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _REFUSED = "and --absent error (Context(absent='error')) refuses to replace it"
 
 
 class Tail(Enum):
-    """Where the digits that were cut off stand to half a unit of the last digit kept."""
+    """The discarded digits compared with half a unit of the last digit kept."""
 
     ZERO = "zero"
     BELOW_HALF = "below half"
@@ -45,11 +45,11 @@ class Tail(Enum):
 
 
 class Rounded(Record):
-    """The verdict on one rounding, with everything that led to it.
+    """The verdict on one rounding, with all intermediate values.
 
-    `kept`·2^`quantum` is what was kept before the increment; `rest2`/2 of `unit` is what was cut off
-    (with `sticky_below`: and something more below that). What lies further than GUARD_DIGITS below
-    the cut is one digit at that place. `code` is the result's.
+    `kept`·2^`quantum` is the truncated number, before the increment. The discarded part is `rest2`/2 of `unit` (plus
+    something smaller if `sticky_below`). Digits more than GUARD_DIGITS below the rounding position are replaced by one
+    digit at that place. `code` is the result's code.
     """
 
     negative: bool
@@ -70,7 +70,7 @@ class Rounded(Record):
 
     @property
     def tail(self) -> Tail:
-        """Where the cut-off digits stand to half a unit."""
+        """The discarded digits compared with half a unit."""
         inexact, half, tie = tail(self.rest2, self.unit, self.sticky_below)
         if not inexact:
             return Tail.ZERO
@@ -78,38 +78,38 @@ class Rounded(Record):
 
     @property
     def guard(self) -> bool:
-        """The first digit cut off."""
+        """The first discarded digit."""
         return self.rest2 >= self.unit
 
     @property
     def round(self) -> bool:
-        """The second digit cut off."""
+        """The second discarded digit."""
         return 2 * (self.rest2 - self.unit * self.guard) >= self.unit
 
     @property
     def sticky(self) -> bool:
-        """Whether any digit after the second is nonzero."""
+        """Whether any discarded digit after the second is nonzero."""
         after_guard = self.rest2 - self.unit * self.guard
         return self.sticky_below or 2 * after_guard != self.unit * self.round
 
     @property
     def threshold(self) -> int:
-        """What a stochastic rounding's draw is compared with: the tail's share of a unit, in 2^-32ths."""
+        """The number that a stochastic draw is compared with: the discarded share of a unit, in units of 2^-32."""
         return int(stochastic_threshold(self.rest2, self.unit))
 
     @property
     def significand(self) -> int:
-        """The kept digits after the increment, before anything happened to the range."""
+        """The kept digits after the increment, before overflow and underflow are handled."""
         return self.kept + self.increment
 
     @property
     def carried(self) -> bool:
-        """Whether the increment ran through all p digits into the next binade."""
+        """Whether the increment carried through all p digits into the next binade."""
         return self.significand.bit_length() > self.precision
 
 
 def direction_in(format: Format, context: Context) -> Direction:
-    """Return the direction that decides in a format: at precision 1 ties may go to the larger power of two (4.3.1).
+    """Return the direction effective in a format: at precision 1, ties may go to the larger power of two (4.3.1).
 
     >>> from floatlab import parse_format
     >>> direction_in(parse_format("e8m0"), Context())
@@ -121,11 +121,10 @@ def direction_in(format: Format, context: Context) -> Direction:
 
 
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
-    """Round an exact number into a format in the context's direction; decide the code and the flags.
+    """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    `sticky` says that the true magnitude lies above x's by less than one unit of x's last digit; x
-    then holds at least one digit below the format's precision and below qmin. `index` numbers the
-    draw of a stochastic rounding.
+    `sticky`: the true magnitude is larger than x's, by less than one unit of x's last digit; x then has at least one
+    digit below the format's precision and below qmin. `index` is the number of the stochastic draw.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))
@@ -144,12 +143,12 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
         quantum, lift = format.qmin, 0
     else:
         quantum, lift = format.emin, t  # no subnormals: the neighbours are zero and 2^emin
-    # The codes below kept's: zero, if there is one, is code 0.
+    # Number of codes below that of `kept`: zero, if there is one, is code 0.
     base = 0 if lift else ((quantum - format.qmin) << t) - (not format.zero)
     kept, rest2, unit, odd, step = _decide(x, quantum, sticky, base, direction, drawn)
     rank = base + ((kept + step) << lift)
     if tiny_before and e == format.emin - 1:
-        # Would p digits, were there room below emin, still not reach 2^emin?
+        # Would p digits, with an unbounded exponent, still not reach 2^emin?
         quantum_at_p = e - t
         wide, _, _, _, up = _decide(
             x, quantum_at_p, sticky, ((quantum_at_p - format.qmin) << t) - (not format.zero), direction, drawn
@@ -185,14 +184,14 @@ def round_to_quantum(x: Exact, quantum: int, context: Context = DEFAULT, index: 
 def _decide(
     x: Exact, quantum: int, sticky: bool, base: int, direction: Direction, drawn: int | None
 ) -> tuple[int, int, int, bool, bool]:
-    """Cut x at the quantum and ask the kernel; return kept, 2·rest, unit, the code's parity and the step."""
+    """Split x at the quantum and call the kernel; return kept, 2·rest, unit, the code's parity and the increment."""
     c, shift = x.c, quantum - x.q
     if shift < 1:
         if sticky:
             raise UnsupportedError("a sticky bit must lie below the last digit kept")
         c, shift = c << -shift, 0
     elif shift > c.bit_length() + GUARD_DIGITS:
-        # All of it lies so far below the cut that one digit in its place rounds the same way.
+        # x is so far below the rounding position that one digit in its place rounds the same way.
         c, shift, sticky = int(c != 0 or sticky), GUARD_DIGITS, False
     kept, rest2, unit = split(c, shift)
     inexact, half, tie = tail(rest2, unit, sticky)
@@ -212,7 +211,7 @@ def _settle(
     tiny: bool,
     inexact: bool,
 ) -> tuple[int, Flags]:
-    """Turn the rounded number's rank among the codes into a code of the format, and say what that raised."""
+    """Convert the rounded number's rank among the codes to a code of the format; return the code and the flags."""
     if negative and not format.signed:
         if nonzero and (rank > 0 or not format.zero):
             return absent_code(format, context, False, f"{format.name} is unsigned"), Flags.INVALID
@@ -221,7 +220,7 @@ def _settle(
         return signed_code(format, negative, 0), _UNDERFLOW
     if rank > format.largest_magnitude:
         return _beyond_largest(format, context, direction, negative), _OVERFLOW
-    if rank < 0:  # a format without zero: its smallest number is all there is
+    if rank < 0:  # a format without zero: the smallest number is the result
         if not nonzero and context.absent is Absent.ERROR:
             raise UnsupportedError(f"{format.name} has no zero, {_REFUSED}")
         if not nonzero and context.absent is Absent.NAN and format.has_nan:
@@ -232,7 +231,7 @@ def _settle(
 
 
 def signed_code(format: Format, negative: bool, magnitude: int) -> int:
-    """Return the code of a sign and a magnitude; −0 where the format has none is 0.
+    """Return the code of a sign and a magnitude; −0 becomes 0 in a format without −0.
 
     >>> from floatlab import parse_format
     >>> hex(signed_code(parse_format("e4m3"), True, 0)), hex(signed_code(parse_format("e4m3fnuz"), True, 0))
@@ -244,7 +243,7 @@ def signed_code(format: Format, negative: bool, magnitude: int) -> int:
 
 
 def signed_nan(format: Format, negative: bool) -> int:
-    """Return the code of the format's default NaN, with the sign where its NaN has one."""
+    """Return the code of the format's default NaN, with the sign if the format's NaNs have one."""
     return (
         format.compose(negative, format.magnitude(format.nan_code))
         if format.nans and format.signed
@@ -253,7 +252,7 @@ def signed_nan(format: Format, negative: bool) -> int:
 
 
 def _beyond_largest(format: Format, context: Context, direction: Direction, negative: bool) -> int:
-    """Return the code of an overflowed result (7.4): the directions that never step past a number stay."""
+    """Return the code of an overflowed result (7.4); in some directions it is the largest number."""
     stays = (
         direction in (Direction.RTZ, Direction.RTO)
         or (direction is Direction.RTP and negative)
@@ -268,7 +267,7 @@ def _beyond_largest(format: Format, context: Context, direction: Direction, nega
 
 
 def absent_code(format: Format, context: Context, negative: bool, why: str) -> int:
-    """Return what stands for an operand that the format cannot name: its NaN, or what `context.absent` says."""
+    """Return the code for an operand without a code in the format: its NaN, or the result of `context.absent`."""
     if context.absent is Absent.ERROR:
         raise UnsupportedError(f"{why}, {_REFUSED}")
     if context.absent is Absent.ZERO:
@@ -279,7 +278,7 @@ def absent_code(format: Format, context: Context, negative: bool, why: str) -> i
 
 
 def infinity_code(format: Format, context: Context, negative: bool) -> tuple[int, Flags]:
-    """Return the code for ±∞ and the flags: ∞ itself, the largest where asked to saturate, or a stand-in.
+    """Return the code for ±∞ and the flags: ∞ itself, the largest number when saturating, or a substitute.
 
     >>> from floatlab import Context, parse_format
     >>> infinity_code(parse_format("e4m3"), Context(), False)
@@ -303,9 +302,9 @@ def _sized(payload: int) -> str:
 def nan_code(
     format: Format, context: Context, negative: bool, payload: int = 0, signaling: bool = False
 ) -> tuple[int, Flags]:
-    """Return the code of a NaN with this payload, and the flags; a format without NaNs gives a stand-in.
+    """Return the code of a NaN with this payload, and the flags; a format without NaNs gives a substitute.
 
-    Raises UnsupportedError where payload or signaling cannot be had.
+    Raises UnsupportedError if the format cannot represent the payload or signaling NaNs.
     """
     if not format.has_nan:
         if signaling or payload:

@@ -1,4 +1,4 @@
-"""Random integers that anyone can repeat: a stream of the draws that stochastic rounding documents."""
+"""Reproducible random integers: a stream of the draws that stochastic rounding documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from floatlab.numbers.rounding import draw
 
 
 class RandomIntegers:
-    """A stream of random integers that depends on the seed alone.
+    """A stream of random integers that depends only on the seed.
 
     >>> draws = RandomIntegers(1)
     >>> [draws.below(100) for _ in range(5)]
@@ -28,7 +28,7 @@ class RandomIntegers:
         return words % n
 
     def between(self, low: int, high: int) -> int:
-        """Return an integer from low to high; low where there is none."""
+        """Return an integer from low to high; low if high is smaller."""
         return low + self.below(max(high - low + 1, 1))
 
     def one_of(self, choices: list[int]) -> int:
@@ -36,9 +36,9 @@ class RandomIntegers:
         return choices[self.below(len(choices))]
 
     def sign(self, kind: Format) -> bool:
-        """Return whether a number is negative, half the time where it can be."""
+        """Return a random sign (True: negative); False in an unsigned format."""
         return bool(self.below(2)) and kind.signed
 
     def odd(self, digits: int) -> int:
-        """Return an odd number of so many binary digits."""
+        """Return an odd number of `digits` binary digits."""
         return 1 << (digits - 1) | self.below(1 << (digits - 1)) | 1

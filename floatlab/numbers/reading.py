@@ -1,8 +1,8 @@
-"""What a user may type for a value, read exactly and rounded into a format once: text, numbers, data of other formats.
+"""Reading values exactly and rounding them into a format once: text, numbers, and data of other formats.
 
-No Python float ever stands between text and bits. Numbers are kept as ratios with their powers of ten apart, and every
-step is linear in the length of the text (up to MAX_DIGITS digits; more cannot change any rounding and are only looked
-at).
+No Python float is ever an intermediate between text and bits. Numbers are kept as ratios with a separate power of ten,
+and every step is linear in the length of the text. Digits beyond MAX_DIGITS cannot change any rounding and are only
+validated.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from floatlab.numbers.rounding import AnyContext
     from floatlab.numbers.steps import Operand, Step, Truth
 
-# No number halfway between two neighbours of any format (W ≤ 19, T ≤ 236) has as many significant
-# digits: the longest, near 2^−262380, have about 183,500.
+# No midpoint between two neighbours of any format (W ≤ 19, T ≤ 236) has as many significant digits: the longest, near
+# 2^−262380, have about 183,500.
 MAX_DIGITS = 200_000
 MAX_EXPONENT_DIGITS = 1000
 MAX_CODE_BITS = 4096
@@ -40,7 +40,7 @@ def _based(prefix: str, digit: str, mark: str) -> str:
     return rf"{prefix}(?:({d})(?:\.({d})?)?|\.({d}))(?:{mark}([+-]?\d+))?"
 
 
-# Patterns of lower-case text; re compiles (and keeps) each when it is first needed.
+# Patterns of lower-case text; re compiles (and caches) each at first use.
 _DECIMAL = _based("", r"\d", "e")
 _HEXADECIMAL = _based("0x", "[0-9a-f]", "p")
 _BINARY = _based("0b", "[01]", "p")
@@ -94,7 +94,7 @@ def _number(text: str, negative: bool, whole: str) -> Ratio | None:
 
 
 def _scaled(text: str, negative: bool, whole: str) -> Ratio | None:
-    """Read `2^q`, `c*2^q`, `c*10^r` or `c*2^q*10^r`; `**` may stand for `^`."""
+    """Read `2^q`, `c*2^q`, `c*10^r` or `c*2^q*10^r`; `**` is accepted for `^`."""
     factors = [factor.strip() for factor in text.replace("**", "^").split("*", 3)]
     twos = tens = 0
     while factors and len(factors) < 4 and (found := re.fullmatch(_POWER, factors[-1])):
@@ -159,11 +159,10 @@ def parse_code(text: str, whole: str | None = None) -> Code:
 
 
 def parse_literal(text: str, bits: bool = False) -> Literal:
-    """Read a value as users type it; `bits` takes it as a code even without the prefix `bits:`.
+    """Read a value as users type it; `bits` reads it as a code even without the prefix `bits:`.
 
-    Decimal, hexadecimal (`0x1.8p3`) and binary numbers, fractions (`1/3`), powers (`3*2^-24`),
-    `inf`, `nan`, `nan(payload)`, `snan`, and codes. Raises LiteralError with one line that names
-    the text.
+    Accepted are decimal, hexadecimal (`0x1.8p3`) and binary numbers, fractions (`1/3`), powers (`3*2^-24`), `inf`,
+    `nan`, `nan(payload)`, `snan`, and codes. Raises LiteralError with one line that quotes the text.
 
     >>> parse_literal("-1/3").value
     Ratio(negative=True, numerator=1, denominator=3, twos=0, tens=0, truncated=False)
@@ -216,18 +215,18 @@ def _special(
 
 
 def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> Derivation:
-    """Round a value into a format once, directly, and show the way.
+    """Round a value into a format once, directly, and record every step.
 
     Parameters
     ----------
     value : str, int, float, Fraction, Decimal, NumPy scalar, Exact or Datum
-        Text as users type it (`1.5`, `1/3`, `0x1.8p3`, `nan(0x1)`), or a code (`bits:0x3c7c`), which is taken as it is.
-        A float is the binary64 number that Python made of what was typed, a NumPy scalar a number of its dtype: the
-        error counts from there.
+        Text as users type it (`1.5`, `1/3`, `0x1.8p3`, `nan(0x1)`), or a code (`bits:0x3c7c`), which is used unchanged.
+        A float is the binary64 number that Python read, and a NumPy scalar a number of its dtype; the error is relative
+        to that number.
     format : Format or str
         The target format, or its name.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
     Returns
     -------
@@ -239,7 +238,7 @@ def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> 
     LiteralError
         The value is not a number.
     UnsupportedError
-        The format cannot hold the value at all (the payload of a NaN).
+        The format cannot represent the value at all (the payload of a NaN).
 
     Notes
     -----
@@ -264,7 +263,7 @@ def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> 
 
 
 def read_literal(literal: Literal, format: Format, context: Context = DEFAULT) -> Derivation:
-    """Round a parsed literal into a format, as `read` does.
+    """Round a parsed literal into a format, like `read`.
 
     >>> read_literal(parse_literal("1e999999999"), parse_format("fp16")).flags.names
     ['overflow', 'inexact']
@@ -308,7 +307,7 @@ def encode(value: object, format: Format | str, context: AnyContext = DEFAULT) -
     format : Format or str
         The target format, or its name.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
     Returns
     -------
@@ -337,7 +336,7 @@ def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -
     format : Format or str
         The target format, or its name.
     context : Context or str, optional
-        Rounding direction, overflow, NaN and flush rules; a direction's name (`"RTZ"`) will do. Default: nearest even.
+        Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 
     Returns
     -------
@@ -346,8 +345,8 @@ def convert(datum: Datum, format: Format | str, context: AnyContext = DEFAULT) -
 
     Notes
     -----
-    IEEE 754-2019 clause 5.4.2 (convertFormat). The payload of a NaN is kept from its leading digit on. A signaling NaN,
-    and an x87 code that is no number, raise invalid and become quiet NaNs.
+    IEEE 754-2019 clause 5.4.2 (convertFormat). The payload of a NaN is preserved from its leading digit on. A signaling
+    NaN, and an unsupported x87 code, raise invalid and become quiet NaNs.
 
     Examples
     --------

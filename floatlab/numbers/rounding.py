@@ -1,13 +1,13 @@
-"""How to round: the directions, the one kernel that decides, and Context, which holds this and all other choices.
+"""Rounding rules: the directions, the single kernel that decides, and Context, which holds these and all other choices.
 
-The kernel says where a number is cut, what the cut-off tail is, and whether to step away from zero. The decision is
-written once and with operators only, so that Python integers and NumPy arrays pass through the same three functions.
-A number is c·2^q with an integer c ≥ 0; cutting it `shift` places up leaves
+The kernel determines the truncated number, the discarded tail, and whether to step away from zero. The decision is
+written once and uses operators only, so that Python integers and NumPy arrays go through the same three functions. A
+number is c·2^q with an integer c ≥ 0; truncating its lowest `shift` bits leaves
 
     c = kept · unit + rest        unit = 2^shift, 0 ≤ rest < unit
 
-and everything a rounding direction may depend on is the sign, the parity of the kept code, and
-where 2·rest (with `sticky`, which says that something nonzero lies below even c) stands to unit:
+A rounding direction may depend on the sign, the parity of the kept code, and the comparison of 2·rest with unit
+(`sticky`: something nonzero is below even c's last digit):
 
     2·rest        sticky   the tail is      guard  round-or-sticky
     0             no       zero               0        0
@@ -27,7 +27,7 @@ from floatlab.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar  # Any: an int and a bool, or NumPy arrays of them: the kernel does not care
+    from typing import Any, TypeVar  # an int and a bool, or NumPy arrays of them
 
     Choice = TypeVar("Choice", bound=Enum)
 
@@ -56,7 +56,7 @@ IN_WORDS = {
     Direction.SR: "stochastic",
 }
 
-# Everyday words, and those of other libraries and standards.
+# Everyday names, and names in other libraries and standards.
 _SPELLINGS = {
     "nearest": "RNE", "even": "RNE", "up": "RTP", "down": "RTN", "zero": "RTZ", "stochastic": "SR",
     "to_nearest": "RNE", "nearest_even": "RNE", "half_even": "RNE", "ties_to_even": "RNE", "tonearest": "RNE",
@@ -74,7 +74,7 @@ _SPELLINGS = {
 
 
 def parse_direction(word: str | Direction) -> Direction:
-    """Return the direction that a word means: RNE …, IEEE 754's names, TestFloat's (`near_even`, `minMag`), or `up`.
+    """Return the direction of a name: RNE …, IEEE 754's names, TestFloat's (`near_even`, `minMag`), or `up`.
 
     >>> parse_direction("minMag"), parse_direction("up")
     (<Direction.RTZ: 'RTZ'>, <Direction.RTP: 'RTP'>)
@@ -97,7 +97,7 @@ def parse_direction(word: str | Direction) -> Direction:
 
 
 def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
-    """Cut `c` above its lowest `shift` ≥ 0 bits; return kept, 2·rest and unit.
+    """Split `c` above its lowest `shift` ≥ 0 bits; return kept, 2·rest and unit.
 
     >>> split(0b1011_101, 3)
     (11, 10, 8)
@@ -108,10 +108,10 @@ def split(c: Any, shift: Any) -> tuple[Any, Any, Any]:
 
 
 def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
-    """Weigh the tail: is it nonzero, is it at least half a unit, is it a tie.
+    """Classify the tail: is it nonzero, is it at least half a unit, is it a tie.
 
-    No shift is a special case; but `sticky` with unit 1 would hide half of the tail, so whoever
-    passes it keeps at least one digit below the cut.
+    A shift of 0 is no special case; but `sticky` with unit 1 would hide half of the tail, so callers that pass `sticky`
+    keep at least one digit below the rounding position.
 
     >>> tail(8, 8, False), tail(8, 8, True)
     ((True, True, True), (True, True, False))
@@ -121,10 +121,10 @@ def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
 
 
 def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half: Any, tie: Any) -> Any:
-    """Say whether the kept digits step one unit away from zero (IEEE 754-2019 clauses 4.3.1 and 4.3.2).
+    """Return whether the kept digits step one unit away from zero (IEEE 754-2019 clauses 4.3.1 and 4.3.2).
 
-    `odd` is the parity of the kept *code*, which differs from the significand's at precision 1.
-    Branches on the direction only.
+    `odd` is the parity of the kept *code*, which differs from the significand's at precision 1. The function branches
+    only on the direction.
 
     >>> increments(Direction.RNE, False, odd=True, inexact=True, half=True, tie=True)
     True
@@ -148,16 +148,16 @@ def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half
     raise ContextError(f"{direction.value} needs a random draw: see increments_stochastic")
 
 
-STREAM = 0x9E3779B97F4A7C15  # what a seed moves on by from one draw to the next
+STREAM = 0x9E3779B97F4A7C15  # increment of the seed from one draw to the next
 
 
 def draw(seed: int, index: Any = 0) -> Any:
-    """Return 32 random bits that depend on (seed, index) only: output `index` of SplitMix64(seed), upper half.
+    """Return 32 random bits that depend only on (seed, index): output `index` of SplitMix64(seed), upper half.
 
-    An array of indices, of 64 bits without a sign, gives an array of draws.
+    A uint64 array of indices gives an array of draws.
 
-    Steele, Lea and Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014). Counter
-    based, so that the same element gets the same draw however the work is divided.
+    Steele, Lea and Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014). The generator is
+    counter-based, so an element gets the same draw however the work is divided.
 
     >>> hex(draw(0)), hex(draw(0, 1))
     ('0xe220a839', '0x6e789e6a')
@@ -170,7 +170,7 @@ def draw(seed: int, index: Any = 0) -> Any:
 
 
 def increments_stochastic(rest2: Any, unit: Any, drawn: Any) -> Any:
-    """Step away from zero with probability floor(2³²·rest/unit) / 2³²: when the draw is below it.
+    """Return whether to step away from zero, with probability floor(2³²·rest/unit) / 2³², by comparing a draw.
 
     >>> increments_stochastic(1 << 8, 1 << 8, (1 << 31) - 1), increments_stochastic(1 << 8, 1 << 8, 1 << 31)
     (True, False)
@@ -179,7 +179,7 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any) -> Any:
 
 
 def stochastic_threshold(rest2: Any, unit: Any) -> Any:
-    """Return floor(2³²·rest/unit), what a draw is compared with.
+    """Return floor(2³²·rest/unit), the threshold for a draw.
 
     >>> hex(stochastic_threshold(1, 1 << 2))
     '0x20000000'
@@ -188,7 +188,7 @@ def stochastic_threshold(rest2: Any, unit: Any) -> Any:
 
 
 class Flags(Flag):
-    """The five exceptions of IEEE 754-2019 clause 7, in the order in which they are always named."""
+    """The five exceptions of IEEE 754-2019 clause 7, in the order in which they are always listed."""
 
     NONE = 0
     INVALID = 1
@@ -199,7 +199,7 @@ class Flags(Flag):
 
     @property
     def names(self) -> list[str]:
-        """The raised flags as users read them.
+        """The names of the raised flags.
 
         >>> (Flags.INEXACT | Flags.OVERFLOW).names
         ['overflow', 'inexact']
@@ -208,7 +208,7 @@ class Flags(Flag):
 
 
 class Overflow(Enum):
-    """What becomes of a finite number beyond the largest, in directions that do not stop at the largest."""
+    """The result for a finite number beyond the largest, in directions that do not stop at the largest."""
 
     NATIVE = "native"  # ∞, else NaN, else the largest
     SATURATE = "saturate"  # the largest, and for ∞ too (OCP's saturating conversion)
@@ -216,26 +216,26 @@ class Overflow(Enum):
 
 
 class Absent(Enum):
-    """What becomes of an operand that the format has no code for at all: NaN, ∞, or zero.
+    """The result for an operand without a code in the format: NaN, ∞, or zero.
 
-    A negative number that does not round to zero goes, in an unsigned format, the way of a NaN.
+    In an unsigned format, a negative number that does not round to zero is treated like a NaN.
     """
 
-    LARGEST = "largest"  # NaN and ∞: a NaN where there is one, else the largest; zero: the smallest
-    ZERO = "zero"  # zero, or the smallest where there is no zero
-    NAN = "nan"  # a NaN for zero too where there is one; else as `largest`
-    ERROR = "error"  # refuse with UnsupportedError
+    LARGEST = "largest"  # NaN and ∞: a NaN if there is one, else the largest; zero: the smallest
+    ZERO = "zero"  # zero, or the smallest if there is no zero
+    NAN = "nan"  # a NaN for zero, too, if there is one; else as `largest`
+    ERROR = "error"  # raise UnsupportedError
 
 
 class Tininess(Enum):
-    """When a result counts as tiny (7.5): x86 and RISC-V look after rounding, Arm before."""
+    """The point at which a result counts as tiny (7.5): after rounding on x86 and RISC-V, before it on Arm."""
 
     AFTER = "after"
     BEFORE = "before"
 
 
 class NanRule(Enum):
-    """Which NaN an operation with NaN operands gives."""
+    """The NaN that an operation with NaN operands returns."""
 
     FIRST = "first"  # the first NaN operand, quieted; the default NaN is positive
     X86 = "x86"  # the first, as SSE; in x87 extended the larger significand; the default NaN is negative
@@ -254,9 +254,9 @@ def _choose(kind: type[Choice], what: str, word: str | Choice) -> Choice:
 
 
 class Context(Record):
-    """Everything a rounding depends on besides the number and the format; always an argument, never ambient.
+    """Everything that a rounding depends on except the number and the format; always an argument, never global state.
 
-    Words are accepted for every choice, and checked.
+    Every choice may be given by name, and is validated.
 
     >>> Context(rounding="near_maxMag", overflow="saturate").rounding
     <Direction.RNA: 'RNA'>
@@ -284,7 +284,7 @@ class Context(Record):
         nan: NanRule | str = NanRule.FIRST,
         fma_invalid: bool = True,
     ) -> None:
-        """Take strings, store enums."""
+        """Convert names to enum members, and validate."""
         if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
             raise ContextError(f"a seed is an integer from 0 to 2^64 − 1, not {quoted(str(seed))}")
         put = object.__setattr__
@@ -299,20 +299,20 @@ class Context(Record):
         put(self, "fma_invalid", bool(fma_invalid))
 
     def __repr__(self) -> str:
-        """Show the choices that are not the default."""
+        """Show the choices that differ from the default."""
         chosen = {name: getattr(self, name) for name in self._fields if getattr(self, name) != getattr(DEFAULT, name)}
         words = (f"{name}={getattr(value, 'value', value)!r}" for name, value in chosen.items())
         return f"Context({', '.join(words)})"
 
 
 DEFAULT = Context()
-AnyContext = Context | Direction | str | None  # what `as_context` takes
+AnyContext = Context | Direction | str | None  # accepted by `as_context`
 
 
 def as_context(given: AnyContext) -> Context:
-    """Return the context that is meant: a Context itself, a rounding direction by its name, or None for the default.
+    """Return a Context for a Context, the name of a rounding direction, or None (the default).
 
-    Every public function that takes a context takes it through here. Raises ContextError for anything else.
+    Every public function converts its context argument with this function. Raises ContextError for anything else.
 
     >>> as_context("RTZ"), as_context("near_maxMag").rounding.value, as_context(None)
     (Context(rounding='RTZ'), 'RNA', Context())

@@ -1,4 +1,4 @@
-"""Numbers of Python and of other libraries as what they are: a datum of their format, or a ratio."""
+"""Numbers of Python and of other libraries as exact values: a `Datum` of their format, or a ratio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def exact_value(value: object) -> Ratio | Datum | Literal:
-    """Return what a number is before any rounding; raises LiteralError for what is no number.
+    """Return a number exactly, before any rounding; raises LiteralError for anything else.
 
     >>> exact_value(-3).as_fraction(), exact_value(0.5)
     (Fraction(-3, 1), Datum(binary64 0x3fe0000000000000 = 0.5))
@@ -29,7 +29,7 @@ def exact_value(value: object) -> Ratio | Datum | Literal:
 
 @in_default_mode
 def _ratio_of(value: Any) -> Ratio | Datum | Literal:
-    """Return the exact value of a number that brings no format and is no text; raises LiteralError for others."""
+    """Return the exact value of a number without a format that is not text; raises LiteralError for others."""
     if isinstance(value, Exact):
         return Ratio(value.negative, value.c, twos=value.q)
     dtype = getattr(value, "dtype", None)
@@ -59,7 +59,7 @@ def _ratio_of(value: Any) -> Ratio | Datum | Literal:
 
 
 def _signed_zero(value: object) -> bool:
-    """Say whether a zero of a NumPy type is −0; fractions have no such thing."""
+    """Return whether a zero of a NumPy type is −0; False for fractions."""
     return hasattr(value, "dtype") and str(value).startswith("-")
 
 
@@ -68,7 +68,7 @@ def _refusal(value: object) -> LiteralError:
 
 
 def _decimal(value: Any) -> Ratio | Literal:
-    """Return a decimal.Decimal without writing out its power of ten."""
+    """Return a decimal.Decimal without expanding its power of ten."""
     sign, digits, exponent = value.as_tuple()
     if exponent == "F":
         return Literal(str(value), Infinity(bool(sign)))
@@ -77,22 +77,22 @@ def _decimal(value: Any) -> Ratio | Literal:
     return Ratio(bool(sign), integer_from_digits("".join(map(str, digits))), tens=exponent)
 
 
-# The format of NumPy's longdouble, by how many trailing digits it has on this machine.
+# The format of NumPy's longdouble, by its number of trailing digits on this machine.
 _LONG_DOUBLES = {52: "binary64", 63: "x87", 112: "binary128"}
 
 
 def binary64_datum(value: float) -> Datum:
-    """Return a Python float as what it is."""
+    """Return a Python float as a `Datum`."""
     from struct import pack
 
     return Datum(parse_format("binary64"), int.from_bytes(pack(">d", value), "big"))
 
 
 def own_datum(value: Any) -> Datum | None:
-    """Return a number in the format that it brings; None for text, integers, fractions, and whatever brings none.
+    """Return a number in its own format; None for text, integers, fractions and other values without a format.
 
-    A Python float is a binary64 number. A NumPy scalar, or an array or tensor without axes of any library, is a number
-    of its dtype. Bits are kept where the library shows them: those of NumPy's and ml_dtypes' NaNs are.
+    A Python float is a binary64 number. A NumPy scalar, or a zero-dimensional array or tensor of any library, is a
+    number of its dtype. Bits are preserved if the library exposes them, as NumPy and ml_dtypes do for NaNs.
 
     >>> own_datum(0.1), own_datum("0.1"), own_datum(1)
     (Datum(binary64 0x3fb999999999999a = 0.1), None, None)
@@ -112,7 +112,7 @@ def own_datum(value: Any) -> Datum | None:
     if hasattr(value, "tobytes") and getattr(dtype, "isnative", True):
         return Datum(format, int.from_bytes(value.tobytes(), sys.byteorder) & ((1 << format.width) - 1))
     number = binary64_datum(float(value.detach() if hasattr(value, "detach") else value))
-    return Datum(format, code_in(number, format))  # by way of a Python float, which holds all numbers of the format
+    return Datum(format, code_in(number, format))  # exact: a Python float represents all numbers of the format
 
 
 def _long_double(value: Any, dtype: Any) -> Datum | None:
@@ -128,7 +128,7 @@ def _long_double(value: Any, dtype: Any) -> Datum | None:
 def whole_number(value: Any) -> int | None:
     """Return an integer of Python, or of a library's integer dtype, as a Python int; None for everything else.
 
-    Raises LiteralError for True and False, which are no numbers here.
+    Raises LiteralError for True and False, which do not count as numbers.
 
     >>> whole_number(3), whole_number(3.0), whole_number("3")
     (3, None, None)

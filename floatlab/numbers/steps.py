@@ -1,4 +1,4 @@
-"""A derivation: the way from operands to a result, one frozen step at a time. Steps hold numbers, never strings."""
+"""A derivation: the path from operands to a result, as immutable steps. Steps contain numbers, never text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     Truth = Exact | Ratio | SquareRoot
 
 
-# Pages and JSON compute errors exactly with numbers of up to this many bits, and say so where they do not.
+# Pages and JSON compute errors exactly with numbers of up to this many bits, and report if they do not.
 EXACT_ERROR_BITS = 200_000
-ERROR_DIGITS = 30  # binary digits that an error taken from an enclosure must have
+ERROR_DIGITS = 30  # binary digits of an error that is computed from an enclosure
 
 
 class Rule(Enum):
-    """What takes the place of arithmetic where an operand or a result is special."""
+    """The rule that replaces arithmetic if an operand or a result is special."""
 
     INFINITY = "infinity"
     NAN = "nan"
@@ -50,7 +50,7 @@ class Rule(Enum):
 
 
 class Combination(Enum):
-    """What two numbers were combined by."""
+    """The operation that combined two numbers."""
 
     PRODUCT = "product"
     SUM = "sum"
@@ -63,27 +63,27 @@ class Step(Record):
 
 
 class Read(Step):
-    """A literal as the rounding sees it: exact, or cut with a sticky bit."""
+    """A literal as the rounding receives it: exact, or truncated with a sticky bit."""
 
     exact: Exact
     sticky: bool
 
 
 class Decode(Step):
-    """A code taken apart."""
+    """A code decoded into its fields."""
 
     datum: Datum
 
 
 class Promote(Step):
-    """An operand taken to the result's format, as frameworks do before they compute."""
+    """An operand converted to the result's format, as frameworks do before they compute."""
 
     datum: Datum
     promoted: Datum
 
 
 class Align(Step):
-    """Two terms brought to one scale: the one with the smaller leading digit moves right by `shift` places."""
+    """Two terms brought to one scale: the one with the smaller leading digit is shifted right by `shift` places."""
 
     left: Exact
     right: Exact
@@ -105,21 +105,21 @@ class Integral(Step):
 
 
 class Divide(Step):
-    """A quotient, exact or cut with a sticky bit."""
+    """A quotient, exact or truncated with a sticky bit."""
 
     quotient: Exact
     sticky: bool
 
 
 class Root(Step):
-    """A square root, exact or cut with a sticky bit."""
+    """A square root, exact or truncated with a sticky bit."""
 
     root: Exact
     sticky: bool
 
 
 class Special(Step):
-    """A rule took the place of arithmetic."""
+    """A rule that replaced arithmetic."""
 
     rule: Rule
     flags: Flags
@@ -133,16 +133,16 @@ class Round(Step):
 
 
 class Encode(Step):
-    """The result, and the exact number that it stands for (None where that is not a finite number)."""
+    """The result, and the exact number that it approximates (None if that is not a finite number)."""
 
     datum: Datum
     truth: Truth | None
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth, exactly; None where either is not a finite number, or the truth is irrational.
+        """Result − truth, exactly; None if either is not a finite number, or the truth is irrational.
 
-        Raises UnsupportedError where it is too long to write out.
+        Raises UnsupportedError if it is too long to expand.
         """
         if self.truth is None or isinstance(self.truth, SquareRoot) or not self.datum.is_finite:
             return None
@@ -150,7 +150,7 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error, equal where it is rational and 2^-32 ulp apart at most where it is not."""
+        """Bounds on the error: equal if it is rational, else at most 2^-32 ulp apart."""
         if not isinstance(self.truth, SquareRoot):
             error = self.error
             return None if error is None else (error, error)
@@ -176,27 +176,27 @@ class Derivation(Answering, Record):
     steps: tuple[Step, ...]
     result: Datum
     flags: Flags
-    literals: tuple[str | None, ...] = ()  # what was typed for the operands that are data
+    literals: tuple[str | None, ...] = ()  # the typed text of operands that are Datum objects
 
     def __repr__(self) -> str:
-        """Show operation, result and flags; the steps are there to be read one by one."""
+        """Show the operation, the result and the flags, without the steps."""
         names = ", ".join(self.flags.names) or "no flags"
         return f"Derivation({self.operation}: {self.result!r}, {names}, {len(self.steps)} steps)"
 
     @property
     def truth(self) -> Truth | None:
-        """The exact number that the result stands for; None where it is not a finite number."""
+        """The exact number that the result approximates; None if it is not a finite number."""
         last = self.steps[-1]
         return last.truth if isinstance(last, Encode) else None
 
     @property
     def rounded(self) -> Rounded | None:
-        """The last rounding's verdict, where there was a rounding."""
+        """The last rounding's verdict, if there was a rounding."""
         return next((step.rounded for step in reversed(self.steps) if isinstance(step, Round)), None)
 
     @property
     def error(self) -> Fraction | None:
-        """Result − truth, exactly; None where either is not finite. Raises UnsupportedError where too long."""
+        """Result − truth, exactly; None if either is not finite. Raises UnsupportedError if it is too long."""
         last = self.steps[-1]
         if not isinstance(last, Encode):
             raise UnsupportedError("the derivation has no result yet")
@@ -204,15 +204,15 @@ class Derivation(Answering, Record):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error: equal where it is rational, close where the truth is a square root."""
+        """Bounds on the error: equal if it is rational, close if the truth is a square root."""
         last = self.steps[-1]
         return last.error_bounds if isinstance(last, Encode) else None
 
     @property
     def nearby_error_ulps(self) -> Fraction | None:
-        """The error in ulps to at least eight digits, quickly: from an enclosure where the exact one is long.
+        """The error in ulps to at least eight digits, computed quickly: from an enclosure if the exact one is long.
 
-        None where there is none, or where even the digits that the rounding saw are far away.
+        None if there is none, or if even the digits used for rounding are far away.
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -228,17 +228,17 @@ class Derivation(Answering, Record):
             return None
         seen = self.result.exact - read.exact
         if seen.exponent < read.exact.q + ERROR_DIGITS:
-            return None  # the digits that were cut off would show in it
+            return None  # the truncated digits would be visible in it
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal, unless another number stood in for one far away."""
+        """Return the step that read a literal, unless a substitute far out of range replaced the number."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 
     @property
     def error_binade_ulps(self) -> int | None:
-        """An exponent k with |error| < 2^k ulp, from the digits that a reading saw; None where there is no reading."""
+        """An exponent k with |error| < 2^k ulp, from the digits read; None if no literal was read."""
         read = self._near_reading()
         if read is None or self.truth is None or not self.result.is_finite:
             return None

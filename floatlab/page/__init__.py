@@ -1,1 +1,1 @@
-"""Floor 4: pages, and everything that draws them: layout, charts, text, SVG, HTML, figures."""
+"""Floor 4: pages and their renderers: layout, charts, text, SVG, HTML, figures."""

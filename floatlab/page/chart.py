@@ -1,6 +1,6 @@
-"""Charts: letters and roles for the curves, scales with round numbers on them, and the chart set in characters.
+"""Charts: letters and roles for the curves, scales with round tick values, and the chart drawn in characters.
 
-Each curve is drawn with its letter, so that nothing depends on colour.
+Each curve is drawn with its letter, so that curves can be distinguished without colour.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from floatlab.record import Record
 
 MARKS = "abcdefghijklmnopqrstuvwxyz0123456789"
 REFERENCE = "·"
-POINTS = 240  # of a curve
+POINTS = 240  # at most this many points per curve
 _ROLES = (Role.SIGN, Role.SIGNIFICAND, Role.EXPONENT, Role.LOST, Role.CODE, Role.IMPLICIT, Role.VALUE)
 
 
 _ROUND = (1, 2, 5, 10)
-_LEAST = 8  # columns of the plot itself
+_LEAST = 8  # least number of columns of the plot area
 _ROWS_A_TICK = 3
 _COLUMNS_A_TICK = 12
-_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # of the larger end
+_LEAST_SPAN, _LEAST_SHARE = 1e-290, 2.0**-30  # the share is relative to the larger end
 
 
 def thinned(count: int, most: int = POINTS) -> list[int]:
-    """Return the places of at most so many of `count` things, evenly spread, with both ends.
+    """Return at most `most` indices of `count` items, evenly spaced, including both ends.
 
     >>> thinned(5), thinned(101, 5)
     ([0, 1, 2, 3, 4], [0, 25, 50, 75, 100])
@@ -39,17 +39,17 @@ def thinned(count: int, most: int = POINTS) -> list[int]:
 
 
 def mark_of(place: int) -> str:
-    """Return the letter of the curve at a place."""
+    """Return the letter of curve number `place`."""
     return MARKS[place % len(MARKS)]
 
 
 def role_of(place: int) -> Role:
-    """Return the role of the curve at a place."""
+    """Return the role of curve number `place`."""
     return _ROLES[place % len(_ROLES)]
 
 
 def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[float]) -> Curve:
-    """Return the curve at a place of a chart's list, or its reference (None), through as many points as can be seen.
+    """Return curve number `place` of a chart (None: the reference), thinned to at most POINTS points.
 
     >>> curve(1, "master", [0, 1], [1.125, 1.25])
     Curve(mark='b', label='master', points=((0.0, 1.125), (1.0, 1.25)), role=<Role.SIGNIFICAND: 'significand'>)
@@ -61,12 +61,12 @@ def curve(place: int | None, label: str, across: Sequence[float], up: Sequence[f
 
 
 def named(place: int, label: str) -> Line:
-    """Return the name of a curve with its letter before it, as a table has it."""
+    """Return the name of a curve with its letter before it, for tables."""
     return line(Span(mark_of(place), role_of(place)), " ", Span(label, Role.VALUE))
 
 
 def legend(chart: Chart) -> Line:
-    """Return all letters of a chart with what they stand for."""
+    """Return all letters of a chart with the names of their curves."""
     runs: list[Span | str] = []
     for each in chart.curves:
         runs += ["  " if runs else "", Span(each.mark, each.role), f" {each.label}".replace(" ", "\N{NO-BREAK SPACE}")]
@@ -74,14 +74,14 @@ def legend(chart: Chart) -> Line:
 
 
 class Scale(Record):
-    """A scale from `low` to `high`, both finite, and positive where it is logarithmic."""
+    """A scale from `low` to `high`: both finite, and positive if logarithmic."""
 
     low: float
     high: float
     is_log: bool = False
 
     def place(self, x: float) -> float:
-        """Return where a number lies, from 0 to 1.
+        """Return the position of a number on the scale: 0 is `low`, 1 is `high`.
 
         >>> Scale(1, 100, True).place(10), Scale(0, 4).place(1)
         (0.5, 0.25)
@@ -90,22 +90,22 @@ class Scale(Record):
             return (log10(x) - log10(self.low)) / (log10(self.high) - log10(self.low))
         if isfinite(span := self.high - self.low):
             return (x - self.low) / span
-        # In halves, so that no difference of two numbers leaves binary64's range.
+        # Both sides are halved, so that no difference of two numbers overflows binary64.
         return (x / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
 
     def at(self, place: float) -> float:
-        """Return the number at a place."""
+        """Return the number at a position."""
         if self.is_log:
             return float(10 ** (log10(self.low) + place * (log10(self.high) - log10(self.low))))
         return self.low + place * (self.high / 2 - self.low / 2) * 2
 
     def shows(self, x: float) -> bool:
-        """Say whether a number has a place here at all."""
+        """Return whether a number can be placed on this scale."""
         return isfinite(x) and (x > 0 or not self.is_log)
 
 
 def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
-    """Return the scale that numbers need, a little wider where they are all the same; None where none can be shown.
+    """Return a scale that covers the numbers, widened if all are equal; None if no number can be shown.
 
     >>> scale_of([3, 1, float("nan")]), scale_of([0.0], True)
     (Scale(low=1, high=3, is_log=False), None)
@@ -121,14 +121,14 @@ def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
 
 
 class ChartScales(Record):
-    """What both ways of drawing a chart agree on."""
+    """Scales shared by the text and the SVG chart."""
 
     across: Scale
     up: Scale
 
 
 def scales_of(chart: Chart) -> ChartScales | None:
-    """Return the scales that a chart's curves need; None where there is nothing to draw."""
+    """Return scales that cover a chart's curves; None if there is nothing to draw."""
     points = [point for curve in chart.curves for point in curve.points]
     across = scale_of([x for x, _ in points], chart.log_across)
     up = scale_of([y for _, y in points], chart.log_up)
@@ -136,7 +136,7 @@ def scales_of(chart: Chart) -> ChartScales | None:
 
 
 def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:
-    """Return at most so many round numbers of a scale, with what to call each.
+    """Return at most `most` tick values of a scale, with their labels.
 
     >>> ticks(Scale(1.12, 1.17), 4)
     [(1.12, '1.12'), (1.14, '1.14'), (1.16, '1.16')]
@@ -150,7 +150,7 @@ def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:
             return [(10.0**k, _power(k)) for k in range(first, last + 1) if k % every == 0 or every == 1]
     span = scale.high - scale.low
     least = max(_LEAST_SPAN, _LEAST_SHARE * max(abs(scale.low), abs(scale.high)))
-    if not least <= span <= sys.float_info.max:  # round steps are no floats, or the span is beyond binary64
+    if not least <= span <= sys.float_info.max:  # no round float steps fit, or the span overflows
         return _ends(scale)
     power = floor(log10(span / most))
     steps = [each * 10.0**k for k in (power, power + 1) for each in _ROUND]
@@ -161,7 +161,7 @@ def ticks(scale: Scale, most: int) -> list[tuple[float, str]]:
 
 
 def _ends(scale: Scale) -> list[tuple[float, str]]:
-    """Return the ends only, with as many digits as tell them apart."""
+    """Return only the two end ticks, with enough digits to distinguish them."""
     for digits in range(1, 17):
         low, high = (f"{x:.{digits}e}" for x in (scale.low, scale.high))
         if low != high:
@@ -191,7 +191,7 @@ def _power(k: int) -> str:
 
 
 def chart_lines(chart: Chart, width: int) -> list[Line]:
-    """Return a chart as lines of at most so many columns, or a word where there is nothing to draw.
+    """Return a chart as lines of at most `width` columns, or a short message if it has no points.
 
     >>> from floatlab.page.model import text_of
     >>> curves = (Curve("a", "flat", ((0, 1), (9, 1))), Curve("b", "steep", ((0, 0), (9, 3))))
@@ -235,7 +235,7 @@ def _row_at(place: float, height: int) -> int:
 
 
 def _curve_ends(chart: Chart, scales: ChartScales) -> dict[int, list[int]]:
-    """Return for each row the curves that end there, by their places."""
+    """For each row, return the indices of the curves that end there."""
     found: dict[int, list[int]] = {0: []}
     for i, curve in enumerate(chart.curves):
         if curve.points and (row := _row(scales.up, curve.points[-1][1], chart.height)) is not None:
@@ -244,7 +244,7 @@ def _curve_ends(chart: Chart, scales: ChartScales) -> dict[int, list[int]]:
 
 
 def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> float | None:
-    """Return where a curve is at x, as a place on the scale upwards; None where it is not."""
+    """Return the position of a curve at x on the vertical scale; None if the curve is not defined there."""
     if not xs or not xs[0] <= x <= xs[-1]:
         return None
     i = min(bisect_right(xs, x), len(xs) - 1)
@@ -259,14 +259,14 @@ def _value(curve: Curve, xs: list[float], x: float, scales: ChartScales) -> floa
 
 
 def _drawn(chart: Chart, scales: ChartScales, room: int) -> list[list[list[int]]]:
-    """Return for each cell the curves that pass through it."""
+    """For each cell, return the curves that pass through it."""
     cells: list[list[list[int]]] = [[[] for _ in range(room)] for _ in range(chart.height)]
     for i, curve in enumerate(chart.curves):
         xs = [x for x, _ in curve.points]
         before: int | None = None
         for column in range(room):
             x = scales.across.at(column / (room - 1))
-            x = min(max(x, scales.across.low), scales.across.high)  # the ends themselves, whatever rounding does
+            x = min(max(x, scales.across.low), scales.across.high)  # rounding must not lead past the ends
             place = _value(curve, xs, x, scales)
             if place is None:
                 before = None
@@ -294,7 +294,7 @@ def _runs(chart: Chart, cells: list[list[int]]) -> list[Span]:
 
 
 def _scale_lines(chart: Chart, scale: Scale, room: int) -> list[Line]:
-    """Return the scale across and what stands below it: the numbers, and what they are."""
+    """Return the horizontal axis, and the line below it with the tick labels and the axis title."""
     marks = [
         (min(max(round(scale.place(x) * (room - 1)), 0), room - 1), text)
         for x, text in ticks(scale, max(room // _COLUMNS_A_TICK, 2))

@@ -1,4 +1,4 @@
-"""How a datum is drawn: its bits under a ruler, its code and value, and the whole page of one value."""
+"""Drawing a datum: its bits under a ruler, its code and value, and the whole page of one value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
 
 
 def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
-    """Write one digit of each bit's number; above the units only where it changes, and at the first bit."""
+    """Return one decimal digit of each bit's number; above the units only where it changes, and at the first bit."""
     rows, bit = [], total
     for _, _, bits in fields:
         shown = range(bit - 1, bit - len(bits) - 1, -1)
@@ -70,7 +70,7 @@ def bits_strip(datum: Datum, label: str, aside: Line = (), ruler: bool = True) -
 
 
 def significand(datum: Datum) -> Line:
-    """Write a finite datum as d.ddd × 2^e, the hidden digit included (0 for subnormals)."""
+    """Write a finite datum as d.ddd × 2^e, including the hidden digit (0 for subnormals)."""
     fmt, x = datum.format, datum.exact
     digits = words.point(f"{x.c:0{fmt.precision}b}")
     return line("−" if x.negative else "", digits, f" × 2^{x.q + fmt.trailing_bits}")
@@ -118,7 +118,7 @@ def show_page(derivation: Derivation, interval: bool = False) -> Page:
     if note := words.in_words(datum):
         blocks.append(Row("note", Span(note, Role.HINT)))
     if interval:
-        from floatlab.page.number_line import interval_rows, scale_rows  # here, since most pages have no number line
+        from floatlab.page.number_line import interval_rows, scale_rows  # here, since few pages need them
 
         blocks += interval_rows(datum, derivation.context) + scale_rows(derivation)
     return Page(tuple(blocks), f"{words.operand_text(derivation)} in {fmt.name}")

@@ -1,4 +1,4 @@
-"""Figures by matplotlib, the optional part `plot`: for papers and slides, where a page of text will not do."""
+"""Figures drawn by matplotlib (the optional dependency `plot`) for papers and slides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZE = (7.0, 3.8)  # inches
 
 
 def require_matplotlib() -> None:
-    """Raise MissingPartError, with what installs it, where matplotlib is not there."""
+    """Raise MissingPartError with the install command if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -22,7 +22,7 @@ def require_matplotlib() -> None:
 
 
 def chart_figure(chart: Chart, title: str, path: str) -> None:
-    """Draw the curves of a chart into a file, whose name says in what way (.png, .pdf, .svg).
+    """Draw the curves of a chart into a file; the extension of its name selects the format (.png, .pdf, .svg).
 
     Raises MissingPartError without matplotlib, and FileFormatError for a file that cannot be written.
     """
@@ -34,7 +34,7 @@ def chart_figure(chart: Chart, title: str, path: str) -> None:
 
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
-    styles = cycle(("-", "--", "-.", ":"))  # told apart without colour, too
+    styles = cycle(("-", "--", "-.", ":"))  # distinguishable without colour, too
     for each in chart.curves:
         across, up = [x for x, _ in each.points], [y for _, y in each.points]
         axes.plot(across, up, next(styles), color=SVG.get(each.role, SVG_TEXT), label=each.label, linewidth=1.4)
@@ -48,7 +48,7 @@ def chart_figure(chart: Chart, title: str, path: str) -> None:
 
 
 def save_figure(figure: Any, axes: Any, path: str) -> None:
-    """Write a figure into a file, whose name says in what way; raises FileFormatError."""
+    """Write a figure into a file; the extension of its name selects the format. Raises FileFormatError."""
     axes.spines[["top", "right"]].set_visible(False)
     kind = os.path.splitext(path)[1][1:] or "png"
     try:

@@ -1,4 +1,4 @@
-"""Setting a page in a given width, for text, SVG pictures and widgets; and writing it as terminal text."""
+"""Layout of a page in a given width, for text, SVG pictures and widgets; and its output as terminal text."""
 
 from __future__ import annotations
 
@@ -17,30 +17,33 @@ if TYPE_CHECKING:
 INDENT = 2
 LABEL = 13
 ASIDE = INDENT + LABEL + 27  # the column where asides line up
-WIDE = 110  # from here on two pages stand side by side
+WIDE = 110  # from this width on, a pair is shown side by side
 _BETWEEN = 3
-LEAST = 20  # columns; what is narrower shows a part
-NARROW = 40  # below this a label stands on a line of its own
+LEAST = 20  # least width in columns; a narrower window shows only a part
+NARROW = 40  # below this width, a label has its own line
 _SPACES = Span("  ")
 
 
 def set_page(page: Page, width: int) -> list[Line]:
-    """Return the page as lines of at most `width` columns (a table's longest word excepted), or of LEAST.
+    """Return the page as lines of at most max(width, LEAST) columns; a long word in a table may exceed this.
 
-    Names that the page holds may come from anywhere: what a terminal would obey in them is escaped.
+    Names on a page may be untrusted, so control characters in them are escaped.
     """
     return _set_blocks(rewritten(page.blocks, str.isprintable, printable), max(width, LEAST))
 
 
 def rewritten(part: Any, stays: Callable[[str], bool], change: Callable[[str], str]) -> Any:
-    """Return a part of a page with each text changed that does not stay; before it is set, so that columns line up."""
+    """Return a part of a page in which `change` replaces every text for which `stays` is false.
+
+    Apply it before layout, so that columns line up.
+    """
     if isinstance(part, str):
         return part if stays(part) else change(part)
     if isinstance(part, tuple):
         parts = tuple([rewritten(each, stays, change) for each in part])
         return part if all(map(is_, parts, part)) else parts
     if isinstance(part, Record):
-        fields = ("mark", "label") if isinstance(part, model.Curve) else part._fields  # not each of a curve's points
+        fields = ("mark", "label") if isinstance(part, model.Curve) else part._fields  # skip a curve's points
         old = {name: getattr(part, name) for name in fields}
         new = {name: text for name in fields if (text := rewritten(old[name], stays, change)) is not old[name]}
         return part.replace(**new) if new else part
@@ -62,7 +65,7 @@ def _pad(runs: Line, width: int, right: bool = False) -> Line:
 
 
 def _labelled(label: str, content: list[Line], width: int) -> list[Line]:
-    """Put a label before the first line, or above it where there is little room."""
+    """Put a label before the first line, or above it if the width is below NARROW."""
     if width < NARROW:
         head = [line(_SPACES, Span(label, Role.LABEL))] if label else []
         return head + [line(" " * (2 * INDENT), each) for each in content]
@@ -135,7 +138,7 @@ def _table(table: model.Table, width: int) -> list[Line]:
 
 
 def _stacked(table: model.Table, width: int) -> list[Line]:
-    """Show each row as a list under its first cell, each name beside its value."""
+    """Show each row as a list under its first cell, with each name before its value."""
     lines: list[Line] = []
     margin = " " * (2 * INDENT)
     for row in table.rows:
@@ -154,10 +157,10 @@ def _stacked(table: model.Table, width: int) -> list[Line]:
 
 
 def _grid(grid: model.Grid, width: int) -> list[Line]:
-    """Fill columns from the top, so that neighbours stand below each other."""
+    """Fill columns from the top, so that consecutive cells are below each other."""
     widest = max(columns_of(cell) for cell in grid.cells) + 2
     columns = max(1, (width - INDENT + 2) // widest)
-    while columns & (columns - 1):  # a power of two keeps the rows of a code table round
+    while columns & (columns - 1):  # a power of two gives the columns of a code table round numbers
         columns -= 1
     height = -(-len(grid.cells) // columns)
     return [line(_SPACES, *(_pad(cell, widest) for cell in grid.cells[top::height])) for top in range(height)]
@@ -168,7 +171,7 @@ def _note(note: model.Note, width: int) -> list[Line]:
 
 
 def _pair(pair: model.Pair, width: int) -> list[Line]:
-    """Give each side half of a wide page."""
+    """Show the sides beside each other, each in half of a wide page."""
     half = (width - _BETWEEN) // 2
     sides = [_set_blocks(side, half if width >= WIDE else width) for side in (pair.left, pair.right)]
     if width < WIDE:
@@ -179,7 +182,7 @@ def _pair(pair: model.Pair, width: int) -> list[Line]:
 
 
 def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
-    """Put the mark into the margin of the first line with something on it."""
+    """Put the mark into the margin of the first line that is not blank."""
     lines = _set_blocks(fresh.blocks, width)
     first = next((index for index, each in enumerate(lines) if text_of(each).strip()), None)
     if first is not None:
@@ -188,14 +191,14 @@ def _fresh(fresh: model.Fresh, width: int) -> list[Line]:
 
 
 def _axis(axis: model.Axis, width: int) -> list[Line]:
-    """Give every lane the same columns, its label before its main line."""
-    from floatlab.page.axis import lanes_of  # here, since few pages have one
+    """Give every lane the same columns, and put its label before its axis line."""
+    from floatlab.page.axis import lanes_of  # here, since few pages have an axis
 
     lines: list[Line] = []
     margin = " " * (width - _room(width))
     for label, above, rest in lanes_of(axis, _room(width)):
         labelled = _labelled(label, rest, width)
-        head = labelled[: len(labelled) - len(rest)]  # a label on a line of its own
+        head = labelled[: len(labelled) - len(rest)]  # a label on its own line
         lines += [*head, *(line(margin, each) for each in above), *labelled[len(head) :]]
     return lines
 
@@ -223,7 +226,7 @@ _SETTERS: dict[type[Block], Callable[[Any, int], list[Line]]] = {
     model.Gap: _gap,
 }
 
-# Select Graphic Rendition codes: the user's palette, so that light and dark terminals both stay readable.
+# Select Graphic Rendition codes: they use the terminal's palette, so that text is readable on light and dark.
 ANSI: dict[Role, str] = {
     Role.LABEL: "2",
     Role.HEADING: "1",
@@ -250,7 +253,7 @@ _ASCII = str.maketrans({
 
 
 def ascii_only(text: str) -> str:
-    """Replace what ASCII cannot show by what it can.
+    """Replace characters outside ASCII by ASCII equivalents.
 
     >>> ascii_only("2 × 3 → −∞")
     '2 x 3 -> -inf'
@@ -270,7 +273,7 @@ def _plain(runs: Line) -> str:
 
 
 def to_text(page: Page, width: int = 80, colour: bool = False, ascii: bool = False) -> str:
-    """Return the page as lines of text, each ended by a newline."""
+    """Return the page as lines of text, each with a newline at its end."""
     if ascii:
         page = rewritten(page, str.isascii, lambda text: ascii_only(printable(text)))
     write = _coloured if colour else _plain

@@ -1,19 +1,19 @@
-"""Measures of differences in few characters: errors, tolerances, shares, ulps, and where an element stands."""
+"""Short text for measures of differences: errors, tolerances, shares, ulps, and the index of an element."""
 
 from __future__ import annotations
 
 from math import inf, isfinite
 
-_LARGE = 1 << 20  # ulps from here on are said in powers of ten
+_LARGE = 1 << 20  # from here on, ulps are written in powers of ten
 
 
 def number(x: float | None) -> str:
-    """Return a measure in a few digits."""
+    """Return a measure in three significant digits."""
     return "none" if x is None else f"{x:.3g}"
 
 
 def upward(x: float) -> str:
-    """Return a tolerance in three digits, none of them rounded down: what is shown would pass as well.
+    """Return a tolerance rounded up to three digits, so that the value shown would also pass.
 
     >>> upward(3.3301e-05), upward(0.25)
     ('3.34e-05', '0.25')
@@ -26,7 +26,7 @@ def upward(x: float) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """Return a share in percent, never rounded to nothing or to all.
+    """Return a share in percent; only 0 is shown as 0 %, and only the whole as 100 %.
 
     >>> percent(1, 3), percent(1, 10**9), percent(10**9 - 1, 10**9), percent(4, 4)
     ('33.3 %', '< 0.01 %', '> 99.9 %', '100 %')
@@ -40,12 +40,12 @@ def percent(part: int, whole: int) -> str:
 
 
 def multiple(x: float) -> str:
-    """Return how many times something is something else."""
+    """Return a ratio as text."""
     return f"{x:,.0f}" if 1000 <= x < _LARGE else f"{x:.3g}"
 
 
 def share_of_tolerance(share: float) -> str:
-    """Return how much of a tolerance an element uses: in percent, or many times all of it.
+    """Return the share of a tolerance that an element uses: in percent, or from 10 up as a multiple ("25 times").
 
     >>> share_of_tolerance(0.5), share_of_tolerance(25.0), share_of_tolerance(inf)
     ('50 %', '25 times', 'none allowed')
@@ -56,7 +56,7 @@ def share_of_tolerance(share: float) -> str:
 
 
 def at_index(index: tuple[int, ...]) -> str:
-    """Return where an element stands, as a sentence goes on with it; nothing for the only one.
+    """Return an index as a sentence fragment (" at (3, 4)"); empty for a scalar.
 
     >>> at_index((3,)), at_index((3, 4)), at_index(())
     (' at 3', ' at (3, 4)', '')
@@ -67,7 +67,7 @@ def at_index(index: tuple[int, ...]) -> str:
 
 
 def steps_text(ulps: int) -> str:
-    """Return a number of ulps."""
+    """Return a number of ulps as text."""
     return f"{ulps:,}" if ulps < _LARGE else f"{ulps:.3g}"
 
 
@@ -83,7 +83,7 @@ def bin_label(low: int, high: int) -> str:
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
-    """Return the shape of an array.
+    """Return the shape of an array as text.
 
     >>> shape_text((1000, 3)), shape_text(())
     ('1,000 × 3', 'one number')
@@ -92,7 +92,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 
 def factors_text(*shapes: tuple[int, ...]) -> str:
-    """Return the shapes of what is multiplied.
+    """Return the shapes of the factors of a product.
 
     >>> factors_text((1000, 3), (3, 2))
     '(1,000 × 3) · (3 × 2)'
@@ -101,7 +101,7 @@ def factors_text(*shapes: tuple[int, ...]) -> str:
 
 
 def bytes_text(size: int) -> str:
-    """Return the size of a file.
+    """Return the size of a file as text.
 
     >>> bytes_text(1), bytes_text(2_345), bytes_text(4 * 10**9)
     ('1 byte', '2.35 kB', '4 GB')

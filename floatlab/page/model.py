@@ -1,4 +1,4 @@
-"""A page: an answer as blocks of text whose runs carry roles, not colours. Renderers give it a shape."""
+"""A page: text blocks whose spans carry semantic roles instead of colours. Renderers lay it out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What a run of text is, for a theme to colour; nothing depends on the colour alone."""
+    """The meaning of a run of text, for a theme to colour; colour is never the only distinction."""
 
     PLAIN = "plain"
     LABEL = "label"
@@ -41,8 +41,8 @@ class Span(Record):
 
 
 Line = tuple[Span, ...]
-Text = str | Span | Line  # what a row, a note or a cell may be made of
-_LEANING = "×=≈≤<"  # signs that do not end a line: what they belong to comes after them
+Text = str | Span | Line  # accepted as the content of a row, a note or a cell
+_LEANING = "×=≈≤<"  # signs that do not end a line, since their operand follows
 
 
 def line(*parts: str | Span | Line) -> Line:
@@ -73,7 +73,7 @@ def text_of(runs: Line) -> str:
 
 
 def columns_of(content: Line) -> int:
-    """Return how many columns a line takes."""
+    """Return the number of columns of a line."""
     return sum(len(run.text) for run in content)
 
 
@@ -89,7 +89,7 @@ def cut_columns(runs: Line, start: int, end: int) -> Line:
 
 
 def wrap(runs: Line, width: int) -> list[Line]:
-    """Break a line at spaces, and inside a word only where it is wider than the whole width."""
+    """Break a line at spaces; break inside a word only if the word is wider than the whole width."""
     width = max(width, 8)
     text = text_of(runs)
     lines, start = [], 0
@@ -111,7 +111,7 @@ class Block(Record):
 
 
 class Row(Block):
-    """A label, what it is, and something to be seen beside it where there is room."""
+    """A label, its content, and an optional aside, shown beside it if there is room."""
 
     label: str
     content: Line
@@ -126,8 +126,8 @@ class Row(Block):
 class Strip(Block):
     """Parallel lines whose columns belong together (ruler, field names, bits): they wrap together.
 
-    `breaks` are the columns before which they may wrap; the label stands before the last line, the
-    one to read, or before the first.
+    `breaks` are the columns before which they may wrap. The label is before the last line (the one with the value), or
+    before the first if `label_first`.
     """
 
     label: str
@@ -138,11 +138,11 @@ class Strip(Block):
 
 
 class Table(Block):
-    """Rows of cells under a header; a renderer too narrow for it shows each row as a list."""
+    """Rows of cells under a header; a renderer too narrow for the table shows each row as a list."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Line, ...], ...]
-    right: tuple[int, ...]  # columns that are flush right
+    right: tuple[int, ...]  # right-aligned columns
 
     def __init__(self, header: tuple[str, ...], rows: Iterable[Iterable[Text]], right: tuple[int, ...] = ()) -> None:
         """Make a table of rows whose cells are texts, runs or lines."""
@@ -152,7 +152,7 @@ class Table(Block):
 
 
 class Grid(Block):
-    """Many small cells, set in as many columns as there is room for."""
+    """Many small cells, in as many columns as there is room for."""
 
     cells: tuple[Line, ...]
 
@@ -168,24 +168,24 @@ class Note(Block):
 
 
 def heading(text: str) -> Note:
-    """Return a title, of a page or of a part of it."""
+    """Return the title of a page or of a part of it."""
     return Note(Span(text, Role.HEADING))
 
 
 def hint(text: str) -> Note:
-    """Return a remark that may be passed over."""
+    """Return a dimmed hint."""
     return Note(Span(text, Role.HINT))
 
 
 class Pair(Block):
-    """Two pages side by side where there is room, else one below the other."""
+    """Two groups of blocks, side by side if there is room, else one below the other."""
 
     left: tuple[Block, ...]
     right: tuple[Block, ...]
 
 
 class Fresh(Block):
-    """What is new on a page that grows: drawn as it is, with a mark before its first line."""
+    """Blocks added since the last page: drawn unchanged, with a mark before the first line."""
 
     blocks: tuple[Block, ...]
     mark: str = "▸"
@@ -196,10 +196,10 @@ class Gap(Block):
 
 
 class Mark(Record):
-    """A point of an axis: a symbol at a place from 0 (left) to 1 (right), with a label under it.
+    """A point of an axis: a symbol at a position from 0 (left) to 1 (right), with a label under it.
 
-    A `pointer` stands above the line instead, and shows where it points even past an end. Where labels
-    would overlap, those of lower `priority` move, take their `short` form, or go.
+    A `pointer` is above the line instead, and is shown as an arrowhead if it is past an end. If labels would overlap,
+    those of lower `priority` move, take their `short` form, or are omitted.
     """
 
     place: float
@@ -212,10 +212,10 @@ class Mark(Record):
 
 
 class AxisInterval(Record):
-    """A stretch of an axis from one place to another; what lies outside 0 to 1 is not drawn.
+    """An interval of an axis; parts outside 0 to 1 are not drawn.
 
-    With `ends` it is a bin between two bars, its label inside; without, a bar with its label after it, or
-    `before` it, or where there is room.
+    With `ends`: an interval with end strokes and its label inside. Without: a solid stroke with its label after it
+    (before it if `before` is set), or on the other side for lack of room.
     """
 
     start: float
@@ -229,7 +229,7 @@ class AxisInterval(Record):
 
 
 class Lane(Record):
-    """One row of an axis: marks on a line with their labels on at most `rows` lines below it, then spans."""
+    """One track of an axis: marks on a line, their labels on at most `rows` lines below it, then spans."""
 
     label: str
     marks: tuple[Mark, ...] = ()
@@ -238,15 +238,15 @@ class Lane(Record):
 
 
 class Axis(Block):
-    """Lanes on one horizontal scale, drawn to whatever width there is; `middle` is what little room shows."""
+    """Lanes on one horizontal scale; `middle` is the part that is shown if the width is too small for all of it."""
 
     lanes: tuple[Lane, ...]
     middle: tuple[float, float] = (0.0, 1.0)
-    ink: str = "─━├┤┼│◀▶"  # thin, thick, the ends of a bin, where two meet, a leader, past the left and the right end
+    ink: str = "─━├┤┼│◀▶"  # thin, thick, left end, right end, two ends, leader, past left, past right
 
 
 class Curve(Record):
-    """A line of a chart: the letter that draws it, what it is called, and its points from left to right."""
+    """A curve of a chart: the letter that draws it, its name, and its points from left to right."""
 
     mark: str
     label: str
@@ -255,10 +255,10 @@ class Curve(Record):
 
 
 class Chart(Block):
-    """Curves on two scales, drawn to whatever width there is; where curves coincide their letters take turns.
+    """Curves on two scales, drawn in any width; if curves coincide, their letters alternate.
 
-    `across` and `up` name what the scales measure, either of which may be logarithmic. The first curve gives way where
-    it is a `reference`: the others are drawn over it.
+    `across` and `up` name the quantities on the scales, each of which may be logarithmic. If `reference` is set, the
+    first curve is drawn below the others.
     """
 
     curves: tuple[Curve, ...]
@@ -268,11 +268,11 @@ class Chart(Block):
     log_across: bool = False
     log_up: bool = False
     reference: bool = False
-    ink: str = "┤│└─┼"  # the scale upwards where it is marked, and where not, the corner, the scale across, marks on it
+    ink: str = "┤│└─┼"  # vertical axis at a tick, and elsewhere; corner; horizontal axis, and at a tick
 
 
 class Page(Record):
-    """An answer to look at."""
+    """An answer to be displayed."""
 
     blocks: tuple[Block, ...]
     title: str = ""
@@ -286,7 +286,7 @@ class Page(Record):
         return presenter().svg_of(self, width)
 
     def __repr__(self) -> str:
-        """Show what the page is about; `print` shows the page."""
+        """Show the title; `print` shows the page."""
         return f"Page({self.title!r}, blocks: {len(self.blocks)})"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The number line around a datum: its neighbours, the reals that round to each, in a picture and in words."""
+"""The number line around a datum: its neighbours and the reals that round to each, as a picture and in words."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from floatlab.page.model import Axis, AxisInterval, Block, Gap, Lane, Line, Mark
 from floatlab.page.words import GLANCE, PAGE_DIGITS, brief, operand_text, plain_error
 
 _SIDE = 2  # neighbours on each side
-_TYPED = 24  # characters of what was typed, on the line
-_TAIL = 3  # digits of a code that may stand for it where all of them find no room
-_GAP = 14  # characters of a distance's decimal; longer ones are written as powers of two
-_LEFT, _RIGHT = -1.0, 2.0  # places past the ends of the line
+_TYPED = 24  # at most this many characters of the typed number are shown
+_TAIL = 3  # last digits of a code, shown if not all codes fit
+_GAP = 14  # up to this many characters a distance is a decimal, else a power of two
+_LEFT, _RIGHT = -1.0, 2.0  # positions beyond the ends of the line
 
 
 def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = None, text: str = "") -> Axis | None:
-    """Draw a finite datum among its neighbours, with the reals that land on each; None for NaN and ∞.
+    """Draw a finite datum among its neighbours, with the reals that round to each; None for NaN and ∞.
 
-    `typed` is the number that was asked for, and `text` what to call it.
+    `typed` is the number that was entered, and `text` its label.
 
     >>> from floatlab import encode
     >>> from floatlab.page.layout import to_text
@@ -33,7 +33,7 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
     if not datum.is_finite:
         return None
     fmt = datum.format
-    datum = Datum(fmt, round_exact(datum.exact, fmt).code)  # the canonical one
+    datum = Datum(fmt, round_exact(datum.exact, fmt).code)  # the canonical encoding
     below, above = _chain(datum, up=False), _chain(datum, up=True)
     low, high = _limit(below, up=False), _limit(above, up=True)
 
@@ -60,7 +60,7 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
 
 
 def scale_rows(derivation: Derivation) -> list[Block]:
-    """Return the number line around a result, and in words how far its neighbours and the number read are."""
+    """Return the number line around a result, and the distances to its neighbours and to the typed number, in words."""
     datum, context, typed = derivation.result, derivation.context, _typed(derivation)
     text = operand_text(derivation)
     axis = number_line(datum, context, typed, text)
@@ -78,7 +78,7 @@ def scale_rows(derivation: Derivation) -> list[Block]:
 
 
 def _step(datum: Datum, up: bool) -> Datum | None:
-    """Return the next finite number, if there is one."""
+    """Return the next finite number, or None."""
     following = datum.next_up if up else datum.next_down
     return following if following.is_finite and following.exact != datum.exact else None
 
@@ -92,28 +92,28 @@ def _chain(datum: Datum, up: bool) -> list[Datum]:
 
 
 def _limit(chain: list[Datum], up: bool) -> Exact:
-    """Return where the line ends: half way to the number after the chain, or where there is none, past the last."""
+    """Return the end of the line: halfway from the last neighbour to the next number, or past it if there is none."""
     last = chain[-1]
     if (following := _step(last, up)) is not None:
         total = last.exact + following.exact
         return Exact(total.negative, total.c, total.q - 1)
-    if not up and not last.format.signed:  # nothing lies below but, for formats without it, zero
+    if not up and not last.format.signed:  # no number is below: end at 0, or just past it
         return Exact(True, 1, last.ulp.q - 1) if last.format.zero else Exact(False, 0, 0)
     return last.exact + Exact(not up, 1, last.ulp.q + 1)
 
 
 def _place(x: Exact, low: Exact, high: Exact) -> float:
-    """Return where a number lies between two, from 0 to 1; past an end, only that it does."""
+    """Return the relative position of a number between two others: in [0, 1], or _LEFT or _RIGHT outside."""
     if x < low or high < x:
         return _LEFT if x < low else _RIGHT
-    q = min(low.q, high.q) - 64  # what a longer number has below that, no picture shows
+    q = min(low.q, high.q) - 64  # digits below this are not visible
     if x.q < q:
         x = Exact(x.negative, x.c >> q - x.q, q)
     return (x.scaled(q) - low.scaled(q)) / (high.scaled(q) - low.scaled(q))
 
 
 def _bin(datum: Datum, start: float, end: float, mine: bool) -> AxisInterval:
-    """Return the reals that land on a datum as a stretch of the line, named by its code."""
+    """Return the reals that round to a datum as a stretch of the line, named by its code."""
     code = hexadecimal_code(datum)
     name = line(Span(code if datum.is_finite else shortest(datum), Role.CODE))
     short = line(Span(f"…{code[-_TAIL:]}", Role.CODE)) if datum.is_finite and len(code) > _TAIL + 2 else ()
@@ -121,7 +121,7 @@ def _bin(datum: Datum, start: float, end: float, mine: bool) -> AxisInterval:
 
 
 def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
-    """Return what stands under a number: its value, and its beginning and end where that is long."""
+    """Return the label of a number, and a shorter one: the first and last digits if the value is long."""
     text = brief(datum)
     digits, e, exponent = text.removeprefix("≈ ").partition("e")
     ends = f"{digits[:6]}…{digits[-4:]}{e}{exponent}" if len(text) > _GAP and len(digits) > 11 else text
@@ -129,7 +129,7 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
 
 
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
-    """Return what the reals around these numbers land on: the next ones too, both zeros, ∞ or NaN past the largest."""
+    """Return all results of rounding near these numbers: also the next neighbours, both zeros, and ∞ or NaN."""
     fmt = data[0].format
     around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]
     found: list[Datum] = []
@@ -142,13 +142,13 @@ def _landing(data: list[Datum], context: Context) -> list[Datum]:
 
 
 def _overflow(end: Datum, context: Context) -> Datum:
-    """Return what numbers past an end of the strip become."""
+    """Return the datum to which numbers past an end of the range round."""
     past = Exact(bool(end.sign_bit), 1, end.exact.exponent + 2)
     return Datum(end.format, round_exact(past, end.format, context).code)
 
 
 def _typed(derivation: Derivation) -> Exact | None:
-    """Return the number read, to more digits than any picture shows; None where it was a code, ∞ or NaN."""
+    """Return the typed number, to more digits than are visible; None for a code, ∞ or NaN."""
     operand = derivation.operands[0]
     if isinstance(operand, Datum):
         return operand.exact if operand.is_finite else None
@@ -156,7 +156,7 @@ def _typed(derivation: Derivation) -> Exact | None:
 
 
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
-    """Say how far the next number on one side is, or what lies past the end."""
+    """Return the distance to the next number on one side, or the value beyond the end of the range."""
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()
         decimal = exact_decimal(gap, GLANCE) if gap.c != 1 else decimal_within(gap, _GAP) or f"2^{gap.q}"
@@ -179,7 +179,7 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 
 
 def _offsets(derivation: Derivation) -> list[Line]:
-    """Say how far the number read is from the numbers around it, the lower one first; nothing where it is one."""
+    """Return the distances from the typed number to the two enclosing numbers, lower first; empty if it is exact."""
     truth, datum = derivation.truth, derivation.result
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):
         return []
@@ -189,14 +189,14 @@ def _offsets(derivation: Derivation) -> list[Line]:
     offsets = [(datum, error)]
     if (other := _step(datum, up=error < 0)) is not None:
         offset = error + (other.exact - datum.exact).as_fraction()
-        if (offset < 0) != (error < 0):  # it lies on the other side, and is not only nearer
+        if (offset < 0) != (error < 0):  # skip a neighbour on the same side
             offsets.append((other, offset))
     offsets.sort(key=lambda pair: pair[1])
     return [line(Span(hexadecimal_code(each), Role.CODE), f" {plain_error(offset)}") for each, offset in offsets]
 
 
 def interval_rows(datum: Datum, context: Context) -> list[Block]:
-    """Say which reals round to this datum, and which sides the ends belong to."""
+    """Return the reals that round to this datum, and which ties belong to it, as rows."""
     interval = preimage(datum, context)
     name = context.rounding.value
     if interval is None:
@@ -218,7 +218,7 @@ def interval_rows(datum: Datum, context: Context) -> list[Block]:
 
 
 def _ties_in_words(interval: Interval, datum: Datum) -> str:
-    """Say which of the ends that are ties come here."""
+    """Return which of the ties at the ends round to this datum, as text."""
     ends = (("lower", interval.low, interval.low_closed), ("upper", interval.high, interval.high_closed))
     ties = {
         name: closed

@@ -1,4 +1,4 @@
-"""What pages of sums and products share: the order, the formats, where terms come from, and errors in a few digits."""
+"""Helpers for pages of sums and products: the order, formats, source of the terms, and errors in a few digits."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from floatlab.reduce.simulate.compensated import Compensated
 from floatlab.reduce.simulate.machines import Machine
 from floatlab.reduce.simulate.tensor_cores import TensorCore
 
-_PLAIN = range(-4, 9)  # exponents of numbers that are written without one
+_PLAIN = range(-4, 9)  # decimal exponents for which a number is written without an exponent
 
 
 def way_words(schedule: Schedule, adder: Adder | Compensated | TensorCore) -> str:
-    """Say the order and what an addition is."""
+    """Describe the summation order and the kind of addition."""
     if isinstance(adder, Compensated):
         return f"{schedule.text}, compensated ({adder.rule})"
     return f"{schedule.text}, fused multiply-add" if isinstance(adder, Adder) and adder.fma else schedule.text
 
 
 def machine_rows(machine: Machine | None) -> list[Block]:
-    """Say whose model it is that was asked for."""
+    """Return a row with the machine model and its source."""
     if machine is None:
         return []
     note = f"; {machine.note}" if machine.note else ""
@@ -34,7 +34,7 @@ def machine_rows(machine: Machine | None) -> list[Block]:
 
 
 def origin_rows(x: Source, y: Source | None) -> list[Block]:
-    """Say what numbers were before they were read into their format, and how many of them that changed."""
+    """State the original formats of the operands, and how many values changed when they were converted."""
     sides = {"terms": x} if y is None else {"a": x, "b": y}
     return [Row(name, _origin_words(side)) for name, side in sides.items() if side.origin is not None]
 
@@ -51,7 +51,7 @@ def _origin_words(source: Source) -> str:
 
 
 def format_row(x: Source, y: Source | None, adder: Adder | Compensated | TensorCore, into: Format) -> Row:
-    """Say what is rounded to which format."""
+    """Return a row with the format to which each part is rounded."""
     parts = {"terms": x.format.name}
     if y is not None:
         parts["terms"] = " and ".join(dict.fromkeys([x.format.name, y.format.name]))
@@ -70,7 +70,7 @@ def few(x: Fraction) -> str:
 
 
 def decimal(x: Fraction, digits: int) -> str:
-    """Return a number in so many digits: complete where it has no more, else after ≈.
+    """Return a number exactly if `digits` suffice, else rounded and prefixed with ≈.
 
     >>> decimal(Fraction(1, 8), 6), decimal(Fraction(1, 3), 6)
     ('0.125', '≈ 0.333333')
@@ -82,7 +82,7 @@ def decimal(x: Fraction, digits: int) -> str:
 
 
 def signed(x: Fraction, digits: int = 3) -> str:
-    """Return a signed error in so many digits.
+    """Return a signed error in `digits` digits.
 
     >>> signed(Fraction(-1, 3)), signed(Fraction(-112345))
     ('−0.333', '−112,000')

@@ -1,6 +1,6 @@
-"""SVG pictures: of pages, with the terminal's layout and text that can be selected, and HTML around them; of charts.
+"""SVG pictures of pages, with the terminal's layout and selectable text; HTML around them; SVG pictures of charts.
 
-A chart has its curves named where they end, so that it needs no matplotlib.
+Charts are drawn without matplotlib; each curve's name is at its end.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ _CHARACTER = 8.4  # the width of a character at FONT_SIZE in the common monospac
 _FONT_SIZE = 14
 _LEADING = 19
 _MARGIN = 14
-# Of a chart: its size, the margins of its plot, and its lines, told apart without colour, too.
+# For charts: size, plot margins, and line styles that can be distinguished without colour.
 _WIDTH, _HEIGHT = 760, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 170, 44, 46
-_LINE = 15  # between two names
+_LINE = 15  # least distance between two names
 _DASHES = ("", "7 3", "2 3", "9 3 2 3")
 _FONT = "system-ui, sans-serif"
 _FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
 def escaped(text: str) -> str:
-    """Escape text for XML; what is not printable, and so all that XML cannot hold, as it is on a terminal."""
+    """Escape text for XML; non-printable characters, including all that XML forbids, are shown as on a terminal."""
     return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def _spans(runs: Line) -> str:
-    """Place every group of words by its column, so that no font's own widths can move it."""
+    """Place every group of words by its column, so that it does not depend on the character widths of a font."""
     spans, column = [], 0
     for run in runs:
         style = f' fill="{SVG[run.role]}"' if run.role in SVG else ""
         style += ' font-weight="bold"' if run.role in SVG_BOLD else ""
-        # Words stay together, to be copied as they read; a ruler's digits each belong to their column.
+        # Words stay together, so that copied text reads well; each digit of a ruler is placed in its own column.
         for words in re.finditer(r"\S+" if run.role is Role.RULER else r"\S+(?: \S+)*", run.text):
             x = _MARGIN + (column + words.start()) * _CHARACTER
             length = len(words[0]) * _CHARACTER
@@ -65,7 +65,7 @@ def _spans(runs: Line) -> str:
 
 
 def to_svg(page: Page, width: int = 80) -> str:
-    """Return the page as an SVG document, with its title and its text for screen readers."""
+    """Return the page as an SVG document, with its title for screen readers."""
     lines = set_page(page, width)
     columns = max((sum(len(run.text) for run in each) for each in lines), default=1)
     w, h = columns * _CHARACTER + 2 * _MARGIN, len(lines) * _LEADING + 2 * _MARGIN
@@ -89,7 +89,7 @@ _STYLE = "body{margin:2rem;background:#f6f8fa;color:#1f2328;font-family:sans-ser
 
 
 def to_html(page: Page, width: int = 100, remark: str = "") -> str:
-    """Return the page as an HTML document; `remark` stands below it, such as the command that made it.
+    """Return the page as an HTML document; `remark` is shown below it, for instance the command that made it.
 
     >>> from floatlab.page.model import Note, line
     >>> text = to_html(Page((Note(line("1 < 2")),), "a title"), 40, "floatlab show 1")
@@ -106,7 +106,7 @@ def to_html(page: Page, width: int = 100, remark: str = "") -> str:
 def chart_to_svg(chart: Chart, title: str) -> str:
     """Return a chart as an SVG document, with its title and the names of its curves for screen readers.
 
-    Raises UnsupportedError where there are no numbers to draw.
+    Raises UnsupportedError if there are no numbers to draw.
 
     >>> curves = (Curve("a", "flat", ((0, 1), (9, 1))), Curve("b", "steep", ((0, 0), (9, 3))))
     >>> chart_to_svg(Chart(curves, "step", "value"), "Two lines").count("<polyline")
@@ -138,7 +138,7 @@ def _y(scales: ChartScales, y: float) -> float:
 
 
 def _axes(chart: Chart, scales: ChartScales) -> list[str]:
-    """Return thin lines at round numbers, the numbers, and what the scales measure."""
+    """Return thin lines at tick values, the tick labels, and the names of the scales."""
     grey, right, bottom = SVG[Role.HINT], _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = []
     for value, text in ticks(scales.up, 8):
@@ -172,13 +172,13 @@ def _curves(chart: Chart, scales: ChartScales) -> list[str]:
 
 
 def _names(ends: list[tuple[tuple[float, float], Curve]]) -> list[str]:
-    """Return the names of the curves beside their ends, moved apart where they would overlap."""
+    """Return the names of the curves beside their ends, moved apart if they would overlap."""
     ends = sorted(ends, key=lambda end: end[0][1])
     heights: list[float] = []
     for (_, y), _curve in ends:
         heights.append(max(y, heights[-1] + _LINE) if heights else y)
     over = heights[-1] - (_HEIGHT - _BOTTOM) if heights else 0.0
-    for i in range(len(heights) - 1, -1, -1):  # what was pushed out below moves back up
+    for i in range(len(heights) - 1, -1, -1):  # move names below the plot up again
         limit = heights[i + 1] - _LINE if i + 1 < len(heights) else heights[i] - max(over, 0.0)
         heights[i] = min(heights[i], limit)
     parts = []

@@ -1,4 +1,4 @@
-"""Numbers and verdicts in words: what a row of a page says about a rounding, an error, a special value."""
+"""Numbers and verdicts in words: text for a rounding, an error or a special value on a page."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fractions import Fraction
 
-# On a page a decimal is complete up to this many digits (binary64's longest has 767), symbolic past it.
+# On a page a decimal is complete up to this many digits (binary64's longest has 767), symbolic beyond that.
 PAGE_DIGITS = 800
-# A value is quoted exactly in passing up to this many characters, else as its shortest decimal.
+# Values in running text are exact up to this many characters, else the shortest decimal.
 GLANCE = 20
-UNBROKEN = "\N{NO-BREAK SPACE}"  # lines do not break at it
+UNBROKEN = "\N{NO-BREAK SPACE}"  # prevents a line break
 _TAIL_SHOWN = 4
-_FIGURES = 5  # at least so many digits of a number that is rounded
+_FIGURES = 5  # a rounded number has at least this many digits
 
 
 def brief(number: Datum | Exact) -> str:
-    """Return a number in a few characters: exact where that is short, a power of two, else rounded after ≈.
+    """Return a number in a few characters: the exact decimal if it is short, else a power of two, else rounded after ≈.
 
     >>> [brief(Exact(False, c, -70)) for c in (5 << 68, 1, 3)]
     ['1.25', '2^-70', '≈ 2.5411e-21']
@@ -39,30 +39,30 @@ def brief(number: Datum | Exact) -> str:
     if abs(x).normalized().c == 1:
         return f"{'-' * x.negative}2^{x.exponent}"
     digits = _FIGURES
-    if isinstance(number, Datum):  # so many that it is told from its neighbours
+    if isinstance(number, Datum):  # enough digits to distinguish it from its neighbours
         figures = shortest(number).partition("e")[0].replace("-", "").replace(".", "").strip("0")
         digits = max(len(figures), digits)
     return f"≈ {rounded_decimal(x.as_fraction(), digits)}"
 
 
 def equals(datum: Datum) -> str:
-    """Return `= value` where the value is exact in a glance, else `≈ value`."""
+    """Return `= value` if the exact value is short enough, else `≈ value`."""
     text = brief(datum)
     return text if text.startswith("≈") else f"= {text}"
 
 
 def abbreviated(text: str, limit: int = 44) -> str:
-    """Shorten a long literal, saying how long it is."""
+    """Shorten a long literal, and append its length."""
     return text if len(text) <= limit else f"{text[:24]}…{text[-6:]} ({len(text):,} characters)"
 
 
 def plural(n: int, noun: str, nouns: str = "") -> str:
-    """Return the noun for so many: `nouns`, where it does not simply take an s."""
+    """Return the singular or plural of a noun; `nouns` gives an irregular plural."""
     return noun if n == 1 else nouns or f"{noun}s"
 
 
 def counted(n: int, noun: str, nouns: str = "") -> str:
-    """Return a number of things; `nouns`, where the noun does not simply take an s.
+    """Return a number with its noun; `nouns` gives an irregular plural.
 
     >>> counted(1, "digit"), counted(1234, "digit")
     ('1 digit', '1,234 digits')
@@ -81,7 +81,7 @@ def listed(names: list[str], joined: str = "and") -> str:
 
 
 def bracketed(number: object) -> str:
-    """Put a negative number in brackets, to stand after a sign.
+    """Put a negative number in brackets, for use after an operator.
 
     >>> bracketed(-3), bracketed("0.5")
     ('(-3)', '0.5')
@@ -91,7 +91,7 @@ def bracketed(number: object) -> str:
 
 
 def ulps_text(ulps: Fraction) -> str:
-    """Return an error in ulps: complete where that is short, a fraction where that is, else rounded after ≈."""
+    """Return an error in ulps: exact if the decimal is short, else as a short fraction, else rounded after ≈."""
     simple = ulps.denominator < 1000 and abs(ulps.numerator) < 1_000_000
     if simple and terminating_decimal(ulps, 40) is None:
         return signed_text(f"{ulps.numerator}/{ulps.denominator}") + f" {plain_error(ulps)}"
@@ -106,7 +106,7 @@ def signed_text(text: str) -> str:
 
 
 def error_words(derivation: Derivation) -> str:
-    """Say how far the result is from the truth."""
+    """Return the distance of the result from the exact value, as text."""
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
         return ""
@@ -122,7 +122,7 @@ def error_words(derivation: Derivation) -> str:
         return "exact"
     plain = derivation.operation == "round_to_integral" or (not result.magnitude and abs(ulps) > 1)
     if plain:
-        # An integer's error is thought of in ones; units of the smallest number say little about a lost one.
+        # An integer's error is in units of 1; for a result that became zero, ulps of the smallest number say little.
         integer = integer_not_held(derivation)
         origin = "" if integer is None else f" from the integer {brief(integer)}"
         return f"error {plain_error(ulps * result.ulp.as_fraction())}{origin}"
@@ -130,7 +130,7 @@ def error_words(derivation: Derivation) -> str:
 
 
 def integer_not_held(derivation: Derivation) -> Exact | None:
-    """Return the integer that a rounding to an integral value led to, where the result's format does not hold it."""
+    """Return the integer computed by round-to-integral if it is not representable in the result's format."""
     truth, rounded = derivation.truth, derivation.rounded
     if derivation.operation != "round_to_integral" or rounded is None or not rounded.flags:
         return None
@@ -138,7 +138,7 @@ def integer_not_held(derivation: Derivation) -> Exact | None:
 
 
 def plain_error(error: Fraction) -> str:
-    """Return a signed error: complete where that is short, else rounded after ≈."""
+    """Return a signed error: exact if it is short, else rounded after ≈."""
     decimal = terminating_decimal(error, 40)
     if decimal is not None and len(decimal) <= GLANCE:
         return signed_text(decimal)
@@ -146,14 +146,14 @@ def plain_error(error: Fraction) -> str:
 
 
 def flags_line(flags: Flags) -> Line:
-    """Name the flags raised, or say that there are none."""
+    """Name the raised flags, or return `no flags`."""
     if not flags:
         return line(Span("no flags", Role.HINT))
     return line(Span(", ".join(name.replace("_", " ") for name in flags.names), Role.FLAG))
 
 
 def lamps(flags: Flags) -> Line:
-    """Name all five flags, those that are raised with a full lamp; each lamp stays in one piece when lines break.
+    """Name all five flags, each with a full or an empty circle; a circle and its name stay on one line.
 
     >>> "".join(run.text for run in lamps(Flags.INEXACT)).replace(UNBROKEN, " ")
     '○ invalid  ○ divide by zero  ○ overflow  ○ underflow  ● inexact'
@@ -167,7 +167,7 @@ def lamps(flags: Flags) -> Line:
 
 
 def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]:
-    """Draw the lamps of an operation, or of a fused one and the separate one beside it."""
+    """Draw the indicators of all flags, for one operation or for a fused one and its separate counterpart."""
     if beside is None:
         return (Note(lamps(flags)),)
     ways = (("fused     ", flags), ("separate  ", beside))
@@ -175,13 +175,13 @@ def flags_blocks(flags: Flags, beside: Flags | None = None) -> tuple[Block, ...]
 
 
 def verdict_line(derivation: Derivation) -> Line:
-    """Say the error and the flags raised, what there is of them."""
+    """Return the error and the raised flags, if any."""
     error, flags = error_words(derivation), derivation.flags
     return line(error, ", " * bool(error and flags), flags_line(flags) if flags else ())
 
 
 def point(digits: str, tail: str = "") -> Line:
-    """Put the binary point after the first digit, and a `|` before what is cut off.
+    """Put the binary point after the first digit, and a `|` before the discarded digits.
 
     >>> "".join(run.text for run in point("1011", "01"))
     '1.011|01'
@@ -197,7 +197,10 @@ def signed(negative: bool, digits: Line) -> Line:
 
 
 def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> Line:
-    """Say where the tail stood and what the direction made of it; `integral` where it was cut at the binary point."""
+    """Return how the discarded bits compare with half an ulp, and which way the mode rounded.
+
+    `integral`: they were split at the binary point.
+    """
     if rounded.tail is Tail.ZERO:
         return line("nothing to cut off")
     verdict = Span("→ +1" if rounded.increment else "→ keep", Role.CHANGED)
@@ -219,7 +222,7 @@ def decision(rounded: Rounded, direction: Direction, integral: bool = False) -> 
 
 
 def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
-    """Return the digits kept (the first before the point) and those cut off, with `…` where more follow."""
+    """Return the digits kept (the first before the point) and the discarded digits, with `…` if more follow."""
     flushing = rounded.tiny_before and not format.subnormals
     kept = f"{rounded.kept:0{1 if flushing else format.precision}b}"
     shift = rounded.unit.bit_length() - 1
@@ -229,13 +232,13 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
 
 
 def rounded_digits(rounded: Rounded, format: Format) -> Line:
-    """Write a number as its rounding saw it: the digits kept, the cut, those cut off."""
+    """Write a number as its rounding received it: the digits kept, the rounding position, the discarded digits."""
     kept, rest = cut(rounded, format)
     return line(signed(rounded.negative, point(kept, rest)), f" × 2^{rounded.quantum + len(kept) - 1}")
 
 
 def far_away(derivation: Derivation) -> str:
-    """Say that a literal lies so far outside the range that another number stood in for it, or nothing."""
+    """Return a remark if a literal is so far out of range that a substitute was rounded in its place."""
     fmt = derivation.result.format
     for step in derivation.steps:
         if isinstance(step, Read) and step.exact:
@@ -247,7 +250,7 @@ def far_away(derivation: Derivation) -> str:
 
 
 def read_line(derivation: Derivation) -> Line:
-    """Show the number as the rounding saw it: kept digits, the cut, the tail."""
+    """Write the number that was read as its rounding received it."""
     rounded = derivation.rounded
     if rounded is None:
         return ()
@@ -257,7 +260,7 @@ def read_line(derivation: Derivation) -> Line:
 
 
 def operand_text(derivation: Derivation) -> str:
-    """Return what was typed, shortened where it is very long."""
+    """Return the typed operand, shortened if it is very long."""
     operand = derivation.operands[0]
     if isinstance(operand, Literal):
         return abbreviated(operand.text)
@@ -276,7 +279,7 @@ _SPECIALS = {
 
 
 def in_words(datum: Datum) -> str:
-    """Return one line about a value that is not an ordinary number, or nothing."""
+    """Return one line about a value that is not an ordinary number; empty for other values."""
     fmt, kind = datum.format, datum.number_class
     if datum.is_nan:
         if not fmt.ieee_nans:
@@ -321,12 +324,12 @@ def _smallest(what: str, datum: Datum) -> str:
 
 
 def tininess_words(rounded: Rounded) -> str:
-    """Say where tininess depends on when one looks, or nothing."""
+    """Return a remark if the result is tiny before rounding but not after."""
     return "tiny before rounding, not after" if rounded.tiny_before and not rounded.tiny_after else ""
 
 
 def replaced_words(derivation: Derivation) -> str:
-    """Say what took the place of a number out of range or a value without a code, and what else could be asked for."""
+    """Return a remark if the result replaces an overflowed or unrepresentable value, with options that change it."""
     result, flags, context = derivation.result, derivation.flags, derivation.context
     fmt, rounded = result.format, derivation.rounded
     last = derivation.steps[-2] if len(derivation.steps) > 1 else None

@@ -1,11 +1,11 @@
-"""Floor 3: the mixed-precision laboratory: why updates vanish, and what saves them.
+"""Floor 3: the mixed-precision laboratory: why updates vanish, and which techniques prevent it.
 
 From the top down:
 
 * `networks`, `learner`: networks in chosen formats, trained on generated problems, side by side over seeds;
 * `trainer`, `laboratory`: many steps, and the same steps under several remedies, against exact arithmetic;
-* `program`, `trace`, `thresholds`: one step as a program with its optimizer, its trace for one weight, and the smallest
-  update that moves the weight;
+* `program`, `trace`, `thresholds`: one optimizer step as a program, its trace for one weight, and the smallest update
+  that moves the weight;
 * `setup`, `loss_scale`, `gradients`: formats, remedies and the loss scale; the gradients of all steps;
 * `underflow`: what a format's range does to gradients;
 * `gradient_check`: difference quotients, and whether a mismatch is rounding or a bug.

@@ -1,11 +1,11 @@
 """Gradient checks: why finite differences fail in narrow formats, and whether a mismatch is rounding or a bug.
 
-A difference quotient misses the derivative twice over: by truncation, which shrinks with the step h (h·|f″|/2 forward,
-h²·|f‴|/6 central), and by the rounding of f, which grows as it shrinks (u·|f|/h and more). The best h balances the
-two: about √u forward and ∛u central, in units in which the function bends. Each function is evaluated in a format:
-its argument is rounded, and every value of it, as often as it rounds itself. The bounds on rounding follow every
-operation where the function shows them, and allow for errors that add up as a random walk does, twice over; they are
-no proof.
+A difference quotient has two errors. Truncation shrinks with the step h (h·|f″|/2 forward, h²·|f‴|/6 central).
+The rounding of f grows as h shrinks (u·|f|/h and more). The best h balances the two: about √u forward and ∛u central,
+in units of the length over which the function's curvature matters. Each function is evaluated in a format: its
+argument is rounded, and so is the result of each of its operations (only its value if `own` is false). The rounding
+estimates propagate through every operation if the function exposes them. They assume that errors grow as in a random
+walk, with a safety factor of two; they are not proven bounds.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from floatlab.record import Record
 from floatlab.training.rounded_number import RoundedNumber, operate_numbers, round_number
 from floatlab.training.validation import beyond, check_needs, checked_number
 
-Function = Callable[[Any], Any]  # of a float or a RoundedNumber; which of them it takes is found by calling it
+Function = Callable[[Any], Any]  # takes a float or a RoundedNumber; which of them is found by calling it
 WAYS = ("forward", "central")
 _STEPS_A_DECADE = 4
-_TELLING = 10  # the part of a derivative that a bound is below, to say that it agrees
-_NARROW = 24  # digits of formats beside which binary64 is as good as exact
+_TELLING = 10  # the verdict is "agrees" only if the bound is below 1/_TELLING of the derivative
+_NARROW = 24  # up to this precision, binary64 is treated as exact
 
 
 class Point(Record):
-    """One step size: the difference quotient, its error against the derivative, and bounds on the two parts of it."""
+    """One step size: the difference quotient, its error against the derivative, and bounds on its two parts."""
 
     h: float
     quotient: float
     error: float  # |quotient − derivative|
-    relative: float | None  # None where the derivative is zero
-    rounding: float  # bound on what rounding does
-    truncation: float  # estimate of what the finite step does
+    relative: float | None  # None if the derivative is zero
+    rounding: float  # bound on the error from rounding
+    truncation: float  # estimate of the error from the finite step
 
 
 @methods_in_default_mode
 class StepSweep(Answering, Record):
-    """Error against step size, for one way of taking differences in one format.
+    """Error against step size, for one kind of difference quotient in one format.
 
-    `best` is the point with the least error; `advised` the step that theory gives: √u forward, ∛u central, times the
-    size of x or 1.
+    `best` is the point with the least error. `advised` is the step that theory recommends: √u forward, ∛u central,
+    times max(|x|, 1).
     """
 
     way: str
@@ -61,7 +61,7 @@ class StepSweep(Answering, Record):
     _ASKS = ".best"
 
     def __repr__(self) -> str:
-        """Show the format, the way and the best step."""
+        """Show the format, the kind of difference and the best step."""
         return f"StepSweep({self.way} differences in {self.format.name} at {self.x:g}: best h {self.best.h:.3g})"
 
     @property
@@ -77,10 +77,10 @@ class StepSweep(Answering, Record):
 
 @methods_in_default_mode
 class Check(Record):
-    """Whether a derivative that was reported is the function's: the quotient it was held against, and a bound.
+    """Result of checking a reported derivative: the difference quotient it was compared with, and a bound.
 
-    `verdict` is one of *agrees* (the mismatch is within `bound`: rounding and truncation explain it, and it is below a
-    tenth of the derivative), *a bug* (it is beyond ten times the bound) and *unclear*.
+    `verdict` is one of *agrees* (the mismatch is within `bound`, so rounding and truncation explain it, and the bound
+    is below a tenth of the derivative), *a bug* (the mismatch exceeds ten times the bound) and *unclear*.
     """
 
     reported: float
@@ -96,9 +96,10 @@ class Check(Record):
 def _function_in(
     function: Function, format: Format, own: bool, roundings: int | None
 ) -> Callable[[float], tuple[float, float]]:
-    """Return the function in a format, and how far each value of it may be off by rounding.
+    """Return the function evaluated in a format; it returns each value with an estimate of its rounding error.
 
-    It takes the format's numbers, or plain floats that are rounded at the ends only.
+    With `own` the function receives the format's numbers; otherwise plain floats, and only its argument and its value
+    are rounded.
     """
 
     def of(x: float) -> tuple[float, float]:
@@ -137,7 +138,7 @@ def _way(way: str) -> str:
 
 @in_default_mode
 def advised_step(format: Format | str, way: str = "central", size: float = 1.0) -> float:
-    """Return the step that theory gives: √u for forward differences, ∛u for central ones, times the size of x.
+    """Return the step that theory recommends: √u for forward differences, ∛u for central ones, times max(size, 1).
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
     way
         `forward` or `central` differences.
     size
-        Size of x; below 1, 1 counts.
+        Magnitude of x; values below 1 count as 1.
 
     Returns
     -------
@@ -155,7 +156,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
     Raises
     ------
     UnsupportedError
-        For other ways, and formats beyond binary64.
+        For an unknown `way`, and for formats wider than binary64.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
 def _quotient(
     of: Callable[[float], tuple[float, float]], x: float, h: float, way: str, fmt: Format
 ) -> tuple[float, float, float]:
-    """Return the difference quotient in the format, a bound on its rounding, and the step that was really taken."""
+    """Return the difference quotient in the format, a bound on its rounding error, and the step actually taken."""
     low, high = x if way == "forward" else round_number(x - h, fmt), round_number(x + h, fmt)
     (below, off), (above, off_too) = of(low), of(high)
     taken = high - low
@@ -186,7 +187,7 @@ def _quotient(
 
 
 def _derivatives(function: Function, x: float) -> tuple[float, float, float]:
-    """Return the first three derivatives, by wide central differences of binary64 with one extrapolation."""
+    """Return the first three derivatives, by wide central differences in binary64; the first is extrapolated once."""
 
     def plain(at: float) -> float:
         return float(function(at))
@@ -201,14 +202,14 @@ def _derivatives(function: Function, x: float) -> tuple[float, float, float]:
 
 
 def _cut(second: float, third: float, h: float, way: str) -> float:
-    """Return the first term of Taylor's series that a quotient leaves out."""
+    """Return the first term of the Taylor series that the quotient omits."""
     return abs(second) * h / 2 if way == "forward" else abs(third) * h * h / 6
 
 
 def _truncation(function: Function, x: float, h: float, way: str, fmt: Format) -> float:
-    """Return what a finite step does to the quotient: by the next derivative, or as binary64 finds it if that is more.
+    """Return the truncation error: the larger of the Taylor estimate and the error measured in binary64.
 
-    A step may be so long that the derivatives at x say little about its ends.
+    With a long step, the derivatives at x say little about the function at its ends.
     """
     first, second, third = _derivatives(function, x)
     cut = _cut(second, third, h, way)
@@ -235,9 +236,9 @@ def sweep_steps(
     Parameters
     ----------
     function
-        Takes a number with Python's operators and `sqrt()`; every operation is rounded.
+        Function of a number with Python's operators and `sqrt()`; every operation is rounded.
     x
-        Where the derivative is taken.
+        Point at which the derivative is taken.
     format
         Format in which the function is evaluated.
     way
@@ -245,12 +246,12 @@ def sweep_steps(
     derivative
         The true derivative; by default it is estimated in binary64.
     steps
-        Step sizes; by default four a decade, from the size of x down past its ulp.
+        Step sizes; by default four per decade, from max(|x|, 1) down to below the ulp.
     own
         False: the function takes floats, and only its argument and its value are rounded. Use it for sin and exp, and
-        for functions that compute in the format themselves.
+        for functions that themselves compute in the format.
     roundings
-        For the bound: how many roundings a value of the function goes through, where `own` is false.
+        For the bound: the number of roundings behind each value of the function.
 
     Returns
     -------
@@ -259,7 +260,7 @@ def sweep_steps(
     Raises
     ------
     UnsupportedError
-        For an x that is no finite number of the format, and for other ways.
+        For an x that is not a finite number of the format, and for an unknown `way`.
 
     Examples
     --------
@@ -313,7 +314,7 @@ def check_gradient(
     own: bool = True,
     roundings: int | None = None,
 ) -> Check:
-    """Say whether a derivative that was reported at x is the function's, given what a format's rounding can do.
+    """Check whether a derivative reported at x is the function's, given the rounding errors of a format.
 
     Parameters
     ----------
@@ -331,7 +332,7 @@ def check_gradient(
     Raises
     ------
     UnsupportedError
-        As `sweep_steps`.
+        As for `sweep_steps`.
 
     Examples
     --------

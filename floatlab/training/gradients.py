@@ -1,7 +1,7 @@
 """The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
-They are kept exactly, and rounded once to their format after multiplication by the loss scale, as a backward pass on
-the scaled loss would give them.
+They are stored exactly. Each is multiplied by the loss scale and then rounded once to its format, as in a backward pass
+on the scaled loss.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from floatlab.formats import Format
 from floatlab.numbers import Context, Datum, Direction, encode
 from floatlab.training.validation import exactly
 
-Weights = float | Array | None  # what a gradient's function takes; None where there is no function
+Weights = float | Array | None  # the argument of a gradient function; None if there is no function
 _ODD = Context(Direction.RTO)
 
 
 def numbers_of(value: object, name: str) -> list[Fraction] | Array:
-    """Return one number, or a row or table of them, as Fractions where text was given, else as float64.
+    """Return one number, or a row or table of them: as Fractions if given as text, else as float64.
 
-    Raises UnsupportedError for one that is not finite, and for arrays of other things.
+    Raises UnsupportedError for a scalar or text that is not finite, and for arrays of anything else.
     """
     if isinstance(value, str | int | float | Fraction | Datum) or not (
         hasattr(value, "__len__") or hasattr(value, "__array__")
@@ -48,9 +48,9 @@ def numbers_of(value: object, name: str) -> list[Fraction] | Array:
 
 
 def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
-    """Return weights to begin with as a row of numbers, and whether it is one number and not a row of one.
+    """Return the starting weights as a row of numbers, and whether they were given as a scalar.
 
-    Raises UnsupportedError for one that is not finite, and for tables.
+    Raises UnsupportedError for numbers that are not finite, and for tables.
     """
     numbers = numbers_of(start, "start")
     if isinstance(numbers, list):
@@ -65,7 +65,7 @@ def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
 
 
 class Gradients:
-    """Gradients for every step, for `count` weights; `alone` where there is one weight and not a row of one.
+    """Gradients for every step, for `count` weights; `alone`: the weight is a scalar, not an array of length one.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()
@@ -73,13 +73,13 @@ class Gradients:
     """
 
     def __init__(self, given: object, count: int, alone: bool, name: str = "gradient") -> None:
-        """Take what was given; raises UnsupportedError for shapes that do not fit, and for a constant of no number."""
+        """Store the gradients; raises UnsupportedError for shapes that do not fit and constants that are not finite."""
         self.name, self.count = name, count
         self.function = given if callable(given) else None
-        self.exact: list[Fraction] = []  # one for each weight, or of a single weight one for each step
+        self.exact: list[Fraction] = []  # one per weight; for a single weight, one per step
         self.table: Array | None = None
-        self.raw: Array | None = None  # what a function gave last
-        self.length: int | None = None  # steps that there are; None: as many as asked for
+        self.raw: Array | None = None  # the last result of the function
+        self.length: int | None = None  # number of steps given; None: unlimited
         self._scaled: tuple[tuple[float, Format], Array] | None = None
         if self.function is None:
             self._take(given, alone)
@@ -112,18 +112,18 @@ class Gradients:
 
     @property
     def is_constant(self) -> bool:
-        """Whether every step is given the same."""
+        """Whether every step has the same gradients."""
         return self.function is None and self.length is None
 
     def check_last(self, steps: int) -> None:
-        """Refuse so many steps where there are numbers for fewer: UnsupportedError."""
+        """Raise UnsupportedError if the gradients cover fewer than `steps` steps."""
         if self.length is not None and steps > self.length:
             raise UnsupportedError(f"{self.name} has numbers for {self.length:,} steps, not for {steps:,}")
 
     def at(self, step: int, element: int) -> Fraction | None:
-        """Return what one weight is given in a step, exactly; None where that is no number.
+        """Return the exact gradient of one weight in a step; None if it is NaN or infinite.
 
-        Of a function: what it gave when it was last called.
+        For a function, the value of its last call is returned.
         """
         if self.exact:
             return self.exact[element if self.is_constant else step]
@@ -131,7 +131,7 @@ class Gradients:
         return None if row is None or not np.isfinite(row[element]) else Fraction(float(row[element]))
 
     def last_given(self, steps: int) -> Array:
-        """Return for every weight the last of so many steps (from 1) that it is given anything but zero in; 0: none.
+        """Return the last of the first `steps` steps (from 1) with a nonzero gradient, for each weight; 0 if none.
 
         Raises UnsupportedError for a function.
 
@@ -143,14 +143,15 @@ class Gradients:
         if self.is_constant:
             return np.array([steps if each else 0 for each in self.exact])
         table = np.array([[each != 0] for each in self.exact]) if self.table is None else self.table[:steps] != 0
-        backward = np.vstack([table[:steps][::-1], np.ones((1, table.shape[1]), bool)])  # the start, where none is
+        # The row of ones is a sentinel: argmax finds it for a weight whose gradients are all zero.
+        backward = np.vstack([table[:steps][::-1], np.ones((1, table.shape[1]), bool)])
         return len(backward) - 1 - np.argmax(backward, axis=0)
 
     def totals(self, at: Sequence[int], element: int) -> tuple[list[int], Fraction]:
-        """Return the exact sums of what one weight was given in the first k steps, for k of `at`, ascending.
+        """Return the exact sums of one weight's gradients in the first k steps, for each k in `at` (ascending).
 
-        They are integers of one unit, which is returned with them. Raises UnsupportedError for a function, whose values
-        depend on the run.
+        They are integer multiples of a unit, which is returned with them. Raises UnsupportedError for a function, whose
+        values depend on the run.
 
         >>> Gradients(["0.1", "0.2", "-0.3"], 1, True).totals([0, 2, 3], 0)
         ([0, 3, 0], Fraction(1, 10))
@@ -169,7 +170,7 @@ class Gradients:
     def rounded(
         self, first: int, steps: int, scale: float, format: Format, context: Context, weights: Weights = None
     ) -> Array:
-        """Return gradients of some steps, times the loss scale and rounded once, as (steps, count) float64."""
+        """Return the gradients of `steps` steps, times the loss scale and rounded once, as (steps, count) float64."""
         context = drawing(context, first * self.count)
         if self.function is not None:
             return self._called(first, scale, format, context, weights)
@@ -188,11 +189,11 @@ class Gradients:
         else:
             found = multiply(numbers, np.float64(scale), format, context=context)
         if not format.has_nan and not np.isfinite(numbers).all():
-            return np.where(np.isfinite(numbers), found, numbers)  # they do not become the largest number unseen
+            return np.where(np.isfinite(numbers), found, numbers)  # else NaN and ∞ would become finite
         return found
 
     def _wide(self, scale: float, format: Format) -> Array:
-        """Return exact numbers, times the scale, as binary64 that rounds as they do."""
+        """Return binary64 numbers that round to the same results as the exact numbers times the scale."""
         key = (scale, format)
         if self._scaled is None or self._scaled[0] != key:
             context = _ODD if is_enough(DOUBLE, format) else Context()

@@ -1,8 +1,8 @@
 """The same steps under several remedies, side by side, against exact arithmetic.
 
-What is exact: where the updates, or plain SGD's gradients, are given beforehand, the weights are w₀ + Σu or
-w₀ − lr·Σg in rational arithmetic. Where they depend on what came before (momentum, Adam, weight decay, gradients
-that are functions of the weights) the reference is the same program in binary64. Steps whose gradients are no numbers
+The reference is exact if the updates, or plain SGD's gradients, are given beforehand: the weights are w₀ + Σu or
+w₀ − lr·Σg in rational arithmetic. If they depend on earlier steps (momentum, Adam, weight decay, gradients that are
+functions of the weights), the reference is the same program in binary64. Steps whose gradients are NaN or infinite
 count as zero.
 """
 
@@ -32,10 +32,10 @@ from floatlab.training.validation import checked_whole, listed_words
 
 @methods_in_default_mode
 class Reference:
-    """What exact arithmetic makes of the same steps, or binary64 where that would need more than rational numbers."""
+    """The same steps in exact arithmetic, or in binary64 if rational numbers do not suffice."""
 
     def __init__(self, start: object, gradient: object, optimizer: Optimizer, every: int) -> None:
-        """Settle which it is."""
+        """Decide whether the reference is rational or binary64."""
         self._wide = Trainer(start, gradient, optimizer, Setup("binary64"), label="reference", every=every)
         plain = isinstance(optimizer, SGD) and not optimizer.momentum and not optimizer.weight_decay
         given = self._wide.gradients
@@ -50,16 +50,16 @@ class Reference:
 
     @property
     def kind(self) -> str:
-        """What it is: exact, or binary64."""
+        """Either `exact` or `binary64`."""
         return "exact" if self.is_exact else "binary64"
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do more steps, where they have to be done."""
+        """Advance the reference (a no-op if it is computed in closed form)."""
         if not self.is_exact:
             self._wide.advance(steps, tick)
 
     def at(self, steps: list[int], element: int = 0) -> list[Fraction]:
-        """Return the exact weight after each of these steps (ascending); raises UnsupportedError in binary64.
+        """Return the exact weight after each of these steps (ascending); raises UnsupportedError if not exact.
 
         >>> Reference("1.125", "0.00041999", Updates(), 1).at([0, 101])
         [Fraction(9, 8), Fraction(116741899, 100000000)]
@@ -70,9 +70,9 @@ class Reference:
         return [self._start[element] + self._factor * unit * each for each in sums]
 
     def curve(self, at: Array) -> Array:
-        """Return the weights after some recorded steps as float64: (steps, n), or (steps,) of a single weight."""
+        """Return the weights after some recorded steps as float64: (steps, n), or (steps,) for a scalar weight."""
         if not self.is_exact:
-            return self._wide.run.values[-(-at // self.every)]  # the last one may lie between
+            return self._wide.run.values[-(-at // self.every)]  # the last step need not be a multiple of `every`
         columns = []
         for element, start in enumerate(self._start):
             sums, unit = self._wide.gradients.totals(at.tolist(), element)
@@ -83,12 +83,12 @@ class Reference:
         return columns[0] if self._wide.alone else np.stack(columns, axis=1)
 
     def moves_after(self, last: Array, steps: int) -> Array:
-        """Say for every weight whether any step after its last one, up to `steps`, moves the reference."""
+        """For each weight, return whether the reference moves between step `last` and step `steps`."""
         moved = self._wide.gradients.last_given(steps) if self.is_exact else self._wide.last
         return moved > last
 
     def final(self, steps: int) -> Sequence[Fraction | float]:
-        """Return the weights after so many steps: exact Fractions, or binary64."""
+        """Return the weights after the first `steps` steps: exact Fractions, or binary64."""
         if not self.is_exact:
             return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:
@@ -98,12 +98,12 @@ class Reference:
 
 @methods_in_default_mode
 class Trajectory(Record):
-    """One remedy beside the others, after some steps.
+    """The result of one remedy after some steps.
 
-    `error` is weight − reference, of several weights the one furthest off; `carried_error` likewise of what the
-    weights stand for with a master copy or a compensation, else None. `stalled` is the step after which nothing moved
-    although the reference did (0: it never moved), of several weights the last; `still` how many weights did that;
-    `why` says what the next step would do to it.
+    `error` is weight − reference; for several weights, the error of largest magnitude. `carried_error` is the same for
+    the master copy or the compensated value, None without one. `stalled` is the last step that moved the weight
+    although the reference moved later (0: it never moved, None: not stalled); for several weights the latest. `still`
+    counts the stalled weights. `why` is the outcome of the next step.
     """
 
     label: str
@@ -121,15 +121,15 @@ class Trajectory(Record):
 
 @methods_in_default_mode
 class Training(Answering):
-    """Trainers that take the same steps, each in a setup of its own, and the reference beside them.
+    """Trainers that take the same steps, each with its own setup, and their reference.
 
-    `trainers` are in the order of the remedies; `runs` what has become of each; `lines` the table.
+    `trainers` are in the order of the remedies; `runs` are their records; `lines` is the table of results.
     """
 
     _ASKS = ".lines or .runs"
 
     def __init__(self, trainers: list[Trainer], reference: Reference) -> None:
-        """Take trainers that stand at their start."""
+        """Take trainers that have not started yet."""
         self.trainers, self.reference, self.steps = trainers, reference, 0
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ class Training(Answering):
         return f"Training({self.steps:,} steps: {', '.join(each.label for each in self.trainers)})"
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do more steps of each; `tick` is told how many steps of any trainer were done."""
+        """Do `steps` more steps with each trainer; `tick` is called with the number of steps done by any trainer."""
         checked_whole(steps, "steps", 0)
         for each in self.trainers:
             each.advance(steps, tick)
@@ -151,15 +151,15 @@ class Training(Answering):
 
     @property
     def runs(self) -> tuple[TrainingRun, ...]:
-        """What has become of the weights under each remedy."""
+        """The recorded run of each remedy."""
         return tuple(each.run for each in self.trainers)
 
     def __getitem__(self, label: str) -> TrainingRun:
-        """Return the run of a remedy; raises UnsupportedError for one that there is not."""
+        """Return the run of a remedy; raises UnsupportedError if there is none."""
         return self.trainer(label).run
 
     def trainer(self, label: str) -> Trainer:
-        """Return the trainer of a remedy; raises UnsupportedError for one that there is not."""
+        """Return the trainer of a remedy; raises UnsupportedError if there is none."""
         known = [each.label for each in self.trainers]
         if label in known:
             return self.trainers[known.index(label)]
@@ -167,7 +167,7 @@ class Training(Answering):
 
     @property
     def lines(self) -> tuple[Trajectory, ...]:
-        """The table: one line a remedy."""
+        """The table: one row per remedy."""
         return tuple(self._line(each) for each in self.trainers)
 
     def _line(self, trainer: Trainer) -> Trajectory:
@@ -187,27 +187,27 @@ class Training(Answering):
             return None, None
         truth = self.reference.final(run.steps)
         if not all(isinstance(each, Fraction) or math.isfinite(each) for each in truth):
-            return None, None  # a function led the reference beyond numbers
+            return None, None  # the reference became infinite or NaN (gradients from a function)
         carried = None
         if run.kept is not None or run.compensation is not None:
             high = run.carrier[-1]
             low = np.zeros(1) if run.compensation is None else run.compensation[-1]
-            if np.isfinite(high - low).all():  # else it was not there yet when the last step was recorded
+            if np.isfinite(high - low).all():  # else it did not exist yet when the last step was recorded
                 carried = _furthest(high, truth, low)
         return _furthest(run.values[-1], truth), carried
 
     def _stalled(self, trainer: Trainer, run: TrainingRun) -> Array:
-        """Return the step after which each weight stood still although its reference moved; −1 where it did not."""
+        """Return the last step that moved each weight if it is stalled while its reference still moves; else −1."""
         last, quiet, given = run.last_moves, run.steps - run.last_moves, trainer.gradients
         draws = any(map(is_drawn, run.program.stages))
-        # A constant update that once leads back to the same weight always does.
+        # If a constant update rounds back to the same weight once, it always does.
         proven = given.is_constant and not run.program.states and not draws
         still = (quiet > 0 if proven else quiet > run.steps // 100) & self.reference.moves_after(last, run.steps)
-        waits = bool(run.skipped) and run.skipped[-1] == run.steps - 1  # the loss scale is on its way down
+        waits = bool(run.skipped) and run.skipped[-1] == run.steps - 1  # the loss scale is still being reduced
         if run.diverged is not None or waits or (draws and trainer.count > 1):
             still[:] = False
         elif still.any() and trainer.can_step:
-            # What draws may move yet, and a function of the weights may have found its minimum.
+            # A stochastically rounded weight may still move, and a gradient function may have reached its minimum.
             if given.function is not None and given.raw is not None:
                 still &= given.raw != 0
             if draws and trainer.next_step().why in (Why.DRAWN, Why.MOVED, Why.IN_MASTER):
@@ -216,7 +216,7 @@ class Training(Answering):
 
 
 def _furthest(values: Array, truth: Sequence[Fraction | float], low: Array | float = 0.0) -> float:
-    """Return the error that is largest in size, of values less what they are too large by."""
+    """Return the error of largest magnitude of values − low, where `low` is the compensation."""
     numbers, less = np.atleast_1d(values).tolist(), np.broadcast_to(low, (len(truth),)).tolist()
     errors = [float(Fraction(x) - Fraction(c) - Fraction(t)) for x, c, t in zip(numbers, less, truth, strict=True)]
     return max(errors, key=abs)
@@ -251,21 +251,21 @@ def train(
     start
         The weights: a number or a row of n numbers, as text, floats or an array.
     gradient, update
-        One of them. An update is added to the weights as it is; a gradient goes through the optimizer. A number, a row,
-        a table (steps, n), or a function of the weights and the number of the step.
+        Give one of them. An update is added to the weights unchanged; a gradient goes through the optimizer. Either is
+        a number, a row, a table (steps, n), or a function of the weights and the step number.
     steps
         Number of steps.
     lr, optimizer
         Learning rate, and `sgd`, `momentum`, `adam`, `adamw` or an `SGD(…)` or `Adam(…)`.
     remedies
-        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`); by default the usual remedies
-        that make a difference.
+        Names such as `plain`, `master`, `bf16+kahan`, `master+dynamic` (see `REMEDIES`); by default those of the usual
+        remedies that apply here and differ from each other.
     weights, grads, update_format, accumulator, state
         Formats, as in `Setup`, before any remedy.
     rounding, seed, context
-        How every stage rounds.
+        The rounding rules of every stage.
     every
-        Record every N steps; by default every step, or fewer where they would be more than 2^24 numbers.
+        Record every N steps; by default every step, or fewer if that would exceed 2^24 numbers.
     lane
         As in `arrays.encode`.
     tick
@@ -274,12 +274,12 @@ def train(
     Returns
     -------
     Training
-        `lines` is the table, one `Trajectory` a remedy; `runs` are the weights step by step.
+        `lines` is the table, one `Trajectory` per remedy; `runs` are the weights step by step.
 
     Raises
     ------
     UnsupportedError
-        For numbers that are not finite, and for formats that lack what their stage needs (a sign, a zero).
+        For numbers that are not finite, and for formats that lack a sign or a zero.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def train(
 
 
 def _setups(base: Setup, remedies: str | Iterable[str] | None) -> list[tuple[str, Setup]]:
-    """Return labels and setups; of the usual remedies, those that serve and differ from the ones before."""
+    """Return labels and setups; of the default remedies, only those that apply here and differ from earlier ones."""
     if remedies is not None:
         words = listed_words(remedies, "remedies")
         if not words:

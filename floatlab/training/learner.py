@@ -1,4 +1,4 @@
-"""Learning: a network trained in a configuration, step by step, and many of them side by side over seeds."""
+"""Learning: a network trained in a configuration, step by step, and comparisons of configurations over seeds."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from floatlab.training.validation import checked_whole
 
 @methods_in_default_mode
 class Learning(Answering, Individual):
-    """What came of learning: the loss at recorded steps, by the network's own outputs, and in the end by binary64.
+    """Result of a training run: the loss at recorded steps, and the final loss in binary64.
 
-    `at` are the recorded steps, 0 before the first; `losses` are of the outputs that the formats gave, computed in
-    binary64; `final` is the loss of the weights at the end if binary64 computed with them; NaN where it diverged.
+    `at` are the recorded steps; 0 is the start. `losses` belong to the network's own outputs (only the loss itself is
+    computed in binary64). `final` is the loss of the final weights evaluated in binary64, NaN if the run diverged.
     """
 
     configuration: Configuration
@@ -45,16 +45,16 @@ class Learning(Answering, Individual):
     _ASKS = ".losses"
 
     def __repr__(self) -> str:
-        """Show what was learned."""
+        """Show the configuration, the problem and the losses."""
         end = self.diverged.why if self.diverged else f"loss {self.losses[0]:.4g} → {self.final:.4g}"
         return f"Learning({self.configuration.label}, {self.problem.name}: {self.steps:,} steps, {end[:80]})"
 
 
 @methods_in_default_mode
 class Learner:
-    """Learning under way: it goes on as far as it is told.
+    """A resumable training run: `advance` continues it.
 
-    `every` says how often the loss is recorded. Raises UnsupportedError for what is no optimizer.
+    The loss is recorded every `every` steps. Raises UnsupportedError for an unknown optimizer.
 
     >>> learner = Learner(make_problem("linear", seed=1), "fp16+master+dynamic", lr=0.05)
     >>> learner.advance(100)
@@ -85,7 +85,7 @@ class Learner:
         self.gradients = np.zeros(problem.parameters)  # of the last step, without the loss scale
 
     def change(self, configuration: Configuration | str) -> None:
-        """Go on in another configuration, from the weights as they are.
+        """Continue in another configuration, from the current weights.
 
         >>> learner = Learner(make_problem("linear", seed=1), "bf16", lr=0.05)
         >>> learner.advance(50)
@@ -99,7 +99,7 @@ class Learner:
         self.trainer.change(self.configuration.setup)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do more steps, or as many as there are before weights or loss are no numbers."""
+        """Do more steps, or fewer if a weight or the loss becomes infinite or NaN."""
         start = time.perf_counter()
         for _ in range(checked_whole(steps, "steps", 0)):
             if self.trainer.diverged is not None:
@@ -121,7 +121,7 @@ class Learner:
 
     @property
     def learning(self) -> Learning:
-        """What has been learned so far."""
+        """The results so far."""
         trainer, problem = self.trainer, self.network.problem
         weights = trainer.weights
         at, losses = list(self._at), list(self._losses)
@@ -138,11 +138,11 @@ class Learner:
 
 
 class LearningComparison(Record):
-    """One configuration beside a reference, over seeds: where it ends, and whether that is worse than noise.
+    """The final losses of one configuration compared with a reference, over seeds.
 
-    `finals` has a loss for each seed; `ratio` is the geometric mean over seeds of its ratio to the reference's on the
-    same data, and `spread` the standard deviation of that mean, as a factor. It is `worse` where the ratio is beyond
-    1.02, and that by more than twice the deviation or in every seed; or where it diverged.
+    `finals` has one loss per seed. `ratio` is the geometric mean over seeds of final loss / reference loss on the same
+    data, and `spread` is the standard deviation of that mean, as a factor. `worse` is true if a run diverged, or if the
+    ratio exceeds 1.02 and does so either by more than two standard deviations or for every seed.
     """
 
     label: str
@@ -172,7 +172,7 @@ def learn(
     Parameters
     ----------
     problem
-        `linear`, `logistic` or `network`, made for every seed, or a Problem.
+        `linear`, `logistic` or `network`, generated anew for every seed, or a Problem.
     configurations
         Names such as `fp32`, `fp16+master+dynamic`, `bf16+stochastic`, `fp8+master`; by default the usual ones.
     seeds
@@ -187,7 +187,7 @@ def learn(
     Returns
     -------
     list of lists of Learning
-        One list for each configuration, one Learning for each seed.
+        One list per configuration, one Learning per seed.
 
     Raises
     ------
@@ -220,24 +220,24 @@ def learn(
 
 @in_default_mode
 def compare_learnings(learnings: list[list[Learning]], reference: str = "fp32") -> list[LearningComparison]:
-    """Return how each configuration ends beside a reference, over the same seeds.
+    """Compare the final losses of each configuration with those of a reference, over the same seeds.
 
     Parameters
     ----------
     learnings
-        What `learn` returned: a list for each configuration, with a Learning for each seed.
+        The result of `learn`: a list for each configuration, with a Learning for each seed.
     reference
         Label of the configuration that the others are compared with.
 
     Returns
     -------
     list of LearningComparison
-        One for each configuration.
+        One per configuration.
 
     Raises
     ------
     UnsupportedError
-        Where the reference is not among them.
+        If the reference is not among them.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The loss scale: a static factor, or one that adapts by the rules of `torch.amp.GradScaler`.
 
-A step whose gradients are not all finite is skipped, and the scale shrinks. After so many good steps in a row it grows,
-unless it would then exceed the largest number of binary32.
+A step whose gradients are not all finite is skipped, and the scale shrinks. After `growth_interval` consecutive good
+steps it grows, unless it would then exceed the largest number of binary32.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ LARGEST_SCALE = float(np.finfo(np.float32).max)
 
 @methods_in_default_mode
 class LossScale(Record):
-    """What the loss, and with it every gradient, is multiplied by: a static number, or one that adapts.
+    """The factor of the loss, and so of every gradient: a static number, or one that adapts.
 
-    It adapts where there is a `growth_interval`. The defaults are those of `torch.amp.GradScaler`. Raises
-    UnsupportedError for a scale of 0, or one that is not a finite positive number of binary32.
+    It adapts if `growth_interval` is given. The defaults are those of `torch.amp.GradScaler`. Raises UnsupportedError
+    for a scale that is not a finite positive number of binary32.
 
     >>> LossScale(1024).is_dynamic, LossScale.dynamic().growth_interval
     (False, 2000)
@@ -59,7 +59,7 @@ class LossScale(Record):
 
 @methods_in_default_mode
 class Scaler:
-    """A loss scale at work: its scale now, and how many good steps there were since it changed.
+    """A loss scale in use: its current value, and the number of good steps since it last changed.
 
     >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
     >>> told = []
@@ -78,11 +78,11 @@ class Scaler:
 
     @property
     def until_growth(self) -> int | None:
-        """How many more good steps make it grow; None where it is static."""
+        """Number of further good steps until the scale grows; None if it is static."""
         return None if self.rules.growth_interval is None else self.rules.growth_interval - self.good
 
     def update(self, overflowed: bool, steps: int = 1) -> None:
-        """Take note of a skipped step, or of some good ones (no more than `until_growth`)."""
+        """Record a skipped step, or some good ones (at most `until_growth`)."""
         if self.rules.growth_interval is None:
             return
         if overflowed:

@@ -1,21 +1,22 @@
 """Networks in chosen formats: every operation of a step rounded, forward, backward and in the update.
 
-One step on the whole of a problem's data, in this order, `n` the number of samples and S the loss scale:
+One step uses all samples of a problem, in this order; `n` is the number of samples and S the loss scale:
 
     forward, for each layer: z = x·W in the products' accumulator, z = z + b in the format of outputs, and between
-    layers a = max(z, 0). Operands of products, x and W, are rounded to the format `forward` first.
-    at the end: e = z − y in the accumulator, for a logistic loss p − y with p = 1/(1 + exp −z) by binary64, rounded to
-    the accumulator; then dz = e·(c·λ·S/n), rounded to the format `backward`, with λ the weight of the loss, and
-    c = 2 for squares, 1 else.
+    layers a = max(z, 0). The operands of products, x and W, are first rounded to the format `forward`.
+    output: e = z − y in the accumulator. For a logistic loss e = p − y; p = 1/(1 + exp −z) is computed in binary64 and
+    rounded to the accumulator. Then dz = e·(c·λ·S/n) is rounded to the format `backward`. λ is the weight of the loss;
+    c is 2 for a squared loss, else 1.
     backward, for each layer: dW = xᵀ·dz and db = 1ᵀ·dz in the accumulator, rounded to the setup's gradients; then
-    dx = dz·Wᵀ in the accumulator, 0 where z ≤ 0, rounded to `backward`: the dz of the layer before.
+    dx = dz·Wᵀ in the accumulator, set to 0 at z ≤ 0, rounded to `backward`; dx is the dz of the preceding layer.
 
-Products are summed serially in their accumulator, each product rounded into it (`reduce.matmul`), or as a model of a
-matrix unit does it. Operands that overflow a format without infinities saturate. The update is the setup's program.
+Products are summed serially in their accumulator, and each product is rounded into it (`reduce.matmul`); or a model of
+a matrix unit computes them. Operands that overflow a format without infinities saturate. The setup's program is the
+update.
 
-The problems to train on are small, and generated from a seed: linear and logistic regression, and a two-layer network.
-Each has a teacher of its own kind, whose answers the pupil is to learn, so that the loss it can reach is known: that
-of the noise. Data and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
+The problems are small and generated from a seed: linear and logistic regression, and a two-layer network. The targets
+come from a teacher model of the same kind plus noise, so the lowest reachable loss is known: that of the noise. Data
+and starting weights come from NumPy's `default_rng` (PCG64), as binary32.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ from floatlab.reduce import matmul
 from floatlab.training.setup import REMEDIES, Setup, parse_remedy
 from floatlab.training.validation import check_needs, checked_number, checked_whole, listed_words, set_fields
 
-LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}  # of each kind of problem
+LOSSES = {"linear": "square", "logistic": "logistic", "network": "square"}  # the loss of each kind of problem
 
 
 @methods_in_default_mode
 class Problem(Individual):
-    """Data to learn, and the shape of what learns it.
+    """Training data, and the layer sizes of the model.
 
-    `x` is (samples, features), `y` (samples, 1): numbers, or 0 and 1 for a `logistic` loss. `layers` are the numbers
-    of inputs, of the hidden units if any, and of outputs; `start` the weights to begin with, layer after layer, each
-    its matrix row by row (inputs × outputs) and then its biases.
+    `x` is (samples, features); `y` is (samples, 1): numbers, or 0 and 1 for a `logistic` loss. `layers` are the numbers
+    of inputs, of hidden units if any, and of outputs. `start` holds the initial weights, layer by layer: first the
+    matrix (inputs × outputs) row by row, then the biases.
     """
 
     name: str
@@ -57,16 +58,16 @@ class Problem(Individual):
     loss: str
     start: Array
     seed: int
-    weight: float = 1.0  # what the loss is multiplied by before it is differentiated
+    weight: float = 1.0  # factor of the loss, applied before differentiation
 
     def __repr__(self) -> str:
-        """Show its shape."""
+        """Show the sizes."""
         shape = " → ".join(str(each) for each in self.layers)
         return f"Problem({self.name}: {len(self.x)} samples, {shape}, {self.parameters:,} parameters, seed {self.seed})"
 
     @property
     def parameters(self) -> int:
-        """How many weights there are."""
+        """Number of weights."""
         return len(self.start)
 
     def split(self, weights: Array) -> list[tuple[Array, Array]]:
@@ -74,7 +75,7 @@ class Problem(Individual):
         return _split(weights, self.layers)
 
     def loss_of(self, outputs: Array) -> float:
-        """Return the loss of some outputs, in binary64, whatever its weight."""
+        """Return the loss of some outputs, in binary64, without the factor `weight`."""
         z, y = np.asarray(outputs, np.float64), self.y.astype(np.float64)
         with np.errstate(all="ignore"):
             if self.loss == "square":
@@ -93,7 +94,7 @@ def make_problem(
     noise: float = 0.05,
     weight: float = 1.0,
 ) -> Problem:
-    """Return a problem generated from a seed: a teacher of the same kind gives the answers to be learned.
+    """Return a problem generated from a seed; a teacher model of the same kind provides the targets.
 
     Parameters
     ----------
@@ -104,10 +105,10 @@ def make_problem(
     samples, features, hidden
         Sizes, from 1 up.
     noise
-        Standard deviation of the normal noise on the answers. (A logistic teacher draws 0 or 1 by its probabilities.)
+        Standard deviation of the normal noise on the targets. (A logistic teacher draws 0 or 1 by its probabilities.)
     weight
-        Factor of the loss. A small one makes gradients as small as an average over many more terms does. A learning
-        rate larger by the same factor undoes it, but does not bring back what was lost.
+        Factor of the loss. A small one makes gradients as small as averaging over many more terms would. A learning
+        rate larger by the same factor compensates for it, but does not restore gradients that were lost.
 
     Returns
     -------
@@ -176,14 +177,14 @@ def _outputs(weights: Array, layers: tuple[int, ...], x: Array) -> Array:
 
 @in_default_mode
 def exact_loss(problem: Problem, weights: Array) -> float:
-    """Return the loss that binary64 finds for some weights: mean square error, or mean log-likelihood, negative.
+    """Return the loss of some weights, evaluated in binary64: mean squared error, or mean negative log-likelihood.
 
     Parameters
     ----------
     problem
-        The data, and the kind of loss; its factor `weight` does not count here.
+        The data and the kind of loss; its factor `weight` is ignored here.
     weights
-        Layer after layer, as in `Problem.start`.
+        Layer by layer, as in `Problem.start`.
 
     Returns
     -------
@@ -200,9 +201,9 @@ def exact_loss(problem: Problem, weights: Array) -> float:
 
 @methods_in_default_mode
 class Configuration(Record):
-    """The formats of a network: operands forward and backward, outputs, what products are summed in, and the setup.
+    """The formats of a network: forward and backward operands, outputs, the accumulator of products, and the setup.
 
-    `machine` is a model of a matrix unit, such as `hopper.f16.f32`, in place of the accumulator.
+    `machine` is a model of a matrix unit, such as `hopper.f16.f32`; it replaces the accumulator.
 
     >>> fp8 = Configuration.named("fp8+master")
     >>> fp8.forward.name, fp8.backward.name, fp8.outputs.name, fp8.setup.formats["master"]
@@ -227,7 +228,7 @@ class Configuration(Record):
         accumulator: Format | str = "binary32",
         machine: str | None = None,
     ) -> None:
-        """Settle the formats: backward and outputs are as forward, unless something else is said."""
+        """Resolve the formats: backward and outputs default to forward."""
         typed = {"forward": forward, "backward": backward or forward, "outputs": outputs or forward}
         formats = {name: recurrence_format(each) for name, each in (typed | {"accumulator": accumulator}).items()}
         for name, fmt in formats.items():
@@ -236,10 +237,10 @@ class Configuration(Record):
 
     @classmethod
     def named(cls, text: str) -> Configuration:
-        """Return what a name means: fp32, fp16, bf16 or fp8, or any format, and remedies, as in `fp16+master+dynamic`.
+        """Return the configuration of a name: fp32, fp16, bf16, fp8 or any format, plus remedies (`fp16+master`).
 
-        fp8 is e4m3 forward, e5m2 backward, bfloat16 outputs and gradients, weights kept in bfloat16, and loss scaling
-        that adapts. Raises UnsupportedError and FormatError.
+        fp8 means e4m3 forward, e5m2 backward, bfloat16 outputs and gradients, weights stored in bfloat16, and dynamic
+        loss scaling. Raises UnsupportedError and FormatError.
         """
         if not isinstance(text, str):
             raise UnsupportedError(f"a configuration is a name such as fp16+master, not {quoted(str(text))}")
@@ -256,11 +257,11 @@ class Configuration(Record):
 
 
 def _summing(name: str) -> str:
-    """Return what products of a format are summed in: binary32, or binary64 for what is wider."""
+    """Return the format in which products of a format are summed: binary32, or binary64 for wider formats."""
     return "binary32" if holds(recurrence_format("binary32"), recurrence_format(name)) else "binary64"
 
 
-# What stands side by side where nothing else is asked for.
+# The default configurations.
 USUAL = (
     "fp32", "fp16", "fp16+dynamic", "fp16+master", "fp16+master+dynamic", "bf16", "bf16+stochastic", "bf16+kahan",
     "bf16+master", "fp8", "fp8+stochastic", "fp8+master",
@@ -268,7 +269,7 @@ USUAL = (
 
 
 class Pass(Record):
-    """What one pass forward and backward made: outputs, and the gradients of all weights times the loss scale."""
+    """Result of one pass forward and backward: outputs, and the gradients of all weights times the loss scale."""
 
     outputs: Array
     gradients: Array
@@ -303,7 +304,7 @@ class Network:
         return quantize(numbers, format, overflow=overflow, threads=1)
 
     def _product(self, a: Array, b: Array) -> Array:
-        """Return a matrix product as the accumulator, or the machine, has it."""
+        """Return a matrix product, summed in the accumulator or by the matrix-unit model."""
         configuration = self.configuration
         a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
         if configuration.machine is not None:
@@ -331,7 +332,7 @@ class Network:
         return found
 
     def step(self, weights: Array, scale: float = 1.0) -> Pass:
-        """Return outputs, and the gradients of the loss times a scale, as numbers of the setup's gradients."""
+        """Return outputs, and the gradients of the loss times a scale, in the setup's format of gradients."""
         configuration, problem = self.configuration, self.problem
         layers = self._layers(weights)
         with np.errstate(all="ignore"):
@@ -342,7 +343,7 @@ class Network:
             parts: list[Array] = []
             ones = np.ones((len(z), 1), self.kind)
             for i in range(len(layers) - 1, -1, -1):
-                # The biases' gradients are one more row, of an operand that is 1.
+                # The biases' gradients are computed as one more row, from an operand of ones.
                 given = self._product(np.concatenate([inputs[i], ones], axis=1).T, dz)
                 found = quantize(given, configuration.setup.grads, threads=1)
                 parts.insert(0, found.reshape(-1).astype(np.float64))
@@ -352,7 +353,7 @@ class Network:
         return Pass(z, np.concatenate(parts))
 
     def _error(self, z: Array) -> Array:
-        """Return z − y, or p − y."""
+        """Return z − y for a squared loss, p − y for a logistic one."""
         accumulator = self.configuration.accumulator
         if self.problem.loss == "logistic":
             z = quantize(1 / (1 + np.exp(-z.astype(np.float64))), accumulator, threads=1).astype(self.kind)
@@ -360,7 +361,7 @@ class Network:
 
 
 def parse_configurations(given: object) -> list[Configuration]:
-    """Return configurations of names in a text or a list, or the usual ones for None; raises UnsupportedError."""
+    """Return the configurations named in a text or a list; None selects the default ones. Raises UnsupportedError."""
     words = listed_words(USUAL if given is None else given, "configurations")
     if not words:
         raise UnsupportedError(f"configurations names none{guess('', [*USUAL])}: {' '.join(USUAL[:5])} … would do")

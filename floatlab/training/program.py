@@ -1,28 +1,29 @@
 """A program: one step of an optimizer in a setup, as a straight line of rounded operations on named rows.
 
-Read three ways: traced (`step`, with derivations), stage by stage by NumPy, and by the compiled lane for many steps.
+It has three interpreters: `step` traces it with derivations, NumPy runs it stage by stage, and the compiled lane runs
+many steps at once.
 
-The order: g is the gradient in its format, times the loss scale S; g/S = g·(1/S) in the update's format where there is
-a scale; then the optimizer's stages, which end with u; then
+The order: g is the gradient in its format, times the loss scale S. With a loss scale, g/S = g·(1/S) follows in the
+update's format. The optimizer's stages come next and end with the update u. The last stages are
 
-    t = w − u      (w + u for `Updates`) in the accumulator's format, and from there into that of the weights kept
+    t = w − u      (w + u for `Updates`) in the accumulator's format, then in that of the stored weights
     y = u + c, t = w − y, d = t − w, c = d + y      instead, with compensation; signs change for `Updates`
-    w = t      with a master copy, which is what the above works on, rounded to the format of the weights
+    w = t      with a master copy: the lines above update the copy, which is rounded to the format of the weights
 
 The optimizers turn a gradient into an update:
 
-* `Updates`: the numbers given are the updates, w ← w + g.
+* `Updates`: the given numbers are the updates, w ← w + g.
 * `SGD`: d = wd·w, g = g + d (with weight decay); p = μ·b, b = p + g (with momentum); u = lr·b; w ← w − u.
 * `Adam`: with L2 decay d = wd·w, g = g + d, or decoupled k = (1 − lr·wd)·w in place of w; then
   p = β₁·m, q = (1 − β₁)·g, m = p + q; s = g·g, p = β₂·v, q = (1 − β₂)·s, v = p + q; r = √v, r = r / √(1 − β₂ᵗ),
-  r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q; w ← w − u. The corrections
-  stand where PyTorch has them: in the root and in the rate.
+  r = r + ε, q = m / r, u = (lr / (1 − β₁ᵗ))·q; w ← w − u. The bias corrections are where PyTorch has them: in the
+  root and in the rate.
 
-b, m and v are rounded to the state's format, everything else to the update's. Constants are rounded to the update's
-format once, to nearest: 1 − β, 1 − lr·wd and what depends on t after binary64 computed them.
+b, m and v are rounded to the state's format, everything else to the update's. Constants are rounded once, to nearest,
+to the update's format; 1 − β, 1 − lr·wd and the constants that depend on t are computed in binary64 first.
 
-Under stochastic rounding, what writes the weights draws from the context's seed; where every stage is stochastic,
-gradients draw from seed + 1, and stage j of the program, from 0, from seed + 2 + j. In step k, from 0, element i of n
+Under stochastic rounding, the stage that writes the weights draws from the context's seed. If all stages are
+stochastic, gradients draw from seed + 1 and stage j (from 0) from seed + 2 + j. In step k (from 0), element i of n
 takes draw number k·n + i.
 """
 
@@ -43,12 +44,12 @@ from floatlab.training.setup import Setup, stream
 from floatlab.training.validation import beyond, checked_number, exactly, set_fields
 
 GRADIENT, WEIGHTS, MASTER, COMPENSATION, UNSCALE = "g", "w", "master", "c", "1/S"
-Schedule = Callable[[int], float]  # a number for every step t, from 1
+Schedule = Callable[[int], float]  # function of the step t, from 1
 
 
 @methods_in_default_mode
 class Updates(Record):
-    """No optimizer: what is given as gradients are the updates, which are added."""
+    """No optimizer: the gradients given are updates, which are added to the weights."""
 
     name = "updates"
     adds = True
@@ -60,7 +61,7 @@ class Updates(Record):
 
 @methods_in_default_mode
 class SGD(Record):
-    """Stochastic gradient descent, with momentum and weight decay where they are not zero.
+    """Stochastic gradient descent; momentum and weight decay apply if they are not zero.
 
     >>> SGD("0.1").lr
     Fraction(1, 10)
@@ -151,7 +152,7 @@ Optimizer = Updates | SGD | Adam
 
 
 def _rate(lr: object) -> Fraction:
-    """Return a learning rate as it was given, exactly."""
+    """Return a learning rate exactly."""
     checked_number(lr, "the learning rate", above=0)
     return exactly(lr, "the learning rate")
 
@@ -162,17 +163,17 @@ def _from_zero(value: object, name: str) -> float:
 
 @in_default_mode
 def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
-    """Return the optimizer that a name means, with a learning rate.
+    """Return the optimizer of a name, with a learning rate.
 
     Parameters
     ----------
     given
-        `sgd`, `momentum` (SGD with momentum 0.9), `adam` or `adamw`; an optimizer, which is returned; or None: SGD, or
-        `Updates` where `adds`.
+        `sgd`, `momentum` (SGD with momentum 0.9), `adam` or `adamw`; or an optimizer, which is returned; None means
+        SGD, or `Updates` if `adds`.
     lr
-        The learning rate; None: Adam's usual one.
+        The learning rate; None means Adam's default.
     adds
-        Whether updates are given, which are added as they are.
+        Whether updates are given instead of gradients; they are added unchanged.
 
     Returns
     -------
@@ -212,10 +213,11 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
 
 
 class Program(Record):
-    """One step: its stages, the rows that they start from, and where the weights are.
+    """One step: its stages, their initial rows, and the row of the stored weights.
 
-    `kept` is the row that carries the weights from step to step; `constants` have their numbers in the update's format,
-    and `schedules` one for every step t, from 1. `vanished` names constants that are zero only in their format.
+    `kept` is the row that stores the weights from step to step. `constants` have values in the update's format;
+    `schedules` have one value per step t, from 1. `vanished` names nonzero constants that round to zero in their
+    format.
 
     >>> from floatlab.training.program import SGD
     >>> program = Program.of(Setup("fp16", master="fp32"), SGD("0.1"))
@@ -236,7 +238,7 @@ class Program(Record):
 
     @classmethod
     def of(cls, setup: Setup, optimizer: Optimizer) -> Program:
-        """Write the program of an optimizer in a setup; raises UnsupportedError for numbers beyond a format."""
+        """Build the program of an optimizer in a setup; raises UnsupportedError for numbers out of a format's range."""
         made = ProgramWriter(setup)
         gradient = GRADIENT
         if setup.scaling is not None:
@@ -262,25 +264,25 @@ class Program(Record):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All rows."""
+        """The names of all rows."""
         rows = [GRADIENT, WEIGHTS, self.kept, *(name for name, _ in self.constants)]
         rows += [*(name for name, _ in self.schedules), *(name for name, _ in self.states)]
         return tuple(dict.fromkeys([*rows, *(stage.to for stage in self.stages)]))
 
     @property
     def roundings(self) -> tuple[RecurrenceStage, ...]:
-        """The stages that add the update to w and round the sum to what is kept: one or two of them."""
+        """The one or two stages that add the update to w and round the sum to the stored weight."""
         total, *rest = (stage for stage in self.stages if stage.to in ("sum", "t", self.kept))
         return total, *(stage for stage in rest if stage.operands == ("sum",))
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """The rows that carry the weights: what is kept, and what compensates it."""
+        """The rows that carry the weights: the stored weights, and their compensation if there is one."""
         return (self.kept, COMPENSATION) if self.setup.compensated else (self.kept,)
 
     @property
     def text(self) -> str:
-        """The stages, one a line.
+        """The stages, one per line.
 
         >>> from floatlab.training.program import Updates
         >>> print(Program.of(Setup("fp16", compensated=True), Updates()).text)
@@ -302,7 +304,7 @@ class Program(Record):
 
 
 class ProgramWriter:
-    """Stages as they are written down."""
+    """Builds the list of stages of a program."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -313,7 +315,7 @@ class ProgramWriter:
         self.vanished: list[str] = []
 
     def constant(self, name: str, value: Fraction | float) -> str:
-        """Have a constant in the update's format."""
+        """Add a constant in the update's format."""
         fmt = self.setup.update
         datum = encode(value, fmt)
         if not datum.is_finite:
@@ -324,12 +326,12 @@ class ProgramWriter:
         return name
 
     def schedule(self, name: str, values: Schedule) -> str:
-        """Have a number for every step."""
+        """Add a number for every step."""
         self.schedules.append((name, values))
         return name
 
     def state(self, name: str) -> str:
-        """Have a row that starts at zero."""
+        """Add a row that starts at zero."""
         self.states.append((name, self.setup.state if name != COMPENSATION else self._kept()))
         return name
 
@@ -338,12 +340,12 @@ class ProgramWriter:
         return kept if isinstance(kept, Format) else self.setup.accumulator
 
     def do(self, to: str, operation: str, *operands: str, part: str = "update") -> str:
-        """Add a stage in the format of a part."""
+        """Add a stage in the format of one part of the setup."""
         fmt = self._kept() if part == "kept" else getattr(self.setup, part)
         return self.add(to, operation, operands, fmt)
 
     def total(self, to: str, operation: str, left: str, right: str) -> None:
-        """Add w and the update in the accumulator's format, and round to that of the weights kept."""
+        """Add w and the update in the accumulator's format, and round the sum to the format of the stored weights."""
         setup = self.setup
         writes = setup.master is None
         if setup.accumulator == setup.kept:
@@ -355,7 +357,7 @@ class ProgramWriter:
     def add(
         self, to: str, operation: str, operands: tuple[str, ...], format: Format | BlockFormat, writes: bool = False
     ) -> str:
-        """Add a stage; `writes` says that it writes the weights."""
+        """Add a stage; `writes`: it writes the weights."""
         self.stages.append(RecurrenceStage(to, operation, operands, format, self._context(writes)))
         return to
 
@@ -367,5 +369,5 @@ class ProgramWriter:
 
 
 def is_drawn(stage: RecurrenceStage) -> bool:
-    """Say whether a stage rounds stochastically."""
+    """Return whether a stage rounds stochastically."""
     return stage.context.rounding is Direction.SR

@@ -1,4 +1,4 @@
-"""Numbers of a format with Python's operators, which follow how far rounding may have led them."""
+"""Numbers of a format with Python's operators and a running estimate of their rounding error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def round_number(x: SupportsFloat, fmt: Format) -> float:
 
 
 def operate_numbers(operation: str, values: Sequence[float], fmt: Format) -> float:
-    """Return an operation on numbers, rounded once into a format."""
+    """Return the result of an operation on numbers, rounded once into a format."""
     return float(np.asarray(operate(operation, [np.float64(each) for each in values], fmt)))
 
 
@@ -31,9 +31,9 @@ def operate_numbers(operation: str, values: Sequence[float], fmt: Format) -> flo
 class RoundedNumber:
     """A number of a format with Python's operators; each operation is rounded once.
 
-    A function written for floats works on it, and so is evaluated in the format. `error` bounds what rounding has done
-    so far: half an ulp for every operation, carried through the operations after it, and added to earlier errors as in
-    a random walk. So errors that a later cancellation magnifies are not forgotten.
+    A function written for floats accepts it and is then evaluated in the format. `error` estimates the rounding error
+    so far: every operation contributes half an ulp, which later operations propagate; contributions add up as in a
+    random walk. Errors that a later cancellation magnifies are therefore included.
 
     >>> x = RoundedNumber(0.1, "fp16")
     >>> x * x, (x * x).roundings
@@ -92,7 +92,7 @@ class RoundedNumber:
 
 
 def _carried(operation: str, values: Sequence[np.float64], errors: list[float], found: np.float64) -> float:
-    """Return what errors of the operands do to the result of an operation, to first order."""
+    """Return the error of an operation's result that the operands' errors cause, to first order."""
     if operation == "multiply":
         return float(abs(values[1]) * errors[0] + abs(values[0]) * errors[1])
     if operation == "divide":
@@ -103,5 +103,5 @@ def _carried(operation: str, values: Sequence[np.float64], errors: list[float], 
 
 
 def _half_ulp(x: float, fmt: Format) -> float:
-    """Return about half an ulp: u·|x|, and below the normal numbers half of the smallest."""
+    """Return about half an ulp: u·|x|; below the normal numbers, half the smallest number."""
     return float(max(2.0**-fmt.precision * abs(x), float(fmt.smallest) / 2 if abs(x) < fmt.smallest_normal else 0.0))

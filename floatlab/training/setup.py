@@ -1,6 +1,6 @@
-"""A setup: the format of every stage of training, and the loss scale; and remedies against vanishing updates.
+"""A setup: the format of every stage of training, the loss scale, and remedies against vanishing updates.
 
-Remedies compose: each takes a setup and returns another one, and `master+dynamic` is the first and then the second.
+Remedies compose: each takes a setup and returns another. `master+dynamic` applies `master`, then `dynamic`.
 """
 
 from __future__ import annotations
@@ -23,24 +23,30 @@ from floatlab.training.validation import check_needs, checked_number, set_fields
 AnyFormat = Format | BlockFormat
 
 SINGLE = parse_format("binary32")
-# What a remedy does to a setup, with what follows its name: a format, a number, or None.
+# The function of a remedy: takes a setup and the remedy's argument (a format, a number or None).
 Change = Callable[["Setup", Any], "Setup"]
 PARTS = ("weights", "grads", "update", "accumulator", "state", "master")
 
 
 @methods_in_default_mode
 class Setup(Record):
-    """In which format each stage of a step works, and how it rounds.
+    """The format and the rounding of each stage of a training step.
 
-    `weights` are what the model computes with: a format, or a format of blocks; `grads` what gradients (or updates)
-    arrive in; `update` what lr·g and the optimizer's other arithmetic is rounded to; `accumulator` what w − update is
-    computed in; `state` is the format of momentum and of Adam's moments; `master` that of a second copy of the
-    weights, which takes the updates. `compensated` keeps what each sum missed, after Kahan. `scaling` multiplies the
-    loss. `context` says how every stage rounds; with `stochastic`, what writes the weights rounds stochastically.
+    Each format argument belongs to one stage:
 
-    What is not given follows from the rest: `grads` is `weights`; `accumulator` is `master`, or else `weights`; the
-    arithmetic of updates and state is in `master`, or in binary32 with a loss scale or weights in blocks, or else in
-    `weights`. Raises UnsupportedError for formats without what their stage needs.
+    * `weights`: the weights that the model computes with; a format or a block format.
+    * `grads`: the gradients (or updates) as they arrive.
+    * `update`: lr·g and the optimizer's other arithmetic.
+    * `accumulator`: w − update.
+    * `state`: momentum and Adam's moments.
+    * `master`: a second copy of the weights, which receives the updates.
+
+    `compensated` keeps the rounding error of each sum (Kahan). `scaling` multiplies the loss. `context` is the rounding
+    of every stage; with `stochastic`, the stage that writes the weights rounds stochastically.
+
+    Defaults, in which block weights count as binary32: `grads` is `weights`; `accumulator` is `master` if given, else
+    `weights`; `update` is `master` if given, else binary32 with a loss scale, else `weights`; `state` is `update`.
+    Raises UnsupportedError for formats that lack a sign or a zero.
 
     >>> setup = Setup("fp16", master="fp32")
     >>> setup.grads.name, setup.update.name, setup.accumulator.name
@@ -57,7 +63,7 @@ class Setup(Record):
     scaling: LossScale | None
     stochastic: bool
     context: Context
-    given: tuple[tuple[str, Any], ...]  # what was said, from which the rest follows
+    given: tuple[tuple[str, Any], ...]  # the arguments given; the other fields are derived from them
 
     _fields = (*PARTS, "compensated", "scaling", "stochastic", "context")
 
@@ -74,7 +80,7 @@ class Setup(Record):
         stochastic: bool = False,
         context: AnyContext = None,
     ) -> None:
-        """Settle the formats."""
+        """Resolve the formats."""
         typed = {"grads": grads, "update": update, "accumulator": accumulator, "state": state, "master": master}
         given = {name: _parsed(value, name) for name, value in typed.items() if value is not None}
         own = _as_blocks(weights) or _parsed(weights, "weights")
@@ -98,7 +104,7 @@ class Setup(Record):
             raise UnsupportedError("weights in blocks cannot carry a compensation: give them a master copy")
 
     def replace(self, **changes: object) -> Setup:
-        """Return a setup with something else said; what follows from it, follows.
+        """Return a copy with some arguments changed; derived fields are derived again.
 
         >>> Setup("fp16").replace(weights="bf16").grads.name
         'bfloat16'
@@ -106,33 +112,33 @@ class Setup(Record):
         return Setup(**(dict(self.given) | self.rules | changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy what was said."""
+        """Pickle by the arguments given."""
         return partial(Setup, **dict(self.given), **self.rules), ()
 
     @property
     def rules(self) -> dict[str, Any]:
-        """What is said of a step besides its formats, by name."""
+        """The arguments other than formats, by name."""
         return {name: getattr(self, name) for name in ("compensated", "scaling", "stochastic", "context")}
 
     @property
     def gradient_context(self) -> Context:
-        """How gradients round: where that is stochastic, they draw from the seed after the context's."""
+        """The context that rounds gradients: under stochastic rounding it draws from seed + 1."""
         return stream(self.context, 1)
 
     @property
     def kept(self) -> AnyFormat:
-        """The format that weights are kept in from step to step: the master copy's where there is one."""
+        """The format in which weights are stored from step to step: the master copy's if there is one."""
         return self.master or self.weights
 
     @property
     def formats(self) -> dict[str, str]:
-        """The name of every stage's format; no master where there is none."""
+        """The name of every stage's format; `master` only if there is one."""
         formats = ((name, getattr(self, name)) for name in PARTS)
         return {name: format.name for name, format in formats if format is not None}
 
 
 def stream(context: Context, number: int) -> Context:
-    """Return a context that draws from the seed that lies `number` further on.
+    """Return the context with seed + `number`.
 
     >>> stream(Context("SR", seed=7), 1).seed, stream(Context(seed=7), 1).seed
     (8, 7)
@@ -143,7 +149,7 @@ def stream(context: Context, number: int) -> Context:
 
 
 def _as_blocks(value: AnyFormat | str) -> BlockFormat | None:
-    """Return the block format that this is or names; None where it is no such format."""
+    """Return the block format given or named; None if it is not a block format."""
     if isinstance(value, str):
         return parse_block_format(value) if is_block_format(value) else None
     return value if isinstance(value, BlockFormat) else None
@@ -158,9 +164,9 @@ def _parsed(value: AnyFormat | str, name: str) -> Format:
 
 
 class Remedy(Record):
-    """One way to keep updates from vanishing: its name, what it does, and the setup it makes of another.
+    """One technique that keeps updates from vanishing: its name, its description, and the function that applies it.
 
-    `takes` names what may follow the name: a scale, as in `static:1024`, or a format, as in `master:bf16`.
+    `takes` names the optional argument: a scale, as in `static:1024`, or a format, as in `master:bf16`.
     """
 
     name: str
@@ -170,12 +176,12 @@ class Remedy(Record):
 
 
 def _scaled(usual: float, interval: int | None = None) -> Change:
-    """Return what gives a setup a loss scale, which adapts where there is a growth interval."""
+    """Return a function that adds a loss scale, dynamic if a growth interval is given."""
     return lambda setup, scale: setup.replace(scaling=LossScale(usual if scale is None else scale, interval))
 
 
 def _all_in(name: Format | str) -> Change:
-    """Return what puts weights and gradients, and all that follows from them, in another format."""
+    """Return a function that sets the format of weights and gradients, and of all that is derived from them."""
     return lambda setup, _: Setup(name, master=setup.master, **setup.rules)
 
 
@@ -202,18 +208,18 @@ REMEDIES = {
     )
 }  # fmt: skip
 
-# What stands side by side where nothing else is asked for.
+# The default remedies.
 USUAL = ("plain", "master", "stochastic", "kahan", "dynamic", "wide", "bf16", "fp32")
 
 
 @in_default_mode
 def parse_remedy(text: str) -> Callable[[Setup], Setup]:
-    """Return what a word such as `master`, `static:1024` or `bf16+stochastic` makes of a setup.
+    """Return a function that applies remedies to a setup, by a name such as `master` or `bf16+stochastic`.
 
     Parameters
     ----------
     text
-        Names of `REMEDIES`, joined by `+`. A format that is no remedy by name is for everything, as `bf16` is.
+        Names of `REMEDIES`, joined by `+`. A format name that is not in it sets all formats, as `bf16` does.
 
     Returns
     -------
@@ -243,7 +249,7 @@ def parse_remedy(text: str) -> Callable[[Setup], Setup]:
 
 
 def _change(word: str) -> Callable[[Setup], Setup]:
-    """Return what one remedy makes of a setup."""
+    """Return a function that applies one remedy, given by name, to a setup."""
     name, colon, said = word.partition(":")
     known = name.replace("-", "_")
     remedy = REMEDIES.get(known)

@@ -1,4 +1,4 @@
-"""The smallest update that moves a weight: where the reals end that the roundings of w ± u lead back to w."""
+"""The smallest update that moves a weight: the end of the interval of reals that round back to w."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from floatlab.training.program import Program, is_drawn
 class Threshold(Record):
     """The smallest update that moves a weight in one direction.
 
-    Updates beyond `bound` move it, and `bound` itself where it is `included`; None where none does. `least` is the
-    smallest number of the update's format that does. Under stochastic rounding these may move it, and `certain` is
-    from where on they always do. A bound of 0 that is included: the accumulator does not hold the weight, which moves
-    without any update.
+    Updates larger than `bound` move it, and so does `bound` itself if `included`. `bound` is None if no update moves
+    it. `least` is the smallest number of the update's format that moves it. Under stochastic rounding such updates may
+    move it, and updates from `certain` on always do. If `bound` is 0 and included, the weight is not representable in
+    the accumulator and moves without any update.
     """
 
     bound: Fraction | None
@@ -29,9 +29,9 @@ class Threshold(Record):
 
 
 def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
-    """Return the smallest update that moves the weight that is kept up, or down, by the rounding of w ± u alone.
+    """Return the smallest update that moves the stored weight up or down through the rounding of w ± u.
 
-    The update is a magnitude, in the direction in question.
+    The update is a magnitude; its sign follows from the direction.
 
     >>> from floatlab.training import SGD, Setup
     >>> program = Program.of(Setup("fp16"), SGD("0.1"))
@@ -52,7 +52,7 @@ def smallest_move(weight: Datum, program: Program, up: bool) -> Threshold:
 
 
 def _update_format(program: Program) -> Format:
-    """Return the format of the number that meets w."""
+    """Return the format of the operand that is added to w or subtracted from it."""
     source = program.roundings[0].operands[1]
     made = next((each.format for each in reversed(program.stages) if each.to == source), program.setup.grads)
     assert isinstance(made, Format)
@@ -60,7 +60,7 @@ def _update_format(program: Program) -> Format:
 
 
 def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
-    """Say whether w comes back through the roundings when nothing is added; where they draw: whatever is drawn."""
+    """Return whether w survives the roundings unchanged if u = 0, for all stochastic draws."""
     now = weight
     for stage in reversed(rounding):
         assert isinstance(stage.format, Format)
@@ -72,13 +72,13 @@ def _stays(weight: Datum, rounding: Sequence[RecurrenceStage]) -> bool:
 
 
 def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return the end of the reals that lead back to w in one direction, and whether it is one of them.
+    """Return the end of the interval of reals that round back to w in one direction, and whether the end belongs to it.
 
-    `rounding` are the stages that do, the last one first. Where they draw: of the reals that always do, or with
-    `perhaps` of those that may. None: there is no end.
+    `rounding` holds the rounding stages, last first. Under stochastic rounding the interval is that of the reals that
+    always round back, or with `perhaps` that of the reals that may. None: the interval is unbounded.
     """
     found = _end(weight, rounding[0].context, up, perhaps)
-    for stage in rounding[1:]:  # the last number of the accumulator's format that still converts to w
+    for stage in rounding[1:]:  # step back to the last number of the accumulator's format that still converts to w
         if found is None:
             break
         assert isinstance(stage.format, Format)
@@ -87,7 +87,7 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
 
 
 def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
-    """Return the end of the reals that round to a datum, with ±0 as one."""
+    """Return the end of the interval of reals that round to a datum; +0 and −0 count as one."""
     if context.rounding is Direction.SR and not perhaps:
         following = datum.next_up if up else datum.next_down
         if not following.is_finite or following == datum:
@@ -112,7 +112,7 @@ def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fract
 
 
 def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Datum:
-    """Return the number of a format that is furthest in a direction without leaving an interval."""
+    """Return the number of a format that is furthest up (or down) within an interval."""
     toward = Context(Direction.RTN if up else Direction.RTP)
     found = encode(reach, format, toward)
     if not closed and found.exact.as_fraction() == reach:
@@ -121,7 +121,7 @@ def _last_within(reach: Fraction, closed: bool, format: Format, up: bool) -> Dat
 
 
 def _least(bound: Fraction, included: bool, format: Format) -> Datum | None:
-    """Return the smallest positive number of a format beyond a bound, or at it where it is included."""
+    """Return the smallest positive number of a format beyond a bound; at the bound if it is included."""
     found = encode(bound, format, Context(Direction.RTP))
     if not found.is_finite or found.exact.as_fraction() < bound:  # a format without infinities saturates
         return None

@@ -1,7 +1,7 @@
-"""One update of one weight: every rounding from w to its new value, and why it may be w again.
+"""One update of one weight: every rounding from w to its new value, and the reason if it stays w.
 
-A step is a program, traced: each stage is a derivation of `floatlab.arith`. Where w did not move, the reals that
-round to w say how large an update would have had to be.
+A traced step is a program in which each stage is a derivation of `floatlab.arith`. If w did not move, the interval of
+reals that round to w gives the smallest update that would have moved it.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
 
 class Why(Enum):
-    """Why a weight is where it is after a step."""
+    """The outcome of a step for a weight, with its reason."""
 
     MOVED = "moved"
-    NO_UPDATE = "no update"  # what was given is zero
+    NO_UPDATE = "no update"  # the given update is zero
     GRADIENT_VANISHED = "gradient vanished"  # zero in the format of gradients
-    UPDATE_VANISHED = "update vanished"  # zero after some stage on the way
-    BELOW_HALF = "below half"  # less than what changes the rounding of the sum
-    TIE = "tie"  # just half an ulp, and the tie went back to w
+    UPDATE_VANISHED = "update vanished"  # zero after some intermediate stage
+    BELOW_HALF = "below half"  # too small to change the rounding of the sum
+    TIE = "tie"  # exactly half an ulp, and the tie went back to w
     BY_DIRECTION = "direction"  # the rounding direction leads back to w
     DRAWN = "drawn"  # a stochastic rounding drew w
     CONVERTED = "converted"  # the sum moved, and the conversion to the weights led back to w
-    COMPENSATED = "compensated"  # w stays, and what was lost is carried along
+    COMPENSATED = "compensated"  # w stays, and the compensation keeps the rounding error
     IN_MASTER = "in master"  # w stays, and the master copy moved
     AT_THE_END = "at the end"  # w is the largest number, and overflow saturates
-    NOT_FINITE = "not finite"  # something became no number
+    NOT_FINITE = "not finite"  # a value became NaN or infinite
 
 
 class TracedStage(Record):
-    """A stage of a step with what it derived."""
+    """A stage of a step with its derivation."""
 
     stage: RecurrenceStage
     derivation: Derivation
@@ -57,9 +57,9 @@ class TracedStage(Record):
 class UpdateTrace(Answering, Record):
     """One update of one weight, rounding by rounding.
 
-    `readings` show how numbers that were typed became numbers of their formats, by the names of the program's rows;
-    `stages` are the operations in order. `before` and `after` are the weight; `carried` what it stands for, exactly,
-    where there is a master copy or a compensation. `update` is the number that is added to w or subtracted from it.
+    `readings` are the conversions of typed numbers to their formats, by the names of the program's rows; `stages` are
+    the operations in order. `before` and `after` are the weight. `carried` is the exact value of the master copy or of
+    the compensated weight, if there is one. `update` is the number that is added to w or subtracted from it.
     """
 
     program: Program
@@ -68,23 +68,23 @@ class UpdateTrace(Answering, Record):
     before: Datum
     after: Datum
     update: Datum
-    exact_update: Fraction | None  # what exact arithmetic would have added to w; None where it would take more to know
+    exact_update: Fraction | None  # the exact update; None if one step does not determine it
     carried: Fraction | None
     why: Why
     _ASKS = ".moved"
 
     def __repr__(self) -> str:
-        """Show what became of w."""
+        """Show w before and after, and the reason."""
         return f"UpdateTrace({self.before!r} → {self.after!r}: {self.why.value})"
 
     @property
     def total(self) -> TracedStage:
-        """The stage in which the update meets w."""
+        """The stage that adds the update to w."""
         return _total(self.program, self.stages)
 
     @property
     def kept(self) -> Datum:
-        """What carries the weight, before the step: w itself, or its master copy."""
+        """The stored weight before the step: w itself, or its master copy."""
         name = self.program.kept
         first = next(each for each in self.stages if name in each.stage.operands)
         kept = first.derivation.operands[first.stage.operands.index(name)]
@@ -93,12 +93,12 @@ class UpdateTrace(Answering, Record):
 
     @property
     def up(self) -> Threshold:
-        """The smallest update that moves what is kept up."""
+        """The smallest update that moves the stored weight upward."""
         return self._threshold(True)
 
     @property
     def down(self) -> Threshold:
-        """The smallest update that moves what is kept down."""
+        """The smallest update that moves the stored weight downward."""
         return self._threshold(False)
 
     def _threshold(self, up: bool) -> Threshold:
@@ -108,33 +108,33 @@ class UpdateTrace(Answering, Record):
 
     @property
     def moved(self) -> bool:
-        """Whether the weight has another value."""
+        """Whether the value of the weight changed."""
         both = self.before.is_finite and self.after.is_finite
         return self.before.exact != self.after.exact if both else self.before != self.after
 
     @property
     def update_ulps(self) -> Fraction | None:
-        """The size of the update in ulps of w; None where it is no number."""
+        """The magnitude of the update in ulps of w; None if the update is NaN or infinite."""
         if not self.update.is_finite:
             return None
         return abs(self.update.exact.as_fraction()) / self.before.ulp.as_fraction()
 
     @property
     def ratio(self) -> Fraction | None:
-        """The size of the update relative to w; None where there is no such number."""
+        """The magnitude of the update relative to w; None if the update is not finite or w is zero."""
         if not self.update.is_finite or not self.before.exact:
             return None
         return abs(self.update.exact.as_fraction() / self.before.exact.as_fraction())
 
     @property
     def threshold(self) -> Threshold:
-        """What the update would have had to reach: in its own direction."""
+        """The threshold in the direction of the update."""
         negative = self.update.is_finite and bool(self.update.sign_bit)
         return self.up if negative != self.program.optimizer.adds else self.down
 
     @property
     def chance(self) -> Fraction | None:
-        """The chance that such a step moves w, where a stochastic rounding writes it; else None."""
+        """The probability that such a step moves w if a stochastic rounding writes it; else None."""
         drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
         rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
         if rounded is None or not self.before.is_finite:
@@ -145,7 +145,7 @@ class UpdateTrace(Answering, Record):
 
 
 def single(format: AnyFormat) -> Format:
-    """Return a format that one weight has by itself; raises UnsupportedError for a format of blocks."""
+    """Return an elementwise format unchanged; raises UnsupportedError for a block format."""
     if not isinstance(format, Format):
         raise UnsupportedError(f"one weight has no {format.name}: in blocks, it depends on its neighbours")
     return format
@@ -155,10 +155,10 @@ def trace(
     program: Program, rows: Mapping[str, Datum], given: Fraction, index: int = 0, taken: int = 0,
     readings: tuple[tuple[str, Derivation], ...] = (),
 ) -> UpdateTrace:  # fmt: skip
-    """Return a step on data: `rows` are the program's before it, `given` the exact gradient or update.
+    """Trace one step: `rows` are the program's rows before the step, `given` the exact gradient or update.
 
-    `index` numbers the draws, `taken` steps came before. Raises UnsupportedError for weights in blocks, of which one
-    alone has no format.
+    `index` numbers the stochastic draws; `taken` is the number of earlier steps. Raises UnsupportedError for block
+    weights, since a single weight has no format of its own there.
     """
     after = dict(program.constants) | dict(rows)
     for name, values in program.schedules:
@@ -209,15 +209,15 @@ def step(
     weight
         The weight: text, or any number that `encode` takes.
     update
-        Added to the weight as it is. Or give `grad`.
+        A number that is added to the weight unchanged. Give either this or `grad`.
     grad, lr, optimizer
         A gradient, with a learning rate (w − lr·grad) or an `SGD(…)` or `Adam(…)`.
     setup, **formats
-        A Setup, or its arguments here: `weights="fp16"`, `update_format=` for the arithmetic of updates …
+        A Setup, or its arguments by name: `weights="fp16"`, `update_format=` for the arithmetic of updates, and so on.
     state
         Numbers of the program's other rows: momentum `b`, Adam's `m` and `v`, compensation `c`, `master`.
     index
-        Number of the step, and so of its stochastic draws.
+        Number of the step; it selects the stochastic draws.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def step(
     Raises
     ------
     UnsupportedError
-        For numbers that are not finite, and for formats that lack what their stage needs.
+        For numbers that are not finite, and for formats that lack a sign or a zero.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None
 def _read(
     program: Program, weight: object, given: object, name: str, state: Mapping[str, object], index: int
 ) -> dict[str, Derivation]:
-    """Read what was typed into the formats of its rows."""
+    """Read the typed numbers into the formats of their rows."""
     setup, formats = program.setup, dict(program.states)
     exactly(weight, "the weight")
     readings = {program.kept: read(weight, single(setup.kept))}
@@ -325,7 +325,7 @@ def _why(
 
 
 def _by_rounding(total: TracedStage, before: Datum) -> Why:
-    """Say which part of the rounding of w + u led back to w."""
+    """Return why the rounding of w + u gave w."""
     stage, truth = total.stage, total.derivation.truth
     if Flags.OVERFLOW in total.derivation.flags:
         return Why.AT_THE_END
@@ -333,7 +333,7 @@ def _by_rounding(total: TracedStage, before: Datum) -> Why:
         return Why.DRAWN
     if stage.context.rounding not in (Direction.RNE, Direction.RNA) or not isinstance(truth, Exact):
         return Why.BY_DIRECTION
-    w = encode(before.exact, single(stage.format))  # the accumulator's neighbours count
+    w = encode(before.exact, single(stage.format))  # ulp of the accumulator's format, not of the weight's
     neighbour = w.next_up if before.exact < truth else w.next_down
     gap = abs(neighbour.exact - w.exact).as_fraction() if neighbour.is_finite else w.ulp.as_fraction()
     missed = abs(truth - w.exact).as_fraction()

@@ -1,6 +1,6 @@
-"""A trainer: many steps of training, as far as it is told to go; and a run, the record of the weights on the way.
+"""`Trainer`: a resumable run of many steps. `TrainingRun`: the recorded weights.
 
-All values are float64, whatever their format: it holds every number of the formats that arrays take.
+All values are stored as float64, which contains every number of the formats that arrays accept.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from floatlab.training.setup import AnyFormat, Setup
 from floatlab.training.trace import UpdateTrace, single, trace
 from floatlab.training.validation import beyond, checked_whole
 
-_AHEAD = 1 << 10  # steps that schedules are made for
-_CHUNK = 1 << 16  # numbers that a walk goes through at a time, so that it can be interrupted
-MAX_VALUES = 1 << 24  # numbers that a run keeps where nothing else is asked for
+_AHEAD = 1 << 10  # least number of steps for which schedules are computed at a time
+_CHUNK = 1 << 16  # numbers per walk, so that it can be interrupted
+MAX_VALUES = 1 << 24  # numbers that a run records by default
 
 
 class Divergence(Record):
-    """Where a run ended: in which step (from 1), what became of which weight, and why."""
+    """The end of a run: the step (from 1), the weight and its value, and the reason."""
 
     step: int
     element: int
@@ -42,13 +42,13 @@ class Divergence(Record):
 
 @methods_in_default_mode
 class TrainingRun(Individual):
-    """What became of weights: their values after each recorded step, and what happened on the way.
+    """The recorded weights of a run, and its events.
 
-    `at` are the recorded steps, 0 being the start, and the last one; `values` the weights that the model computes with,
-    (recorded, n), or (recorded,) of a single weight; `kept` is the master copy, and `compensation` what Kahan's sums
-    carry, likewise, or None. `scales` are the loss scales with the step that each was first used in (from 0); `skipped`
-    the steps, from 0, that dynamic scaling skipped. `last_moves` and `moves` say for each weight after which step it
-    (or what carries it) last changed, and how often it did.
+    `at` are the recorded steps: 0 is the start, and the last step is always included. `values` holds the weights that
+    the model computes with: (recorded, n), or (recorded,) for a scalar weight. `kept` holds the master copy and
+    `compensation` Kahan's compensation, in the same shape, or None. `scales` pairs each loss scale with the first step
+    (from 0) that used it; `skipped` are the steps (from 0) that dynamic scaling skipped. For each weight, `last_moves`
+    is the step after which it (or its master copy or compensation) last changed, and `moves` counts the changes.
     """
 
     label: str
@@ -69,7 +69,7 @@ class TrainingRun(Individual):
     is_compiled: bool
 
     def __repr__(self) -> str:
-        """Show what was done and where it ended."""
+        """Show the settings and the final weights."""
         end = self.diverged.why if self.diverged else f"{self.final}"
         steps = f"{self.steps:,} steps of {self.optimizer.name} in {self.setup.weights.name}"
         return f"TrainingRun({self.label}: {steps}: {end[:80]})"
@@ -82,26 +82,26 @@ class TrainingRun(Individual):
 
     @property
     def carrier(self) -> Array:
-        """What carries the weights from step to step: the master copy where there is one."""
+        """The stored weights: the master copy if there is one."""
         return self.values if self.kept is None else self.kept
 
     @property
     def carried(self) -> Array:
-        """What the weights stand for: the master copy, less what is compensated, where there are such."""
+        """The compensated value: the master copy or the weights, minus the compensation if there is one."""
         if self.compensation is None:
             return self.carrier
-        with np.errstate(invalid="ignore"):  # of what diverged, both are infinite
+        with np.errstate(invalid="ignore"):  # inf − inf if the run diverged
             stands: Array = self.carrier - self.compensation
         return stands
 
 
 @methods_in_default_mode
 class Trainer:
-    """A run under way: it goes on as far as it is told, and its setup may change between two steps.
+    """A resumable run: `advance` continues it, and its setup may change between two steps.
 
-    `start` is a number or a row of them, as text, floats or any array; `gradient` a number, a row or table, or a
-    function of the weights (a float, or a float64 array) and the number of the step, from 0. Raises UnsupportedError
-    for a start that is no finite number of its format.
+    `start` is a number or a row of them, as text, floats or any array. `gradient` is a number, a row or table, or a
+    function of the weights (a float, or a float64 array) and the step number, from 0. Raises UnsupportedError for a
+    start that is not a finite number of its format.
 
     >>> trainer = Trainer("1.125", "0.00041999", setup=Setup("fp16", master="fp32"))
     >>> trainer.advance(101)
@@ -121,7 +121,7 @@ class Trainer:
         every: int = 1,
         lane: str | None = None,
     ) -> None:
-        """Read the start, and write the program."""
+        """Read the start, and build the program."""
         self.optimizer = Updates() if optimizer is None else optimizer
         self.label, self.lane = label, lane
         self.every = checked_whole(every, "every", 1)
@@ -143,7 +143,7 @@ class Trainer:
     recurrence: Recurrence
 
     def _install(self, setup: Setup, is_new: bool) -> None:
-        """Write the program of a setup, and start its rows: from the beginning, or from where this trainer stands."""
+        """Build the program of a setup, and set its rows: to the start if `is_new`, else to the current values."""
         keeps_scale = not is_new and setup.scaling == self.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)
@@ -165,9 +165,9 @@ class Trainer:
             self._note_scale()
 
     def _first(self, format: AnyFormat) -> Array:
-        """Return the start in a format; raises UnsupportedError where it overflows."""
+        """Return the start in a format; raises UnsupportedError if it overflows."""
         numbers = self.start
-        if isinstance(numbers, list):  # exact, and rounded once
+        if isinstance(numbers, list):  # exact numbers, rounded once
             numbers = np.array([float(encode(x, format) if isinstance(format, Format) else x) for x in numbers])
         rounded = _into(numbers, format)
         if isinstance(format, Format) and not np.isfinite(rounded).all():
@@ -184,7 +184,7 @@ class Trainer:
         return tuple(name for name, is_there in rows.items() if is_there)
 
     def _note_scale(self) -> None:
-        """Put the loss scale where the program finds it."""
+        """Record the loss scale, and write 1/S to its row."""
         assert self.scaler is not None
         if not self.scales or self.scales[-1][1] != self.scaler.scale:
             self.scales.append((self.steps, self.scaler.scale))
@@ -192,13 +192,13 @@ class Trainer:
             self.row(UNSCALE)[:] = float(encode(1 / self.scaler.scale, self.setup.update))
 
     def change(self, setup: Setup) -> None:
-        """Go on in another setup: what is kept is rounded to its formats, and a new loss scale starts anew."""
+        """Continue in another setup: stored values are rounded to its formats; a different loss scale starts afresh."""
         self._install(setup, is_new=False)
 
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
-        """Do more steps, or as many as there are before the weights are no numbers; `tick` is told how many are done.
+        """Do more steps, or fewer if the weights become NaN or infinite; `tick` is called with the number done.
 
-        Raises UnsupportedError where the gradients that were given do not last.
+        Raises UnsupportedError if there are fewer gradients than steps.
         """
         left = checked_whole(steps, "steps", 0)
         self.gradients.check_last(self.steps + left)
@@ -211,9 +211,9 @@ class Trainer:
                 tick(did)
 
     def take(self, given: Array) -> None:
-        """Do one step with gradients from elsewhere: numbers of their format already, times the loss scale.
+        """Do one step with gradients computed elsewhere: already in their format and times the loss scale.
 
-        Raises UnsupportedError where there are not as many as weights.
+        Raises UnsupportedError unless there is one per weight.
         """
         row = np.asarray(given, np.float64).reshape(1, -1)
         if row.shape[1] != self.count:
@@ -221,21 +221,21 @@ class Trainer:
         self._take(row)
 
     def row(self, name: str) -> Array:
-        """Return a row of the program as it is now, to be read or written."""
+        """Return a row of the program in its current state; writing to it changes the program's state."""
         return self.rows[self.recurrence.names[name]]
 
     @property
     def weights(self) -> Array:
-        """The weights as the model computes with them: a copy."""
+        """A copy of the weights that the model computes with."""
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with gradients that are scaled and rounded, up to one that is to be skipped; return how many."""
+        """Do steps with scaled and rounded gradients, up to the first one to be skipped; return how many were done."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic
-        if not dynamic and good < len(given) and not self._mute:  # in formats without NaN it would become a number
-            good += 1  # the step that brings the weights beyond numbers
+        if not dynamic and good < len(given) and not self._mute:  # without NaN, a finite number would result
+            good += 1  # include the step that makes the weights NaN or infinite
         if good:
             return self._walk(given[:good])
         if dynamic:
@@ -247,7 +247,7 @@ class Trainer:
 
     @property
     def _mute(self) -> str:
-        """The first format on the way from gradients to weights that has no NaN; empty where all have."""
+        """Name of the first format between gradients and weights that has no NaN; empty if all have one."""
         formats = (self.setup.grads, *(stage.format for stage in self.program.stages))
         return next((each.name for each in formats if isinstance(each, Format) and not each.has_nan), "")
 
@@ -280,7 +280,7 @@ class Trainer:
         return did
 
     def _scheduled(self, name: str, values: Callable[[int], float], many: int) -> Array:
-        """Return a schedule's numbers for the next steps, which are made some thousand at a time."""
+        """Return a schedule's numbers for the next steps; they are computed at least `_AHEAD` at a time."""
         start, made = self._schedules.get(name, (0, np.empty(0)))
         if not start <= self.taken <= self.taken + many <= start + len(made):
             start = self.taken
@@ -290,7 +290,7 @@ class Trainer:
         return made[self.taken - start : self.taken - start + many]
 
     def _now(self) -> dict[str, Array]:
-        """Return what is recorded, as it is now."""
+        """Return the current values of the recorded rows."""
         return {name: self.row(name)[None].copy() for name in self._recorded}
 
     def _end(self, did: int, found: dict[str, Array]) -> None:
@@ -315,7 +315,7 @@ class Trainer:
         return 1
 
     def _diverge(self, given: Array) -> None:
-        """Say which weight is no number, and why."""
+        """Record which weight is NaN or infinite, and why."""
         setup, zeros = self.setup, ", ".join(self.program.vanished)
         name = next(each for each in (*self.program.watched, WEIGHTS) if not np.isfinite(self.row(each)).all())
         row = self.row(name)
@@ -331,15 +331,15 @@ class Trainer:
 
     @property
     def can_step(self) -> bool:
-        """Whether `next_step` has something to show."""
+        """Whether `next_step` can trace a step."""
         lasts = self.gradients.length is None or self.steps < self.gradients.length
         finite = lasts and self.diverged is None and bool(np.isfinite(self._given(1)).all())
         return finite and isinstance(self.setup.weights, Format)
 
     def next_step(self, element: int = 0) -> UpdateTrace:
-        """Return what the next step would do to one weight, rounding by rounding; nothing changes.
+        """Trace the next step for one weight, rounding by rounding, without taking it.
 
-        Raises UnsupportedError for weights in blocks, for one that is no number, and where the gradients end.
+        Raises UnsupportedError for block weights, for a weight that is NaN or infinite, and if no gradient is left.
 
         >>> trainer = Trainer("1.125", "0.00041999")
         >>> trainer.advance(100)
@@ -372,17 +372,17 @@ class Trainer:
         return trace(program, rows, exact, self.steps * self.count + element, self.taken)
 
     def _values(self, name: str) -> Array:
-        """Return what was recorded of a row, and where it stands now; NaN while there was none."""
+        """Return the recorded values of a row followed by the current one; NaN for steps before the row existed."""
         none = np.full((1, self.count), np.nan)
         parts = [part[name] if name in part else np.repeat(none, len(part[WEIGHTS]), 0) for part in self._records]
-        if self.steps % self.every:  # the last step is none of those that are recorded
+        if self.steps % self.every:  # the last step is not a recorded one
             parts.append(self.row(name)[None].copy())
         found: Array = np.concatenate(parts)
         return found[:, 0] if self.alone else found
 
     @property
     def run(self) -> TrainingRun:
-        """What has become of the weights so far."""
+        """The record of the run so far."""
         setup = self.setup
         last = [np.array([self.steps])] if self.steps % self.every else []
         return TrainingRun(

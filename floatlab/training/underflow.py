@@ -1,4 +1,4 @@
-"""What gradients lose in a format, and which loss scale keeps them."""
+"""Gradients that underflow in a format, and the loss scale that preserves them."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 from floatlab.training.validation import check_needs, checked_number
 
-_SCALES = (-1074, 1023)  # exponents of the powers of two that binary64 has
+_SCALES = (-1074, 1023)  # range of exponents of binary64's powers of two
 
 
 @methods_in_default_mode
 class Underflow(Answering, Record):
-    """What becomes of gradients in a format: how they are spread over its range, what is lost, and which scale helps.
+    """The effect of a format on gradients: their distribution over its range, the losses, and a scale that avoids them.
 
-    `exponents` are those of the leading digits, with how many gradients have each in `counts`. The shares are of the
-    `nonzero` gradients, after multiplication by `scale`. `safe_scale` is the largest power of two that makes none
-    overflow, None where all gradients are zero; `flushed_by_safe_scale` is how many become zero all the same, and
-    `least_scale` the smallest power of two that keeps all of them, None where binary64 has none.
+    `exponents` are those of the leading digits; `counts` are the numbers of gradients with each exponent. The shares
+    are relative to the `nonzero` gradients, after multiplication by `scale`. `safe_scale` is the largest power of two
+    at which no gradient overflows, None if all are zero; `flushed_by_safe_scale` is the number that become zero even
+    so. `least_scale` is the smallest power of two that preserves all of them, None if binary64 has none.
     """
 
     format: Format
     scale: float
     total: int
     nonzero: int
-    not_finite: int  # among those given
+    not_finite: int  # of the gradients given
     exponents: tuple[int, ...]
     counts: tuple[int, ...]
     flushed: int  # became zero
@@ -50,7 +50,7 @@ class Underflow(Answering, Record):
     _ASKS = ".lost_share"
 
     def __repr__(self) -> str:
-        """Show the format and what share is lost."""
+        """Show the format and the share that is lost."""
         return f"Underflow({self.format.name}: {self.lost_share:.3%} of the gradients lost)"
 
     @property
@@ -60,23 +60,23 @@ class Underflow(Answering, Record):
 
     @property
     def subnormal_share(self) -> float:
-        """The share of nonzero gradients that became subnormal numbers, with fewer digits."""
+        """The share of nonzero gradients that became subnormal numbers, with reduced precision."""
         return self.subnormal / self.nonzero if self.nonzero else 0.0
 
     @property
     def range(self) -> tuple[int, int, int]:
-        """The exponents of the format's smallest and smallest normal number, and of its largest."""
+        """The exponents of the format's smallest number, smallest normal number and largest number."""
         return self.format.qmin, self.format.emin, self.format.emax
 
     @property
     def histogram(self) -> list[tuple[int, int]]:
-        """Exponents and counts."""
+        """Pairs (exponent, count)."""
         return list(zip(self.exponents, self.counts, strict=True))
 
 
 @in_default_mode
 def measure_underflow(gradients: object, format: Format | str, scale: object = 1.0, rounding: str = "RNE") -> Underflow:
-    """Return how many gradients a format loses after multiplication by a loss scale, and which scale would keep them.
+    """Return how many gradients a format loses after multiplication by a loss scale, and a scale that preserves them.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def measure_underflow(gradients: object, format: Format | str, scale: object = 1
 
 
 def _fates(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple[int, int, int]:
-    """Return how many become zero, subnormal, and too large."""
+    """Return how many become zero, how many subnormal, and how many overflow."""
     if not nonzero.size:
         return 0, 0, 0
     found, flags = multiply(nonzero, np.float64(scale), fmt, context=context, return_flags=True)
@@ -136,7 +136,7 @@ def _fates(nonzero: Array, fmt: Format, scale: float, context: Context) -> tuple
 
 
 def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, bool]:
-    """Say whether x·2^power, rounded, is not zero and does not overflow."""
+    """Return whether x·2^power, rounded, is nonzero, and whether it does not overflow."""
     n, d = abs(x).as_integer_ratio()
     found = round_exact(Exact(x < 0, n, power - d.bit_length() + 1), fmt, context)
     datum = Datum(fmt, found.code)
@@ -144,7 +144,7 @@ def _stays(x: float, fmt: Format, power: int, context: Context) -> tuple[bool, b
 
 
 def _extremes(nonzero: Array, choose: Callable[[Array], float]) -> list[float]:
-    """Return the positive and the negative number that is smallest, or largest, in size: each rounds in its own way."""
+    """Return the positive and the negative number of smallest (or largest) magnitude; the two may round differently."""
     sides = ((1.0, nonzero[nonzero > 0]), (-1.0, -nonzero[nonzero < 0]))
     return [sign * float(choose(each)) for sign, each in sides if each.size]
 

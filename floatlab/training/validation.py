@@ -1,4 +1,4 @@
-"""Arguments of the laboratory: numbers as text or of any kind, read exactly; errors name the argument."""
+"""Validation of the training arguments: numbers as text or of any type, read exactly; errors name the argument."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from floatlab.formats import Format
 from floatlab.numbers import Datum, Ratio, parse_literal
 from floatlab.record import Record
 
-MOST = 1 << 40  # steps, and whatever else is counted: more than anybody waits for
+MOST = 1 << 40  # upper limit for step counts and similar arguments
 
 
 def exactly(value: Any, name: str) -> Fraction:
-    """Return a finite number exactly as it was given; raises UnsupportedError, which calls it by its name.
+    """Return a finite number exactly; raises UnsupportedError, which names the argument.
 
     >>> exactly("0.1", "w"), exactly(0.5, "w"), exactly("2^-24", "w") == Fraction(2) ** -24
     (Fraction(1, 10), Fraction(1, 2), True)
@@ -43,7 +43,7 @@ def exactly(value: Any, name: str) -> Fraction:
 
 
 def checked_number(value: object, name: str, at_least: float | None = None, above: float | None = None) -> float:
-    """Return a finite float within bounds; raises UnsupportedError, which calls it by its name.
+    """Return a finite float within bounds; raises UnsupportedError, which names the argument.
 
     >>> checked_number("2^-3", "lr", above=0)
     0.125
@@ -59,7 +59,7 @@ def checked_number(value: object, name: str, at_least: float | None = None, abov
 
 
 def checked_whole(value: object, name: str, least: int, most: float = MOST) -> int:
-    """Return a whole number within bounds, as an int; raises UnsupportedError, which calls it by its name.
+    """Return a whole number within bounds, as an int; raises UnsupportedError, which names the argument.
 
     >>> checked_whole(101, "steps", 0)
     101
@@ -72,7 +72,7 @@ def checked_whole(value: object, name: str, least: int, most: float = MOST) -> i
 
 
 def check_needs(format: Format, name: str) -> None:
-    """Refuse a format that has no zero or no sign: gradients, weights and updates need both; UnsupportedError."""
+    """Raise UnsupportedError for a format without a zero or a sign: gradients, weights and updates need both."""
     missing = [what for what, there in (("zero", format.zero), ("sign", format.signed)) if not there]
     if missing:
         lacks = " and ".join(f"no {what}" for what in missing)
@@ -82,13 +82,13 @@ def check_needs(format: Format, name: str) -> None:
 
 
 def set_fields(record: Record, **values: object) -> None:
-    """Set the fields of a frozen record whose `__init__` takes more than these."""
+    """Set the fields of a frozen record from a custom `__init__`."""
     for name, value in values.items():
         object.__setattr__(record, name, value)
 
 
 def beyond(what: str, format: Format) -> UnsupportedError:
-    """Return the error that says of a number that a format ends before it.
+    """Return the error for a number outside a format's range.
 
     >>> from floatlab.formats import parse_format
     >>> print(beyond("x, 1e9,", parse_format("fp16")))
@@ -98,7 +98,7 @@ def beyond(what: str, format: Format) -> UnsupportedError:
 
 
 def listed_words(given: object, name: str) -> list[Any]:
-    """Return the words of a text, or the items of a list of them; raises UnsupportedError for neither.
+    """Return the words of a text, or the items of a list of them; raises UnsupportedError for anything else.
 
     >>> listed_words("plain, master kahan", "remedies")
     ['plain', 'master', 'kahan']

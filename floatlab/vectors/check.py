@@ -1,4 +1,4 @@
-"""Checking vectors: every line computed again, every difference reported with the way to see why."""
+"""Checking vectors: every line is recomputed, and every difference is reported with a command that explains it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    # A line and its number in; the operands, the result and the flags out.
+    # From a line and its number: the operands, the result and the flags.
     Reader = Callable[[str, int], tuple[tuple[int, ...], int, Flags]]
 
-# The verb that shows an operation's derivation, where it is not called the same.
+# Operations whose verb has a different name.
 _VERBS = {"mulAdd": "fma", "roundToInt": "rint"}
 
 
 class Mismatch(Record):
-    """A line whose result or flags are not what floatlab computes."""
+    """A line whose result or flags differ from floatlab's."""
 
     number: int
     line: str
@@ -36,11 +36,11 @@ class Mismatch(Record):
     computed_flags: Flags
 
     def written(self, code: int, flags: Flags) -> str:
-        """Write a result and flags as a line of vectors does."""
+        """Return a result and flags as they are written in a line of vectors."""
         return f"{code:0{digits(self.function.result)}X} {BITS_OF_FLAGS[flags]:02X}"
 
     def command(self, context: Context) -> str:
-        """Return the command that shows the derivation of what was computed."""
+        """Return the command that shows the derivation of the computed result."""
         function = self.function
         source, target, operation = function.operands[0], function.result, function.operation
         values = " ".join(f"bits:0x{code:0{digits(source)}x}" for code in self.operands)
@@ -62,7 +62,7 @@ class Mismatch(Record):
 
 
 def _settings(context: Context) -> str:
-    """Return the options that describe a context, without those that say what is the rule anyway."""
+    """Return the options that describe a context, except those with default values."""
     words = [f"-r {context.rounding.value}"]
     if context.rounding is Direction.SR:
         words.append(f"--seed {context.seed}")
@@ -75,13 +75,13 @@ def _settings(context: Context) -> str:
 
 
 def line_reader(function: Function) -> Reader:
-    """Return what reads a function's lines; it raises FileFormatError, which names the line and the word."""
+    """Return a function that reads a line; it raises FileFormatError, which names the line and the word."""
     kinds = (*function.operands, function.result)
     lengths = [*map(digits, kinds), 2]
     limits = [1 << (1 if kind is None else kind.width) for kind in kinds] + [32]
     blank = "[ \t]+"
     whole = re.compile(rf"[ \t]*{blank.join(f'([0-9A-Fa-f]{{{length}}})' for length in lengths)}[ \t]*\r?\n?").fullmatch
-    # Full hexadecimal digits of a whole number of fours need no second look.
+    # Widths that are multiples of four need no range check: every word of that many digits is valid.
     checked = [(place, limit) for place, limit in enumerate(limits) if limit < 1 << 4 * lengths[place]]
 
     def read(text: str, number: int) -> tuple[tuple[int, ...], int, Flags]:
@@ -112,7 +112,7 @@ def _places(function: Function) -> list[str]:
 
 
 def _unlike(text: str, function: Function, lengths: list[int]) -> str:
-    """Say what is wrong with a line that does not fit its function: its number of words, or the first bad word."""
+    """Return what is wrong with a line that does not fit its function: the number of words, or the first bad word."""
     words = text.strip(" \t\r\n").split()
     if len(words) != len(lengths):
         return (
@@ -129,10 +129,10 @@ def _unlike(text: str, function: Function, lengths: list[int]) -> str:
 def check_lines(
     lines: Iterable[str], function: Function, context: Context, any_nan: bool = False
 ) -> Iterator[Mismatch | None]:
-    """Yield, for each line that is not empty, None where it agrees and a Mismatch where it does not.
+    """For each nonempty line, yield None if it agrees, else a Mismatch.
 
-    `any_nan` lets any NaN stand for any other. Raises FileFormatError, which names the line, at the
-    first one that cannot be read.
+    With `any_nan`, all NaNs are equal. Raises FileFormatError, which names the line, at the first line that cannot be
+    read.
 
     >>> from floatlab.vectors import parse_function
     >>> add = parse_function("f16_add")
@@ -147,7 +147,7 @@ def check_lines(
         operands, expected, expected_flags = read(text, number)
         try:
             computed, flags = run(operands, context)
-        except FloatlabError as error:  # a context that refuses what a format has no code for
+        except FloatlabError as error:  # the context refuses a value without a code
             raise FileFormatError(f"line {number}: {quoted(text.strip())}: {error}") from None
         if flags == expected_flags and (
             computed == expected or (any_nan and _both_nan(function.result, expected, computed))

@@ -1,7 +1,7 @@
 """TestFloat's functions by name: `f16_add`, `e4m3_mulAdd`, `bf16_to_f32`, `f64_to_i32`, `f32_lt_quiet`.
 
-A line of vectors is the operands and the result in upper-case hexadecimal of their full width, then
-the flags in two digits: 01 inexact, 02 underflow, 04 overflow, 08 divide by zero, 10 invalid.
+A line of vectors has the operands and the result in upper-case hexadecimal of their full width, and then the flags in
+two digits: 01 inexact, 02 underflow, 04 overflow, 08 divide by zero, 10 invalid.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    # Operand codes and a context in; the result's code and the flags out.
+    # From operand codes and a context: the result's code and the flags.
     Run = Callable[[tuple[int, ...], Context], tuple[int, Flags]]
 
 _ARITHMETIC = {"add": (add, 2), "sub": (subtract, 2), "mul": (multiply, 2), "div": (divide, 2), "rem": (remainder, 2),
                "sqrt": (sqrt, 1), "mulAdd": (fma, 3)}  # fmt: skip
-# What others call them, for hints.
+# Other names of these operations, for suggestions.
 _OTHER_WORDS = {"fma": "mulAdd", "rint": "roundToInt", "subtract": "sub", "divide": "div", "multiply": "mul"}
-# Each predicate: the relations that it holds for, and whether a quiet NaN is already invalid to it.
+# For each predicate: the relations that satisfy it, and whether a quiet NaN raises invalid.
 COMPARISONS = {
     "eq": ((Relation.EQUAL,), False),
     "eq_signaling": ((Relation.EQUAL,), True),
@@ -60,7 +60,7 @@ BITS_OF_FLAGS = {flags: bits for bits, flags in enumerate(FLAGS_OF_BITS)}
 
 
 class Function(Record):
-    """A function by TestFloat's name: what it takes, what it gives, and how floatlab computes it."""
+    """A function by TestFloat's name: the types of its operands and its result, and floatlab's computation."""
 
     name: str
     operation: str
@@ -75,12 +75,12 @@ def _width(kind: Format | Integer | None) -> int:
 
 
 def digits(kind: Format | Integer | None) -> int:
-    """Return the hexadecimal digits of an operand or a result."""
+    """Return the number of hexadecimal digits of an operand or a result."""
     return -(-_width(kind) // 4)
 
 
 def _integer(name: str) -> Integer | None:
-    """Return the integer type of this name, or None where it is a format's."""
+    """Return the integer type of this name, or None if it is not an integer type's name."""
     return INTEGERS.get(name.lower())
 
 
@@ -94,10 +94,9 @@ def _format(name: str, whole: str) -> Format:
 
 
 def parse_function(name: str, exact: bool = True) -> Function:
-    """Return the function that a name means; raises FloatlabError with the nearest one.
+    """Return the function of a name; raises FloatlabError, which suggests the nearest name.
 
-    Without `exact`, rounding to an integer does not raise inexact, as TestFloat's does not unless
-    it is asked to.
+    Without `exact`, rounding to an integer does not raise inexact; this is also TestFloat's default.
 
     >>> f = parse_function("f16_add")
     >>> f.run((0x3C00, 0x3C00), Context())
@@ -106,7 +105,7 @@ def parse_function(name: str, exact: bool = True) -> Function:
     left, arrow, right = name.lower().partition("_to_")
     if arrow:
         return _conversion(name, left, right, exact)
-    # Formats may have underscores in their names too, and so may operations.
+    # Names of formats may contain underscores, and so may operations.
     for operation in sorted(OPERATIONS, key=len, reverse=True):
         if name.lower().endswith(f"_{operation.lower()}"):
             fmt = _format(name[: -len(operation) - 1], name)
@@ -118,7 +117,7 @@ def parse_function(name: str, exact: bool = True) -> Function:
 
 
 def _nearest(name: str) -> str:
-    """Return what a word that is no function may have been meant as."""
+    """Return a suggestion for a word that is not a function."""
     word = name[:64].lower()
     for operation in OPERATIONS:
         plain = operation.lower()

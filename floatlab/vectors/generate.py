@@ -1,8 +1,8 @@
-"""Making vectors: operands weighted to where rounding goes wrong, as TestFloat's generator weights them.
+"""Generating vectors: operands are weighted towards hard cases of rounding, as in TestFloat's generator.
 
-The first lines cross the landmarks of the format with each other; then come lines that mix
-landmarks, patterned significands at telling exponents, and random codes, with one line in four
-built to fall on or near a tie, a cancellation or the end of the range (`hard.py`).
+The first lines cross the landmarks of the format with each other. The following lines mix landmarks, patterned
+significands at significant exponents, and random codes. One line in four is constructed to be on or near a tie, a
+cancellation or the end of the range (`hard.py`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from floatlab.numbers.rounding import AnyContext
 
-LINES = {1: 10_000, 2: 200_000}  # written unless a number is asked for
+LINES = {1: 10_000, 2: 200_000}  # default number of lines per level
 
 
 def landmarks(kind: Format | Integer) -> list[int]:
-    """Return the codes that every test should meet: the ends of each class, one, their neighbours, NaNs.
+    """Return the codes that every test should cover: the ends of each class, one, their neighbours, NaNs.
 
     >>> from floatlab import parse_format
     >>> [hex(code) for code in landmarks(parse_format("e2m1"))][:8]
@@ -59,7 +59,7 @@ def landmarks(kind: Format | Integer) -> list[int]:
 
 
 def _patterned(kind: Format, draws: RandomIntegers, level: int) -> int:
-    """Return a code with a telling exponent and a significand that is mostly zeros, mostly ones, or one run."""
+    """Return a code with a significant exponent and a significand of mostly zeros, mostly ones, or one run."""
     t, w = kind.trailing_bits, kind.exponent_bits
     ones = (1 << t) - 1
     cut = draws.below(t + 1)
@@ -86,7 +86,7 @@ def _operand(kind: Format | Integer, marks: list[int], draws: RandomIntegers, le
 
 
 def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield operands without end: the landmarks crossed, then the weighted mixture."""
+    """Yield operands endlessly: first the landmarks crossed with each other, then the weighted mixture."""
     kinds, result = function.operands, function.result
     marks = [landmarks(kind) for kind in kinds]
     if function.operation == "to" and result is not None:
@@ -100,7 +100,7 @@ def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[i
         operands = [_operand(kind, mark, draws, level) for kind, mark in zip(kinds, marks, strict=True)]
         if draws.below(4) == 0:
             operands = pointed(function.operation, kinds[-1], result, operands, draws)
-        if positive and draws.below(8):  # else every other number would be negative, and not have a result
+        if positive and draws.below(8):  # otherwise every other operand would be negative, without a real result
             operands = [code & ~(1 << (kinds[0].width - 1)) for code in operands]
         yield tuple(operands)
 
@@ -108,10 +108,9 @@ def operand_codes(function: Function, level: int, seed: int) -> Iterator[tuple[i
 def generate_lines(
     function: Function, context: AnyContext = DEFAULT, level: int = 1, seed: int = 0, lines: int | None = None
 ) -> Iterator[str]:
-    """Yield lines of vectors: operands, the correctly rounded result, the flags; the same for the same seed.
+    """Yield lines of vectors: operands, the correctly rounded result, the flags. The same seed gives the same lines.
 
-    Level 1 is a quick look, level 2 a long one; `lines` says how many. Raises FloatlabError for
-    another level.
+    Level 1 is a short test, level 2 a long one; `lines` is the number of lines. Raises FloatlabError for another level.
 
     >>> from floatlab.vectors import parse_function
     >>> list(generate_lines(parse_function("e2m1_add"), lines=3))

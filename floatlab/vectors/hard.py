@@ -1,8 +1,8 @@
-"""Operands that sit where rounding goes wrong: on ties, a hair beside them, at cancellations, at the ends.
+"""Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
-A random product comes within a hair of a tie about never. Products and quotients do so where a
-congruence modulo a power of two, or modulo the divisor, is solved for the last digits; square roots
-where a number is lifted to a root modulo a power of two, digit by digit.
+A random product is almost never close to a tie. For products and quotients, close cases solve a congruence modulo a
+power of two, or modulo the divisor, for the last digits. For square roots, a number is lifted to a root modulo a power
+of two, digit by digit.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _CLOSE = Context(overflow="saturate")
 
 
 def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
-    """Return the code nearest to ±c·2^q, the largest number beyond the range."""
+    """Return the code nearest to ±c·2^q; beyond the range, that of the largest number."""
     return round_exact(Exact(negative and kind.signed, c, q), kind, _CLOSE).code
 
 
 def near(code: int, kind: Format, draws: RandomIntegers) -> int:
-    """Return a neighbour within two places, with the other sign half the time."""
+    """Return a neighbour at most two places away; half of the time the sign is flipped."""
     datum = Datum(kind, code)
     if not datum.is_finite:
         return code
@@ -37,7 +37,7 @@ def near(code: int, kind: Format, draws: RandomIntegers) -> int:
 def pointed(
     operation: str, kind: Format | Integer, result: Format | Integer | None, operands: list[int], draws: RandomIntegers
 ) -> list[int]:
-    """Move operands of a kind to where an operation, in TestFloat's words, with this result is hard."""
+    """Modify operands so that an operation (TestFloat's name) with this result format is hard to round."""
     if isinstance(kind, Integer):
         return [_integer_beside_a_tie(kind, result, draws)] if isinstance(result, Format) else operands
     if operation == "to" and isinstance(result, Format):
@@ -56,7 +56,7 @@ def pointed(
 
 
 def _cancelling(operation: str, operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Move the last operand to where it nearly cancels the rest, or lies near half of its last place."""
+    """Modify the last operand so that it nearly cancels the rest, or is about half a unit of the rest's last place."""
     if len(operands) < 2:
         return operands
     if operation == "mulAdd":
@@ -69,14 +69,14 @@ def _cancelling(operation: str, operands: list[int], kind: Format, draws: Random
         return operands
     if draws.below(2):
         return [*operands[:-1], near(rest.code, kind, draws)]
-    # p + 1 binades below: half of the last place, or a little beside it
+    # p + 1 binades below, the operand is half a unit of the last place, or a little off
     magnitude = max(rest.magnitude - ((kind.precision + draws.below(2)) << kind.trailing_bits), 0)
     low = kind.compose(draws.sign(kind), magnitude >> kind.trailing_bits << kind.trailing_bits)
     return [*operands[:-1], near(low, kind, draws)]
 
 
 def _exponent(kind: Format, draws: RandomIntegers) -> int:
-    """Return the exponent of a result: anywhere, among the subnormal ones, or at the end of the range."""
+    """Return an exponent for a result: any, a subnormal one, or one at the end of the range."""
     choice = draws.below(8)
     if choice == 0:
         return draws.between(kind.emin - kind.precision - 1, kind.emin + 1)
@@ -88,10 +88,10 @@ def _exponent(kind: Format, draws: RandomIntegers) -> int:
 def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
     """Return two numbers whose product is a tie, or within a few units of its last digit from one."""
     p = kind.precision
-    if p == 1 or draws.below(2):  # p + 1 digits in all, the last one 1: a tie, exactly
+    if p == 1 or draws.below(2):  # p + 1 digits in all, the last one 1: exactly a tie
         digits = draws.between(1, p)
         a, b = draws.odd(digits), draws.odd(p + 1 - digits)
-    else:  # p digits below the cut that are 100…0 and a little
+    else:  # the p discarded digits are 100…0 plus a little
         a = draws.odd(p)
         b = (((1 << (p - 1)) + draws.between(-4, 4)) * pow(a, -1, 1 << p)) % (1 << p)
     whole = _exponent(kind, draws)
@@ -100,14 +100,14 @@ def _factors(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _placed(kind: Format, c: int, exponent: int, draws: RandomIntegers) -> int:
-    """Return the code of c with its leading digit at 2^exponent, of either sign."""
+    """Return the code of c with its leading digit at 2^exponent, with a random sign."""
     return nearest(kind, draws.sign(kind), c, exponent - c.bit_length() + 1)
 
 
 def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
-    """Return a dividend and a divisor whose quotient is within a hair of a tie, or a subnormal tie."""
+    """Return a dividend and a divisor whose quotient is very close to a tie, or a subnormal tie."""
     p = kind.precision
-    if kind.subnormals and not draws.below(4):  # q odd, its last digit half of the least subnormal: a tie, exactly
+    if kind.subnormals and not draws.below(4):  # an odd q ending in half of the least subnormal: a tie
         digits = draws.between(1, p - 1)
         b, q = draws.odd(digits), draws.odd(p - digits)
         shift = draws.between(1, max(kind.emax - digits, 1))
@@ -123,10 +123,10 @@ def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _square(kind: Format, draws: RandomIntegers) -> int:
-    """Return a number whose root has p + 1 digits, the last one 1, and then long nothing: nearly a tie."""
+    """Return a number whose root has p + 1 digits, the last one 1, followed by many zeros: nearly a tie."""
     p = kind.precision
     digits = p + 2
-    square = 1 + 8 * draws.between(-16, 16)  # what has a root modulo every power of two
+    square = 1 + 8 * draws.between(-16, 16)  # has a root modulo every power of two
     root = 1
     for place in range(3, digits):
         if (root * root - square) >> place & 1:
@@ -137,12 +137,12 @@ def _square(kind: Format, draws: RandomIntegers) -> int:
     if c <= 0:
         return nearest(kind, False, 1, 0)
     exponent = _exponent(kind, draws)
-    # Only an even scale keeps the root's digits.
+    # Only an even exponent preserves the root's digits.
     return nearest(kind, False, c, exponent - c.bit_length() + 1 + (exponent - c.bit_length() + 1 - digits) % 2)
 
 
 def _remainder(operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Move the dividend beside an odd multiple of half the divisor, where the whole quotient is a tie."""
+    """Modify the dividend to be close to an odd multiple of half the divisor, where the integer quotient is a tie."""
     divisor = Datum(kind, operands[1])
     if not divisor.is_finite or not divisor.exact:
         return operands
@@ -152,7 +152,7 @@ def _remainder(operands: list[int], kind: Format, draws: RandomIntegers) -> list
 
 
 def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int:
-    """Return a number beside the middle of two neighbours of a narrower format."""
+    """Return a number close to the midpoint of two neighbours of a narrower format."""
     top = target.largest_magnitude
     magnitude = (top, draws.below(target.smallest_normal_magnitude + 1), draws.below(top + 1), draws.below(top + 1))[
         draws.below(4)
@@ -162,7 +162,7 @@ def _beside_a_tie_of(target: Format, kind: Format, draws: RandomIntegers) -> int
 
 
 def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: RandomIntegers) -> int:
-    """Return a number beside n + ½, or beside the end of the integers."""
+    """Return a number close to n + ½, or close to the end of the integers."""
     digits = within.width if isinstance(within, Integer) else within.precision
     if draws.below(4) == 0:
         low = draws.below(4)
@@ -172,7 +172,7 @@ def _beside_half_an_integer(within: Integer | Format, kind: Format, draws: Rando
 
 
 def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) -> int:
-    """Return the code of an integer beside the middle of two neighbours of the target."""
+    """Return the code of an integer close to the midpoint of two neighbours of the target."""
     p = min(target.precision, kind.width - 1)
     cut = draws.between(1, max(kind.width - p - 1, 1))
     n = (2 * (1 << (p - 1) | draws.below(1 << (p - 1))) + 1 << cut - 1) + draws.between(-1, 1)
@@ -180,7 +180,7 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 
 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
-    """Return the operands at the landmarks of a conversion's target (`marks`), between them and beside them."""
+    """Return the operands at the landmarks of a conversion's target (`marks`), between them and next to them."""
     found: set[int] = set()
     for mark in marks:
         if isinstance(target, Format):

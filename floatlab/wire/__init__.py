@@ -1,1 +1,1 @@
-"""Floor 4: answers as JSON, and back."""
+"""Floor 4: answers as JSON, written and read back."""

@@ -31,7 +31,7 @@ _LONG_BITS = 40_000  # past this, decimal digits would take longer than all the 
 
 
 class Scope:
-    """What the parts of one document share: the formats that no name stands for, by the names they have in it."""
+    """State shared by the parts of a document: the formats that cannot be parsed from their names, by name."""
 
     __slots__ = ("formats",)
 
@@ -39,13 +39,13 @@ class Scope:
         self.formats = formats or {}
 
     def name(self, format: Format) -> str:
-        """Return a format's name; one that `parse_format` would not give back is kept, to be written out."""
+        """Return a format's name; if `parse_format` cannot recover the format from it, record the format for output."""
         if not _has_name(format):
             self.formats[format.name] = format
         return format.name
 
     def format(self, name: str) -> Format:
-        """Return the format that a name stands for in this document; raises FormatError."""
+        """Return the format that a name denotes in this document; raises FormatError."""
         return self.formats[name] if name in self.formats else parse_format(name)
 
 
@@ -58,7 +58,7 @@ def _has_name(format: Format) -> bool:
 
 
 class Codec:
-    """How a value becomes JSON, and how it is read back; reading raises FileFormatError."""
+    """Writes a value as JSON and reads it back; reading raises FileFormatError."""
 
     __slots__ = ("read", "write")
 
@@ -82,7 +82,7 @@ def checked(wire: object, kind: type[T], words: str) -> T:
 
 
 def integer(n: int) -> int | str:
-    """Return an integer: as a string of digits where binary64 might not hold it, hexadecimal where that is long."""
+    """Return an integer: as decimal text if binary64 might not represent it, as hexadecimal text if it is very long."""
     if abs(n) <= _SAFE:
         return n
     if n.bit_length() > _LONG_BITS:
@@ -91,14 +91,14 @@ def integer(n: int) -> int | str:
 
 
 def number(x: float | int) -> float | int | str:
-    """Return a measure: as text where JSON has no such number."""
+    """Return a measure; as text if JSON has no such number."""
     if isinstance(x, int):
         return integer(x)
     return x if isfinite(x) else str(x)
 
 
 def json_line(record: Wire) -> str:
-    """Return a record as a line of JSON, in which every control character is escaped: JSON itself lets DEL stand."""
+    """Return a record as a line of JSON with every control character escaped (JSON itself permits DEL)."""
     from json import dumps
 
     return dumps(record).replace("\x7f", "\\u007f") + "\n"
@@ -146,12 +146,12 @@ AS_IT_IS = Codec(lambda wire, _: wire, lambda wire, _: wire)
 
 
 def word_of(kind: type[Enum]) -> Codec:
-    """Return the codec of an enumeration: the word of each member."""
+    """Return the codec of an enumeration: the value of each member."""
     return Codec(lambda member, _: member.value, lambda wire, _: kind(wire))
 
 
 def optional(codec: Codec) -> Codec:
-    """Return the codec of a value that may be None, which is null."""
+    """Return the codec of a value that may be None; None becomes null."""
     return Codec(
         lambda value, scope: None if value is None else codec.write(value, scope),
         lambda wire, scope: None if wire is None else codec.read(wire, scope),
@@ -159,7 +159,7 @@ def optional(codec: Codec) -> Codec:
 
 
 def listed(codec: Codec) -> Codec:
-    """Return the codec of a tuple of values of one kind: a list."""
+    """Return the codec of a tuple of values of one type: a list."""
     return Codec(
         lambda values, scope: [codec.write(value, scope) for value in values],
         lambda wire, scope: tuple(
@@ -169,7 +169,7 @@ def listed(codec: Codec) -> Codec:
 
 
 def row(*codecs: Codec) -> Codec:
-    """Return the codec of a tuple with one value of each kind: a list."""
+    """Return the codec of a tuple with a value of each given type: a list."""
 
     def read(wire: object, scope: Scope) -> tuple[object, ...]:
         if len(parts := checked(wire, list, "a list")) != len(codecs):
@@ -182,7 +182,7 @@ def row(*codecs: Codec) -> Codec:
 
 
 def mapping(codec: Codec) -> Codec:
-    """Return the codec of a dictionary of values of one kind, by their names: an object."""
+    """Return the codec of a dictionary of values of one type, by name: an object."""
     return Codec(
         lambda values, scope: {name: codec.write(value, scope) for name, value in values.items()},
         lambda wire, scope: {

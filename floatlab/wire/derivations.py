@@ -1,4 +1,4 @@
-"""The schemas of what every room writes: data, contexts, roundings, steps and whole derivations."""
+"""The schemas that all packages share: Datum objects, contexts, roundings, steps and whole derivations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ROUNDED: Rows = rows_of(Rounded) | {
 ROUNDED = Schema(Rounded, _ROUNDED)
 
 
-# The exact number that a result stands for.
+# The exact number that a result approximates.
 
 
 def _write_truth(truth: Truth, scope: Scope) -> object:
@@ -72,7 +72,7 @@ CODECS.update({
 })  # fmt: skip
 
 
-# Steps: a rounding's verdict stands beside the step's other members, not in an object of its own.
+# Steps: the members of a rounding are written beside the step's other members, not as a nested object.
 
 
 _OF_ROUNDED = within("rounded", _ROUNDED)
@@ -83,7 +83,7 @@ _STEPS = {kind.__name__.lower(): Schema(kind, rows_of(kind)) for kind in Step.__
 STEPS = listed(variant("step", _STEPS))
 
 
-# Operands: data, or exact values that were read; `literal` is what was typed.
+# Operands: Datum objects, or exact values that were read; `literal` is the typed text.
 
 
 _TYPED = Schema(None, within(itemgetter(0), DATUM.rows) | {"literal": shown(itemgetter(1)).replace(is_optional=True)})
@@ -114,7 +114,7 @@ def _pairs(answer: Derivation) -> list[tuple[Operand, str | None]]:
 
 
 def unpaired(pairs: tuple[tuple[Operand, str | None], ...]) -> dict[str, Any]:
-    """Return operands and their literals, apart: the fields of an answer."""
+    """Split (operand, literal) pairs into the two fields of an answer."""
     literals = tuple(literal for _, literal in pairs)
     is_typed = any(literal is not None for literal in literals)
     return {"operands": tuple(operand for operand, _ in pairs), "literals": literals if is_typed else ()}
@@ -127,7 +127,7 @@ OPERANDS = Member(listed(Codec(_write_operand, _read_operand)), _pairs, "pairs")
 
 
 def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
-    """Return an error exactly and in ulps of a value; null where there is none."""
+    """Return an error exactly and in ulps of a value; null if there is none."""
     if error is None or not value.is_finite:
         return {"exact": None, "ulps": None}
     ulps = error / value.ulp.as_fraction()
@@ -135,7 +135,7 @@ def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
 
 
 def error_of(derivation: Derivation) -> Wire:
-    """Return the error, exactly and in ulps: a fraction, symbolic where that is too long, null where there is none."""
+    """Return the error exactly and in ulps: a fraction, a symbolic text if it is too long, or null if there is none."""
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:
         return {"exact": None, "ulps": None}
@@ -178,7 +178,7 @@ DERIVATION = schema(
 
 
 def interval_to_wire(datum: Datum, context: Context) -> Wire | None:
-    """Return the interval of reals that round to a datum; null where none does, a null end where it has none."""
+    """Return the interval of reals that round to a datum; null if no real does; an unbounded end is null."""
     from floatlab.numbers.intervals import preimage
 
     interval = preimage(datum, context)

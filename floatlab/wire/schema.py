@@ -1,4 +1,4 @@
-"""Schemas: which JSON a record becomes, said once and read both ways, for writing and for reading back.
+"""Schemas: the JSON form of each record, defined once for writing and for reading back.
 
 A schema is a table: the name of each member of the JSON object, and the codec of its value. `rows_of` makes the table
 of a record from the types of its fields.
@@ -43,8 +43,8 @@ VERSION = 1  # of the schema, in every document
 class Member(Record):
     """A member whose value is not the field of the same name.
 
-    `get` gives the value to write. `into` names the parameter that what is read is passed as; None where the member is
-    for readers only, and follows from the others. An optional member is left out where it is None.
+    `get` returns the value to write. `into` is the constructor parameter that receives the value read; None for members
+    that are written only, since they can be computed from the others. An optional member is omitted if it is None.
     """
 
     codec: Codec
@@ -54,7 +54,7 @@ class Member(Record):
 
 
 class Schema(Codec):
-    """The JSON object of a record: its members by name, and what makes the record of what was read."""
+    """The JSON object of a record: its members by name, and the constructor called with the values read."""
 
     __slots__ = ("make", "rows")
 
@@ -112,7 +112,7 @@ def _read(rows: Fields, wire: object, scope: Scope) -> Wire:
 
 
 def variant(member: str, schemas: dict[str, Schema]) -> Codec:
-    """Return the codec of a record of one of several kinds, whose lower-case name stands in this member."""
+    """Return the codec of a record of one of several classes; this member holds the class name in lower case."""
 
     def write(record: object, scope: Scope) -> object:
         kind = type(record).__name__.lower()
@@ -127,31 +127,31 @@ def variant(member: str, schemas: dict[str, Schema]) -> Codec:
     return Codec(write, read)
 
 
-# Rows of a table that are not the field of the same name.
+# Members that are not the field of the same name.
 
 
 def constant(value: object) -> Member:
-    """Return a member that is always the same."""
+    """Return a member with a constant value."""
     return Member(AS_IT_IS, lambda _: value)
 
 
 def shown(get: str | Callable[..., object], codec: Codec = AS_IT_IS) -> Member:
-    """Return a member for readers, which follows from the others: an attribute (dots lead further), or a function."""
+    """Return a member that is written only, derived from the others: a (dotted) attribute name, or a function."""
     return Member(codec, attrgetter(get) if isinstance(get, str) else get)
 
 
 def attributes(*names: str) -> dict[str, Member]:
-    """Return members for readers that are attributes of the same names."""
+    """Return written-only members for attributes of the same names."""
     return {name: shown(name) for name in names}
 
 
 def field(codec: Codec, name: str) -> Member:
-    """Return a member that holds the field of another name."""
+    """Return a member for the field `name`."""
     return Member(codec, attrgetter(name), name)
 
 
 def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
-    """Return the rows of a record's part, as rows of the record itself."""
+    """Return the members of a nested record, flattened into the outer one."""
     part_of = attrgetter(part) if isinstance(part, str) else part
 
     def moved(row: Member | Fields) -> Member | Fields:
@@ -163,15 +163,15 @@ def within(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
 
 
 def heading(operation: str = "") -> dict[str, Member]:
-    """Return the rows with which every document begins; without an operation, it is a field of the answer."""
+    """Return the members with which every document begins."""
     return {"schema": constant(VERSION), "operation": constant(operation) if operation else field(TEXT, "operation")}
 
 
-# Tables from types.
+# Schemas from the types of fields.
 
 
 def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
-    """Return a row for each field of a record, or for those named, by its type.
+    """Return a codec for each field of a record, or for the named ones, by its type.
 
     >>> from floatlab.formats.census import Census
     >>> list(rows_of(Census))[:3]
@@ -181,9 +181,9 @@ def rows_of(kind: type[Record], *names: str) -> dict[str, Codec]:
 
 
 def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **rows: Codec | Member) -> Schema:
-    """Return the schema of a record by the types of its fields, but for the rows given.
+    """Return the schema of a record from the types of its fields, except for the rows given.
 
-    `make` makes the record of what is read, where the class itself does not.
+    `make` constructs the record from the values read; default: the class.
 
     >>> from floatlab.numbers import Exact
     >>> schema_of(Exact).write(Exact(True, 3, -2), Scope())
@@ -195,7 +195,7 @@ def schema_of(kind: type[Record], make: Callable[..., object] | None = None, **r
 
 
 def _codec_of(annotation: str, module: str) -> Codec:
-    """Return the codec of a type as an annotation spells it, in the module where it does."""
+    """Return the codec for a type annotation (a string), resolved in its module."""
     if annotation in CODECS:
         return CODECS[annotation]
     if annotation.endswith(" | None"):
@@ -215,7 +215,7 @@ _PARAMETERS = schema_of(Format)
 
 
 def write_document(schema: Codec, record: object) -> Wire:
-    """Return the JSON object of an answer, with the parameters of formats that no name can bring back."""
+    """Return the JSON object of an answer, with the parameters of formats that cannot be parsed from their names."""
     scope = Scope()
     wire = schema.write(record, scope)
     assert isinstance(wire, dict)
@@ -225,7 +225,7 @@ def write_document(schema: Codec, record: object) -> Wire:
 
 
 def read_document(schema: Codec, wire: Wire) -> object:
-    """Return the answer that a JSON object describes; raises FileFormatError where it does not."""
+    """Return the answer that a JSON object describes; raises FileFormatError if the object is malformed."""
     if wire.get("schema") != VERSION:
         raise FileFormatError(f"schema {quoted(repr(wire.get('schema'))[:40])} is not {VERSION}")
     formats = checked(wire.get("formats", {}), dict, "an object")
