@@ -15,7 +15,6 @@ import numpy as np
 
 from floatlab.arrays.conversion import decode, quantize
 from floatlab.arrays.lanes.parameters import DOUBLE, is_enough
-from floatlab.arrays.operations import multiply
 from floatlab.arrays.recurrences import drawing
 from floatlab.arrays.sources import source_of
 from floatlab.arrays.types import Array
@@ -187,6 +186,8 @@ class Gradients:
         if scale == 1:
             found = quantize(np.ascontiguousarray(numbers), format, context=context)
         else:
+            from floatlab.arrays.operations import multiply
+
             found = multiply(numbers, np.float64(scale), format, context=context)
         if not format.has_nan and not np.isfinite(numbers).all():
             return np.where(np.isfinite(numbers), found, numbers)  # else NaN and ∞ would become finite
