@@ -180,7 +180,7 @@ class BlockScales:
         self._fields = {kind: self._by_field(word) for kind, word in WORDS.items()} if rule in BY_EXPONENT else {}
 
     def _by_field(self, word: Format) -> tuple[Array, int, int, float, float]:
-        """Return a table of codes by amax's exponent field, the bits below the field, an addend for amax, and two limits.
+        """Return a table of codes by amax's exponent field, the bits below it, an addend for amax, and two limits.
 
         The table is valid for magnitudes from the first limit on, below the second.
         """
