@@ -103,7 +103,7 @@ def kind_of(word: str, dtype: str | None = None) -> str:
 
 
 def _says_format(word: str, dtype: str | None) -> bool:
-    """Return whether a word names an array with a format of its own, unlike text, which is read into any format."""
+    """Return whether a named array has its own format; plain text does not, since it can be read into any format."""
     kind = kind_of(word, dtype)
     return "@" in word if kind in ("list", "random") else kind != "text"
 

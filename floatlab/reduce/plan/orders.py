@@ -198,7 +198,7 @@ class Adjacent(Schedule):
     """
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay round by round."""
+        """Add the terms round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
             even = len(slots) & ~1
@@ -215,7 +215,7 @@ class Folded(Schedule):
     """
 
     def lay(self, slots: Array, into: BatchBuilder) -> Array:
-        """Lay round by round."""
+        """Add the terms round by round."""
         lanes = slots.shape[1]
         while len(slots) > 1:
             half = -(-len(slots) // 2)

@@ -123,7 +123,7 @@ class ProductJudge:
     """Two factors, and the effect of each cause on their product; can judge any number of products."""
 
     def __init__(self, a: object, b: object, format: Format) -> None:
-        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises what `judge_difference` does."""
+        """Take matrices a (rows, n) and b (n, columns), or parts of them; raises as `judge_difference`."""
         x, y = _matrix(a, "a"), _matrix(b, "b")
         if x.shape[1] != y.shape[0]:
             raise UnsupportedError(f"shapes do not go together: {x.shape} times {y.shape}")

@@ -15,7 +15,7 @@ MOST_EXACT = 1 << 28  # up to this many multiplications, the exact product is co
 
 
 def quotients(difference: Array, size: Array, format: Format) -> Array:
-    """Return q of each element: |difference| / (u·size); 0 where both are 0.
+    """Return q of each element: |difference| / (u·size); 0 if both are 0.
 
     >>> from floatlab.formats import parse_format
     >>> quotients(np.array([2.0**-24, 0]), np.array([1.0, 0]), parse_format("fp32")).tolist()

@@ -149,7 +149,7 @@ def matmul(
     format: Format | str | None = None,
     **options: Unpack[ProductOptions],
 ) -> Array:
-    """Return the matrix product of vectors or matrices; each element is what `dot` gives.
+    """Return the matrix product of vectors or matrices; each element equals the result of `dot`.
 
     Parameters
     ----------

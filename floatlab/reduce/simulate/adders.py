@@ -232,7 +232,7 @@ def derive_exact_sum(values: Sequence[Term | Datum], format: Format, context: Co
     numbers = map(work.exact, range(len(operands)))
     exact = [next(numbers) if len(group) == 1 else next(numbers) * next(numbers) for group in groups]
     total = sum(exact[1:], exact[0])
-    if not total.c:  # 6.3: zeros of one sign keep it, and what cancels is +0, or −0 toward −∞
+    if not total.c:  # 6.3: a sum of zeros of one sign keeps it; other zero sums are +0, or −0 toward −∞
         alike = not any(one.c or one.negative != exact[0].negative for one in exact)
         total = Exact(exact[0].negative if alike else context.rounding is Direction.RTN, 0, total.q)
     steps.append(Combine(Combination.SUM, total))

@@ -106,7 +106,7 @@ class _Evaluation:
         if first[0] >= n:
             return self.store[first - n], 0
         if engine.fma and second[0] >= n:
-            # The only product of the first node is fused, on whichever side it stands.
+            # The only product of the first node is fused, whether it is the first argument or the second.
             return engine.fuse(self.store[second - n], first, ids), 1
         if engine.fma and not engine.adder.pairs:
             # Both products are rounded, as if each had started an accumulator.
