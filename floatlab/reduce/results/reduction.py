@@ -78,7 +78,7 @@ class Reduction(Answering, Individual):
 
     @property
     def terms(self) -> list[Term]:
-        """The terms, as `Datum` objects."""
+        """The terms, as `Term` objects."""
         rows = zip(*(side.codes.tolist() for side in self.sides), strict=True)
         return [Term(*(Datum(s.format, code) for s, code in zip(self.sides, row, strict=True))) for row in rows]
 
